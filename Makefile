@@ -1,0 +1,66 @@
+# One target per job; CI calls the same ones.
+PYTHON ?= python3
+ARGS ?= demo
+export PYTHON
+
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -n 2
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run test test-all faults setup check bench bench-peers docs lock shell clean programs
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+run: .venv/run.stamp ## install and run cortext: make run ARGS="resume --list" (default: demo)
+	@$(BIN)/cortext $(ARGS)
+
+test: .venv/test.stamp programs ## install what the tests need and run them
+	$(PYTEST) -m "not slow and not faults" $(T)
+
+test-all: .venv/test.stamp programs ## the slow tests too
+	$(PYTEST) -m "not faults" --timeout 600 $(T)
+
+faults: .venv/test.stamp programs ## the whole fault sweep
+	$(PYTEST) -m faults --timeout 1800 $(T)
+
+setup: .venv/run.stamp .venv/test.stamp .venv/check.stamp ## only make .venv, with everything
+
+check: setup ## lint, types, layers, docs
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python scripts/docs.py --check
+
+bench: .venv/run.stamp ## time ourselves against the raw floors
+	PYTHONPATH=. scripts/with-home $(BIN)/python -m bench $(BENCH)
+
+bench-peers: .venv-peers/peers.stamp ## the same, beside other libraries
+	PYTHONPATH=. scripts/with-home .venv-peers/bin/python -m bench --peers $(BENCH)
+
+docs: .venv/run.stamp ## rerun the examples in the docs and write their output
+	$(BIN)/python scripts/docs.py
+
+lock: ## pin the requirements anew: make lock LOCK=--upgrade for newer versions
+	scripts/lock $(LOCK)
+
+shell: .venv/run.stamp ## a shell with cortext and an empty HOME, to try things by hand
+	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/with-home $${SHELL:-bash} || true
+
+clean: ## remove what was installed and cached
+	rm -rf .venv .venv-peers .hypothesis .pytest_cache .ruff_cache build dist
+	find src tests bench scripts -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+programs:
+	@scripts/programs
+
+.venv/run.stamp: requirements/run.lock pyproject.toml
+	@scripts/venv .venv requirements/run.lock && touch $@
+
+.venv/%.stamp: requirements/%.lock | .venv/run.stamp
+	@scripts/venv .venv $< && touch $@
+
+# Ours last: where a peer pins another version of a shared library, our pin wins.
+.venv-peers/peers.stamp: requirements/peers.lock requirements/run.lock pyproject.toml
+	@scripts/venv .venv-peers requirements/peers.lock requirements/run.lock && touch $@

@@ -1,0 +1,103 @@
+"""Keep the documentation true: rerun its examples, check its links, keep the README short.
+
+An example is a comment with a command, and what the command printed:
+
+    <!-- run: cortext --version -->
+    ...
+    <!-- end -->
+
+`run(json): ...` names the language of the block. Commands run in ~/demo of an empty HOME, whose
+path is written as ~ in the output. Without --check the blocks are rewritten in place.
+"""
+
+import difflib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+README_LINES = 120
+EXAMPLE = re.compile(
+    r"(?P<open>^<!-- run(?:\((?P<language>\w+)\))?:\s*(?P<command>.+?)\s*-->\n)"
+    r"(?P<body>.*?)(?P<close>^<!-- end -->$)",
+    re.DOTALL | re.MULTILINE,
+)
+FENCED = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)|^\[[^\]]+\]:\s+(\S+)", re.MULTILINE)
+ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
+
+
+class ExampleError(Exception):
+    """A command of an example failed."""
+
+
+def run(command: str) -> str:
+    with tempfile.TemporaryDirectory(prefix="cortext-docs-") as folder:
+        home = Path(folder).resolve()
+        (home / "demo").mkdir()
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", command],
+            cwd=home / "demo",
+            env={
+                "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
+                "HOME": str(home),
+                "TZ": "UTC",
+                "LC_ALL": "C.UTF-8",
+                "COLUMNS": "80",
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
+        )
+    if done.returncode:
+        raise ExampleError(f"`{command}` exited with {done.returncode}\n{done.stderr}".rstrip())
+    return done.stdout.replace(str(home), "~")
+
+
+def rerun(example: re.Match[str]) -> str:
+    output = run(example["command"]).rstrip("\n")
+    fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall(r"^`+", output, re.MULTILINE))])
+    block = f"{fence}{example['language'] or 'text'}\n{output}\n{fence}\n"
+    return example["open"] + block + example["close"]
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    targets = [inline or reference for inline, reference in LINK.findall(FENCED.sub("", text))]
+    return [
+        f"{page.relative_to(ROOT)}: link to {target} leads nowhere"
+        for target in targets
+        if not ELSEWHERE.match(target) and not (page.parent / target.partition("#")[0]).exists()
+    ]
+
+
+def main(check: bool) -> int:
+    problems: list[str] = []
+    for page in [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]:
+        name = str(page.relative_to(ROOT))
+        old = page.read_text(encoding="utf-8")
+        try:
+            new = EXAMPLE.sub(rerun, old)
+        except (ExampleError, subprocess.TimeoutExpired) as error:
+            problems.append(f"{name}: {error}")
+            continue
+        problems += broken_links(page, new)
+        if name == "README.md" and new.count("\n") > README_LINES:
+            problems.append(f"{name}: {new.count(chr(10))} lines, at most {README_LINES}")
+        if new != old and check:
+            lines = old.splitlines(keepends=True), new.splitlines(keepends=True)
+            problems.append("".join(difflib.unified_diff(*lines, name, f"{name} (rerun)")))
+        elif new != old:
+            page.write_text(new, encoding="utf-8")
+            print(f"wrote {name}")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(check="--check" in sys.argv[1:]))

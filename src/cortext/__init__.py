@@ -1,0 +1,71 @@
+"""cortext keeps every conversation with AI agents, finds it again and reopens it."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+
+# A name of our own instead of typing's: importing typing would double the time that
+# `import cortext` takes. Type checkers take any TYPE_CHECKING for true.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cortext.errors import (
+        CortextError,
+        InvalidIdError,
+        InvalidTransitionError,
+        NewerVersionError,
+        SessionCorruptedError,
+        SessionLockedError,
+        SessionNotFoundError,
+        SessionStorageError,
+    )
+    from cortext.index.session_index import SessionIndex
+    from cortext.lifecycle.manager import SessionManager
+    from cortext.model.message import SessionMessage, ToolInvocation
+    from cortext.model.session import Session
+    from cortext.model.summary import SessionSummary
+    from cortext.stores.document import SessionStorage
+    from cortext.stores.registry import open_session_store
+
+__all__ = [
+    "CortextError",
+    "InvalidIdError",
+    "InvalidTransitionError",
+    "NewerVersionError",
+    "Session",
+    "SessionCorruptedError",
+    "SessionIndex",
+    "SessionLockedError",
+    "SessionManager",
+    "SessionMessage",
+    "SessionNotFoundError",
+    "SessionStorage",
+    "SessionStorageError",
+    "SessionSummary",
+    "ToolInvocation",
+    "open_session_store",
+]
+
+_HOMES = {
+    "Session": "cortext.model.session",
+    "SessionIndex": "cortext.index.session_index",
+    "SessionManager": "cortext.lifecycle.manager",
+    "SessionMessage": "cortext.model.message",
+    "SessionStorage": "cortext.stores.document",
+    "SessionSummary": "cortext.model.summary",
+    "ToolInvocation": "cortext.model.message",
+    "open_session_store": "cortext.stores.registry",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'cortext' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(_HOMES.get(name, "cortext.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,83 @@
+"""What holds for every test: a HOME of its own, no silent skips in CI, two hypothesis profiles."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# At import, not in a fixture: a test module may read these while it is being collected.
+HOME = Path(tempfile.mkdtemp(prefix="cortext-home-"))
+for name in [name for name in os.environ if name.startswith(("XDG_", "CORTEXT_"))]:
+    del os.environ[name]
+os.environ |= {
+    "HOME": str(HOME),
+    "XDG_CACHE_HOME": str(HOME / ".cache"),
+    "XDG_CONFIG_HOME": str(HOME / ".config"),
+    "XDG_DATA_HOME": str(HOME / ".local/share"),
+    "XDG_RUNTIME_DIR": str(HOME / ".run"),
+    "XDG_STATE_HOME": str(HOME / ".local/state"),
+}
+CI = os.environ.get("CI") == "true"
+
+pytest.register_assert_rewrite("cortext.testing")
+settings.register_profile("default", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if CI else "default")
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(HOME, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home() -> Path:
+    """The temporary HOME; a run that would see the real one stops here."""
+    assert Path.home() == HOME
+    return HOME
+
+
+@pytest.fixture
+def git_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """git with a name and an address, and with no configuration of this machine."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "A Tester")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "tester@example.invalid")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """`@pytest.mark.needs("strace", "to inject faults")`."""
+    for mark in item.iter_markers("needs"):
+        program, why = mark.args
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed; needed {why}")
+
+
+def no_silent_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """In CI a skip is a failure, unless its reason starts with "kernel:" (a missing feature)."""
+    if not (CI and report.skipped) or hasattr(report, "wasxfail"):
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if not reason.removeprefix("Skipped: ").startswith("kernel:"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and CI allows no skips: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    no_silent_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    no_silent_skip(report)
+    return report
