@@ -1,0 +1,114 @@
+"""Everything that cortext raises on purpose.
+
+    CortextError
+    ├── InvalidIdError            (also ValueError)
+    ├── InvalidTransitionError    (also ValueError)
+    └── SessionStorageError
+        ├── SessionNotFoundError  (also LookupError)
+        ├── SessionCorruptedError (also ValueError)
+        ├── SessionLockedError    (also TimeoutError)
+        └── NewerVersionError
+
+An error carries its facts as attributes, builds its own sentence from them, and
+may carry a `hint`: what the person can do next.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class CortextError(Exception):
+    """The base of all our errors."""
+
+    hint: str = ""
+
+    def __init__(self, sentence: str, *, hint: str = "") -> None:
+        super().__init__(sentence)
+        if hint:
+            self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(kind: type[CortextError], args: tuple[Any, ...], facts: dict[str, Any]) -> Any:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
+
+
+class InvalidIdError(CortextError, ValueError):
+    """An id that could not safely be a file name."""
+
+    def __init__(self, id: object) -> None:
+        shown = repr(id)
+        self.id = id
+        super().__init__(
+            f"not a valid id: {shown[:80] + '…' if len(shown) > 80 else shown}",
+            hint="an id has 1 to 128 letters, digits, '.', '_' or '-' and starts with a letter "
+            "or digit",
+        )
+
+
+class InvalidTransitionError(CortextError, ValueError):
+    """A change of status that the lifecycle does not have."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = old, new
+        super().__init__(f"a conversation cannot go from {old} to {new}")
+
+
+class SessionStorageError(CortextError):
+    """A store could not do what it was asked; what it held before is intact."""
+
+    def __init__(
+        self, sentence: str, *, path: str = "", errno: int | None = None, hint: str = ""
+    ) -> None:
+        self.path = path
+        self.errno = errno
+        super().__init__(sentence, hint=hint)
+
+
+class SessionNotFoundError(SessionStorageError, LookupError):
+    """No session has this id."""
+
+    def __init__(self, id: str, *, path: str = "") -> None:
+        self.id = id
+        super().__init__(f"session not found: {id}", path=path)
+
+
+class SessionCorruptedError(SessionStorageError, ValueError):
+    """A file that is there and cannot be read whole. It is never changed by reading it."""
+
+    def __init__(self, path: str, reason: str, *, line: int | None = None, hint: str = "") -> None:
+        self.line = line
+        self.reason = reason
+        where = path if line is None else f"{path}, line {line}"
+        super().__init__(f"{where}: {reason}", path=path, hint=hint)
+
+
+class SessionLockedError(SessionStorageError, TimeoutError):
+    """Another writer held the session for longer than we were ready to wait."""
+
+    def __init__(self, path: str, *, holder: str, waited: float) -> None:
+        self.holder = holder
+        self.waited = waited
+        super().__init__(
+            f"{path} is locked by {holder} (waited {waited:g} s)",
+            path=path,
+            hint="try again when that process is done, or end it",
+        )
+
+
+class NewerVersionError(SessionStorageError):
+    """A file written by a later release than this one."""
+
+    def __init__(self, path: str, *, found: str, known: str) -> None:
+        self.found, self.known = found, known
+        super().__init__(
+            f"{path} has format version {found}, and this cortext reads up to {known}",
+            path=path,
+            hint="upgrade cortext to open it",
+        )

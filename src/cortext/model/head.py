@@ -1,0 +1,175 @@
+"""The head of a session under a table of names: one table is one dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from cortext.model import wire
+from cortext.model.values import json_copy, parse_time
+
+if TYPE_CHECKING:
+    from cortext.model.session import Session
+
+VERSION = "1.0"
+"""The version of every format that this release writes."""
+
+
+class Key(NamedTuple):
+    """Where one field of the head stands in a dialect."""
+
+    ours: str
+    path: tuple[str, ...]
+    always: bool
+
+
+class HeadTable(NamedTuple):
+    """The head of one dialect.
+
+    `reserved` are the top-level keys that it needs for itself, `words` its own
+    words for a status, and with `nulls` what is required and empty is written null.
+    """
+
+    keys: tuple[Key, ...]
+    reserved: frozenset[str]
+    words: Mapping[str, str]
+    nulls: bool
+
+
+def table(
+    names: Iterable[str],
+    *,
+    always: Iterable[str],
+    rename: Mapping[str, str] | None = None,
+    own: Iterable[str] = (),
+    words: Mapping[str, str] | None = None,
+    nulls: bool = False,
+) -> HeadTable:
+    """A dialect from the names of the fields; `rename` gives a dotted place to some."""
+    places = rename or {}
+    required = frozenset(always)
+    keys = tuple(
+        Key(name, tuple(places.get(name, name).split(".")), name in required) for name in names
+    )
+    reserved = frozenset(key.path[0] for key in keys) | {"version", *own}
+    return HeadTable(keys, reserved, words or {}, nulls)
+
+
+FIELDS = (
+    "id", "title", "kind", "status", "created_at", "updated_at", "working_dir", "model",
+    "total_prompt_tokens", "total_completion_tokens", "tags", "metadata", "owner", "parent_id",
+    "stop_reason", "summary", "agent", "command", "prompt_hash", "tools", "native", "pending",
+)  # fmt: skip
+
+HEAD = table(
+    FIELDS,
+    always=(
+        "id", "title", "created_at", "updated_at", "working_dir", "model", "total_prompt_tokens",
+        "total_completion_tokens", "tags", "metadata",
+    ),
+    own=("messages", "tool_history"),
+)  # fmt: skip
+"""The head as the document has it, which is also how `Session.to_dict` names things."""
+
+_EMPTY: Mapping[str, Any] = {
+    "status": "active",
+    "total_prompt_tokens": 0,
+    "total_completion_tokens": 0,
+    "tags": [],
+    "metadata": {},
+    "tools": [],
+    "native": [],
+    "pending": None,
+}
+_TIMES = frozenset(("created_at", "updated_at"))
+
+
+def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
+    """The head as a plain dict; ValueError if it holds what JSON cannot."""
+    data: dict[str, Any] = {"version": VERSION}
+    for ours, path, always in dialect.keys:
+        value = getattr(session, ours)
+        empty = value == _EMPTY.get(ours, "")
+        if empty and not always:
+            continue
+        if isinstance(value, datetime):
+            value = wire.iso(value)
+        elif ours == "status":
+            value = dialect.words.get(value, value)
+        elif empty and dialect.nulls:
+            value = None
+        _place(data, path, json_copy(value, ours))
+    extra = json_copy(session.extra, "extra")
+    for parent in _parents(dialect):
+        _merge_nested(data, extra, parent, dialect)
+    wire.merge_extra(data, extra, dialect.reserved)
+    return data
+
+
+def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
+    """The fields that a plain dict holds, `extra` among them, ready for a Session."""
+    rest = dict(data)
+    rest.pop("version", None)
+    for parent in _parents(dialect):
+        if isinstance(rest.get(parent), dict):
+            rest[parent] = dict(rest[parent])
+    words = {theirs: ours for ours, theirs in dialect.words.items()}
+    fields: dict[str, Any] = {}
+    for ours, path, _ in dialect.keys:
+        value = _take(rest, path)
+        if value is None:
+            continue
+        if ours in _TIMES:
+            value = parse_time(value)
+        elif ours == "status" and isinstance(value, str):
+            value = words.get(value, value)
+        fields[ours] = value
+    for parent in _parents(dialect):
+        if rest.get(parent) == {}:
+            del rest[parent]
+    if "created_at" not in fields:
+        raise ValueError("is not a session: it has no created_at")
+    fields.setdefault("updated_at", fields["created_at"])
+    fields["extra"] = wire.take_extra(rest)
+    return fields
+
+
+def newer_version(data: Mapping[str, Any]) -> str | None:
+    """The version of a head that a later release wrote; None for one that we can read."""
+    found = data.get("version")
+    if isinstance(found, bool) or not isinstance(found, (str, int, float)):
+        return None
+    major = str(found).split(".")[0]
+    if major.isdecimal() and int(major) > int(VERSION.split(".")[0]):
+        return str(found)
+    return None
+
+
+def _parents(dialect: HeadTable) -> set[str]:
+    return {key.path[0] for key in dialect.keys if len(key.path) > 1}
+
+
+def _place(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for name in path[:-1]:
+        data = data.setdefault(name, {})
+    data[path[-1]] = value
+
+
+def _take(data: dict[str, Any], path: tuple[str, ...]) -> Any:
+    for name in path[:-1]:
+        inner = data.get(name)
+        if not isinstance(inner, dict):
+            return None
+        data = cast("dict[str, Any]", inner)
+    return data.pop(path[-1], None)
+
+
+def _merge_nested(
+    data: dict[str, Any], extra: dict[str, Any], parent: str, dialect: HeadTable
+) -> None:
+    """Unknown keys of a nested part go back into it, unless ours have their names."""
+    unknown = extra.get(parent)
+    ours = {key.path[1] for key in dialect.keys if key.path[0] == parent}
+    if isinstance(unknown, dict) and unknown and not ours.intersection(cast("Any", unknown)):
+        data.setdefault(parent, {}).update(extra.pop(parent))

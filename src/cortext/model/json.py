@@ -1,0 +1,69 @@
+"""The one JSON codec: msgspec first, the standard library where msgspec gives up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+_fast_encode = msgspec.json.Encoder().encode
+_fast_decode = msgspec.json.Decoder().decode
+
+
+def encode(value: Any) -> bytes:
+    """`value` as one line of JSON. Lone surrogates are written as `\\udXXX`."""
+    try:
+        return _fast_encode(value)
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(value)
+        return json.dumps(plain, separators=(",", ":"), allow_nan=False).encode("ascii")
+    except RecursionError:
+        raise ValueError("the value is nested too deeply for JSON") from None
+
+
+def decode(data: bytes, notes: list[str] | None = None) -> Any:
+    """The value of `data`; ValueError if it is not JSON.
+
+    What JSON has no word for and files hold all the same (NaN, Infinity, a BOM)
+    is read as null or passed over, and said in `notes`.
+    """
+    try:
+        return _fast_decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _tolerant_decode(data, [] if notes is None else notes)
+
+
+def _tolerant_decode(data: bytes, notes: list[str]) -> Any:
+    if data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+        notes.append("starts with a byte order mark")
+    try:
+        text = data.decode("utf-8")
+        return json.loads(text, parse_constant=_null(notes), parse_float=_finite(notes))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+
+
+def _null(notes: list[str]) -> Callable[[str], None]:
+    def constant(word: str) -> None:
+        notes.append(f"{word} is read as null")
+
+    return constant
+
+
+def _finite(notes: list[str]) -> Callable[[str], float | None]:
+    def number(word: str) -> float | None:
+        value = float(word)
+        if isfinite(value):
+            return value
+        notes.append(f"{word[:20]} is too large for a number and read as null")
+        return None
+
+    return number

@@ -1,0 +1,123 @@
+"""The session: a head and an append-only list of records."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct, field
+
+from cortext import clock
+from cortext.model import json, wire
+from cortext.model.head import HEAD, decode_head, encode_head
+from cortext.model.ids import new_id
+from cortext.model.message import Role, SessionMessage, ToolInvocation
+from cortext.model.status import Status
+from cortext.model.values import as_utc, json_copy
+
+_JSON_FIELDS = ("metadata", "pending", "native", "extra")
+
+
+class Session(Struct, weakref=True):
+    """The durable record of one conversation. Times are aware and in UTC."""
+
+    id: str = field(default_factory=new_id)
+    title: str = ""
+    created_at: datetime = field(default_factory=lambda: clock.now())
+    updated_at: datetime = field(default_factory=lambda: clock.now())
+    working_dir: str = ""
+    model: str = ""
+    messages: list[SessionMessage] = []
+    tool_history: list[ToolInvocation] = []
+    total_prompt_tokens: int = 0
+    total_completion_tokens: int = 0
+    tags: list[str] = []
+    metadata: dict[str, Any] = {}
+    kind: str = ""
+    status: Status = "active"
+    owner: str = ""
+    parent_id: str = ""
+    stop_reason: str = ""
+    summary: str = ""
+    agent: str = ""
+    command: str = ""
+    prompt_hash: str = ""
+    tools: list[str] = []
+    native: list[dict[str, Any]] = []
+    pending: Any = None
+    extra: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        self.created_at = as_utc(self.created_at)
+        self.updated_at = as_utc(self.updated_at)
+        for name in _JSON_FIELDS:
+            setattr(self, name, json_copy(getattr(self, name), name))
+
+    @property
+    def message_count(self) -> int:
+        return len(self.messages)
+
+    @property
+    def total_tokens(self) -> int:
+        return self.total_prompt_tokens + self.total_completion_tokens
+
+    def touch(self) -> None:
+        """Move `updated_at` to now, and forward in any case."""
+        self.updated_at = max(clock.now(), self.updated_at + timedelta(microseconds=1))
+
+    def add_message(self, message: SessionMessage) -> None:
+        self.messages.append(message)
+        self.touch()
+
+    def add_message_from_dict(self, role: Role, content: str, **fields: Any) -> SessionMessage:
+        message = SessionMessage(role, content, **fields)
+        self.add_message(message)
+        return message
+
+    def add_tool_invocation(self, invocation: ToolInvocation) -> None:
+        self.tool_history.append(invocation)
+        self.touch()
+
+    def record_tool_call(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        result: Any = None,
+        duration: float = 0.0,
+        success: bool = True,
+        error: str | None = None,
+    ) -> ToolInvocation:
+        invocation = ToolInvocation(tool_name, arguments, result, duration, success, error)
+        self.add_tool_invocation(invocation)
+        return invocation
+
+    def update_usage(self, prompt: int, completion: int) -> None:
+        self.total_prompt_tokens += prompt
+        self.total_completion_tokens += completion
+        self.touch()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document holds it, with times as ISO strings."""
+        data = encode_head(self, HEAD)
+        data["messages"] = [message.to_dict() for message in self.messages]
+        data["tool_history"] = [invocation.to_dict() for invocation in self.tool_history]
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Session:
+        """The inverse of `to_dict`; ValueError says what does not fit."""
+        head = dict(data)
+        messages = wire.dicts(head.pop("messages", None), "messages")
+        history = wire.dicts(head.pop("tool_history", None), "tool_history")
+        session = wire.convert(decode_head(head, HEAD), cls)
+        session.messages = [wire.message_from_dict(item) for item in messages]
+        session.tool_history = [wire.invocation_from_dict(item) for item in history]
+        return session
+
+    def to_json(self) -> str:
+        return json.encode(self.to_dict()).decode("utf-8")
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Session:
+        raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        return cls.from_dict(wire.as_dict(json.decode(raw)))

@@ -1,0 +1,21 @@
+"""The lifecycle of a conversation."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cortext.errors import InvalidTransitionError
+
+Status = Literal["active", "paused", "completed"]
+
+_NEXT: dict[str, frozenset[str]] = {
+    "active": frozenset(("paused", "completed")),
+    "paused": frozenset(("active", "completed")),
+    "completed": frozenset(),
+}
+
+
+def check_transition(old: str, new: str) -> None:
+    """InvalidTransitionError unless a conversation may go from `old` to `new`."""
+    if new not in _NEXT.get(old, frozenset()):
+        raise InvalidTransitionError(old, new)

@@ -1,0 +1,74 @@
+"""The values that a session may hold: exactly what JSON can carry and give back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+from math import isfinite
+from typing import Any, cast
+
+__all__ = ["UTC", "as_utc", "json_copy", "parse_time"]
+
+
+def json_copy(value: Any, where: str = "value") -> Any:
+    """A deep copy of `value`; ValueError if JSON could not give back an equal one."""
+    try:
+        return _copy(value, where)
+    except RecursionError:
+        raise ValueError(f"{where} is nested too deeply") from None
+
+
+def _copy(value: Any, where: str) -> Any:
+    kind = cast("type[Any]", type(value))
+    if value is None or kind is str or kind is bool or kind is int:
+        return value
+    if kind is float:
+        if isfinite(value):
+            return value
+        raise ValueError(f"{where} holds {value}, which JSON has no word for")
+    if isinstance(value, dict):
+        return {
+            _key(key, where): _copy(item, where)
+            for key, item in cast("dict[Any, Any]", value).items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_copy(item, where) for item in cast("list[Any]", value)]
+    # A subclass, such as an enum's member, is stored as what it is besides.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return _copy(float(value), where)
+    raise ValueError(f"{where} holds a {kind.__name__}, which JSON has no word for")
+
+
+def _key(key: Any, where: str) -> str:
+    if isinstance(key, str):
+        return str.__str__(key)
+    raise ValueError(f"{where} has the key {key!r}, and keys are strings")
+
+
+def as_utc(when: datetime) -> datetime:
+    """`when` in UTC; a time without a zone is read as UTC."""
+    zone: tzinfo | None = when.tzinfo
+    if zone is UTC:
+        return when
+    if zone is None:
+        return when.replace(tzinfo=UTC)
+    try:
+        return when.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{when.isoformat()} does not fit into the calendar in UTC") from None
+
+
+def parse_time(value: Any) -> datetime:
+    """A time as files have it: ISO 8601 in any of its forms, or seconds or milliseconds."""
+    if isinstance(value, str):
+        return as_utc(datetime.fromisoformat(value))
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        seconds = value / 1000 if abs(value) > 1e11 else value
+        try:
+            return datetime.fromtimestamp(seconds, UTC)
+        except (OverflowError, OSError):
+            raise ValueError(f"{value} is not a time") from None
+    raise ValueError(f"{type(value).__name__} is not a time")
