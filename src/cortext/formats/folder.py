@@ -1,0 +1,56 @@
+"""The folder: `session.json` is the head, `messages.jsonl` has a record a line."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+import msgspec
+
+from cortext.formats.parts import Format, head_to_dict
+from cortext.formats.records import INVOCATIONS, RecordTable
+from cortext.model import json, wire
+from cortext.model.head import FIELDS, table
+from cortext.model.session import Session
+
+_ORDER = (
+    "id", "kind", "title", "status", "created_at", "updated_at", "agent", "command",
+    "prompt_hash", "model", "tools", "summary",
+)  # fmt: skip
+
+FOLDER = Format(
+    head=table(
+        (*_ORDER, *(name for name in FIELDS if name not in _ORDER)),
+        always=(
+            "id", "kind", "status", "created_at", "updated_at", "command", "prompt_hash", "model",
+            "tools", "summary",
+        ),
+        rename={
+            "id": "conversation_id",
+            "kind": "conversation_type",
+            "updated_at": "last_active",
+            "agent": "agent_config.agent",
+            "command": "agent_config.command",
+            "prompt_hash": "agent_config.system_prompt_hash",
+            "model": "agent_config.model",
+            "tools": "agent_config.tools",
+            "summary": "context_summary",
+        },
+        own=("message_count", INVOCATIONS),
+        nulls=True,
+    ),
+    records=RecordTable(),
+    count_key="message_count",
+    always_counts=True,
+)  # fmt: skip
+
+
+def encode_head(session: Session, in_lines: Container[str] | None = None) -> bytes:
+    """`session.json`, indented: people read it, and it stands in diffs."""
+    head = json.encode(head_to_dict(session, FOLDER, in_lines))
+    return msgspec.json.format(head, indent=2) + b"\n"
+
+
+def decode_head(data: bytes, notes: list[str]) -> dict[str, Any]:
+    """The head of `session.json`; ValueError says why it is none."""
+    return wire.as_dict(json.decode(data, notes))

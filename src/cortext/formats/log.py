@@ -1,0 +1,45 @@
+"""The log: line 1 is the head, every later line a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+from cortext.formats.parts import Format, encode_records, head_to_dict
+from cortext.formats.records import INVOCATIONS, RecordTable
+from cortext.model import json, wire
+from cortext.model.head import FIELDS, table
+from cortext.model.session import Session
+
+_REQUIRED = ("id", "agent", "created_at", "status", "updated_at")
+
+LOG = Format(
+    head=table(
+        (*_REQUIRED, *(name for name in FIELDS if name not in _REQUIRED)),
+        always=_REQUIRED,
+        rename={"id": "session_id"},
+        own=("type", INVOCATIONS, "turns_at_update"),
+        words={"paused": "interrupted"},
+    ),
+    records=RecordTable(type="turn"),
+    count_key="turns_at_update",
+    always_counts=False,
+)
+
+
+def encode(session: Session) -> bytes:
+    """The whole file."""
+    return encode_head_line(session) + b"".join(encode_records(session, LOG))
+
+
+def encode_head_line(session: Session, in_lines: Container[str] | None = None) -> bytes:
+    """Line 1, with its newline."""
+    return json.encode({"type": "metadata", **head_to_dict(session, LOG, in_lines)}) + b"\n"
+
+
+def decode_head_line(line: bytes, notes: list[str]) -> dict[str, Any]:
+    """The head that line 1 holds; ValueError says why it is none."""
+    data = wire.as_dict(json.decode(line, notes))
+    if data.pop("type", None) != "metadata":
+        raise ValueError("line 1 is not the session's metadata")
+    return data

@@ -1,0 +1,93 @@
+"""A session in two parts, a head and lines: what log, folder and service have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import Any, NamedTuple
+
+from cortext.formats.records import INVOCATIONS, Lines, Record, RecordTable, encode_record
+from cortext.model import wire
+from cortext.model.head import HeadTable, decode_head, encode_head
+from cortext.model.message import ToolInvocation
+from cortext.model.session import Session
+
+
+class Format(NamedTuple):
+    """One arrangement of head and records. `count_key` is its key for how many records the
+    head knew when it was written; `always_counts` says that it is always there."""
+
+    head: HeadTable
+    records: RecordTable
+    count_key: str
+    always_counts: bool
+
+
+def head_to_dict(
+    session: Session, format: Format, in_lines: Container[str] | None = None
+) -> dict[str, Any]:
+    """The head, with the tool calls that no line carries: those after the last message,
+    or, where the lines stand already, those whose id is not `in_lines`."""
+    data = encode_head(session, format.head)
+    placed = place_invocations(session)
+    if in_lines is None:
+        trailing = [pair for pair in placed if pair[0] == len(session.messages)]
+    else:
+        trailing = [pair for pair in placed if pair[1].id not in in_lines]
+    if trailing:
+        data[INVOCATIONS] = [
+            {"position": position, "invocation": item.to_dict()} for position, item in trailing
+        ]
+    if format.always_counts or _last_time_is_later(session):
+        data[format.count_key] = len(session.messages)
+    return data
+
+
+def encode_records(session: Session, format: Format) -> list[bytes]:
+    """Every record as a line, each with the tool calls that came before it."""
+    return [encode_record(record, format.records) for record in records_of(session)]
+
+
+def records_of(session: Session) -> Iterator[Record]:
+    riding: dict[int, list[ToolInvocation]] = {}
+    for position, invocation in place_invocations(session):
+        riding.setdefault(position, []).append(invocation)
+    for position, message in enumerate(session.messages):
+        yield Record(message, riding.get(position, ()))
+
+
+def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:
+    """Each tool call with the number of messages before it: by time, never out of order."""
+    placed: list[tuple[int, ToolInvocation]] = []
+    position, messages = 0, session.messages
+    for invocation in session.tool_history:
+        while position < len(messages) and messages[position].timestamp < invocation.timestamp:
+            position += 1
+        placed.append((position, invocation))
+    return placed
+
+
+def join(head: dict[str, Any], lines: Lines, format: Format) -> Session:
+    """The session of a head and its lines; ValueError says what the head lacks."""
+    head = dict(head)
+    trailing = [_trailing(item) for item in wire.dicts(head.pop(INVOCATIONS, None), INVOCATIONS)]
+    known = head.pop(format.count_key, 0)
+    session = wire.convert(decode_head(head, format.head), Session)
+    session.messages = lines.messages
+    # Calls in the head were recorded before any message that came after that head.
+    placed = sorted([*trailing, *lines.invocations], key=lambda pair: pair[0])
+    session.tool_history = [invocation for _, invocation in placed]
+    later = lines.messages[known:] if isinstance(known, int) and known >= 0 else lines.messages
+    if later and later[-1].timestamp > session.updated_at:
+        session.updated_at = later[-1].timestamp
+    return session
+
+
+def _last_time_is_later(session: Session) -> bool:
+    return bool(session.messages) and session.messages[-1].timestamp > session.updated_at
+
+
+def _trailing(item: dict[str, Any]) -> tuple[int, ToolInvocation]:
+    position = item.get("position", 0)
+    if not isinstance(position, int):
+        raise ValueError("a recorded tool call has no position")
+    return position, wire.invocation_from_dict(wire.as_dict(item.get("invocation")))

@@ -1,0 +1,181 @@
+"""Records as lines of JSON: the codec that log, folder and service share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from cortext.model import json, wire
+from cortext.model.message import SessionMessage, ToolInvocation, minted
+
+INVOCATIONS = "tool_invocations"
+
+
+class RecordTable(NamedTuple):
+    """One dialect of a record: other names for some fields, and what marks a line as one."""
+
+    names: Mapping[str, str] = {}
+    type: str = ""
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """The keys that a line needs for itself."""
+        own = {"type", INVOCATIONS} if self.type else {INVOCATIONS}
+        return wire.message_keys(self.names) | own
+
+
+class Damage(NamedTuple):
+    """One thing that is wrong with a file. Fatal: something that was written is missing."""
+
+    detail: str
+    line: int | None = None
+    fatal: bool = True
+    path: str = ""
+
+
+class Record(NamedTuple):
+    """A message, and the tool calls that were recorded just before it."""
+
+    message: SessionMessage
+    invocations: Sequence[ToolInvocation] = ()
+
+
+class Lines(NamedTuple):
+    """What a block of lines holds; an invocation stands before the message at its position."""
+
+    messages: list[SessionMessage]
+    invocations: list[tuple[int, ToolInvocation]]
+    damages: list[Damage]
+
+
+def encode_record(record: Record, table: RecordTable) -> bytes:
+    """One line, with its newline."""
+    message, invocations = record
+    if not (message.extra or invocations or table.names):
+        line = json.encode(message)
+        return b"%b%b\n" % (_mark(table), line[1:]) if table.type else line + b"\n"
+    data: dict[str, Any] = {"type": table.type} if table.type else {}
+    data.update(wire.message_to_dict(message, table.names, table.reserved))
+    if invocations:
+        data[INVOCATIONS] = [invocation.to_dict() for invocation in invocations]
+    return json.encode(data) + b"\n"
+
+
+def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
+    """The record of one line; ValueError says why it is none."""
+    data = wire.as_dict(json.decode(line, notes))
+    if table.type:
+        found = data.pop("type", table.type)
+        if found != table.type:
+            raise ValueError(f"a {table.type} was expected, not {found!r:.40}")
+    riding = wire.dicts(data.pop(INVOCATIONS, None), INVOCATIONS)
+    message = wire.message_from_dict(data, table.names)
+    return Record(message, [wire.invocation_from_dict(item) for item in riding])
+
+
+def decode_lines(data: bytes, table: RecordTable, first_line: int = 1) -> Lines:
+    """Every record of `data`; what cannot be read is named and hides nothing else."""
+    whole, tail = data, b""
+    if not data.endswith(b"\n"):
+        cut = data.rfind(b"\n") + 1
+        whole, tail = data[:cut], data[cut:]
+    messages = _decode_plain(whole, table)
+    if messages is not None:
+        lines = Lines(messages, [], [])
+    else:
+        lines = Lines([], [], [])
+        for number, line in enumerate(whole.split(b"\n")[:-1], first_line):
+            _decode_line(line, number, table, lines)
+    if tail:
+        _decode_tail(tail, first_line + whole.count(b"\n"), table, lines)
+    _name_duplicates(lines)
+    return lines
+
+
+def record_ids(data: bytes) -> list[str]:
+    """The ids in whole lines, for telling a retry from a new record."""
+    try:
+        return [found.id for found in _ids.decode_lines(data)]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return [id for line in data.split(b"\n") if (id := _id_of(line))]
+
+
+class _OnlyId(msgspec.Struct):
+    id: str = ""
+
+
+_plain = msgspec.json.Decoder(SessionMessage)
+_ids = msgspec.json.Decoder(_OnlyId)
+
+
+def _id_of(line: bytes) -> str:
+    try:
+        value = json.decode(line)
+    except ValueError:
+        return ""
+    found = value.get("id") if isinstance(value, dict) else ""  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return found if isinstance(found, str) else ""
+
+
+def _mark(table: RecordTable) -> bytes:
+    return b'{"type":"%b",' % table.type.encode()
+
+
+def _decode_plain(data: bytes, table: RecordTable) -> list[SessionMessage] | None:
+    """All lines in one go, when each is as we write it; None when one is not."""
+    if table.names:
+        return None
+    if table.type and data:
+        mark = _mark(table)
+        if not data.startswith(mark) or data.count(b"\n" + mark) != data.count(b"\n") - 1:
+            return None
+        data = b"{" + data[len(mark) :].replace(b"\n" + mark, b"\n{")
+    before = minted.count
+    try:
+        messages = _plain.decode_lines(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return messages if minted.count == before else None
+
+
+def _decode_line(line: bytes, number: int, table: RecordTable, lines: Lines) -> None:
+    if not line.strip():
+        return
+    bare = line.strip(b"\0")
+    if len(bare) != len(line):
+        lost = len(line) - len(bare)
+        lines.damages.append(Damage(f"{lost} NUL bytes stand where records may have been", number))
+    if bare:
+        notes: list[str] = []
+        try:
+            _add(decode_record(bare, table, notes), lines)
+        except ValueError as error:
+            lines.damages.append(Damage(str(error), number))
+        lines.damages.extend(Damage(note, number, fatal=False) for note in notes)
+
+
+def _decode_tail(tail: bytes, number: int, table: RecordTable, lines: Lines) -> None:
+    try:
+        _add(decode_record(tail, table, []), lines)
+        lines.damages.append(Damage("the last line has no newline", number, fatal=False))
+    except ValueError:
+        detail = f"the last line is torn: {len(tail)} bytes were not written to their end"
+        lines.damages.append(Damage(detail, number, fatal=False))
+
+
+def _add(record: Record, lines: Lines) -> None:
+    lines.invocations.extend((len(lines.messages), item) for item in record.invocations)
+    lines.messages.append(record.message)
+
+
+def _name_duplicates(lines: Lines) -> None:
+    seen: set[str] = set()
+    ids = [message.id for message in lines.messages]
+    if len(set(ids)) == len(ids):
+        return
+    for id in ids:
+        if id in seen:
+            lines.damages.append(Damage(f"the id {id!r:.60} stands on two records", fatal=False))
+        seen.add(id)

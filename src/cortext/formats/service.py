@@ -1,0 +1,44 @@
+"""The service: a head and a list of records in camelCase, for memory, Redis and Postgres."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cortext.formats.parts import Format, encode_records, head_to_dict, join
+from cortext.formats.records import INVOCATIONS, RecordTable, decode_lines
+from cortext.model.head import FIELDS, table
+from cortext.model.session import Session
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+SERVICE = Format(
+    head=table(
+        FIELDS,
+        always=("id", "created_at", "updated_at"),
+        rename={name: camel(name) for name in FIELDS},
+        own=(INVOCATIONS, "messageCount"),
+    ),
+    records=RecordTable(
+        names={name: camel(name) for name in ("tool_calls", "tool_call_id", "structured_data")}
+    ),
+    count_key="messageCount",
+    always_counts=False,
+)
+
+
+def encode(session: Session) -> tuple[dict[str, Any], list[bytes]]:
+    """The head, and one line of JSON a record."""
+    return head_to_dict(session, SERVICE), encode_records(session, SERVICE)
+
+
+def decode(head: dict[str, Any], records: list[bytes]) -> Session:
+    """The inverse of `encode`; ValueError says what is wrong."""
+    lines = decode_lines(b"".join(records), SERVICE.records)
+    for damage in lines.damages:
+        if damage.fatal:
+            raise ValueError(f"record {damage.line}: {damage.detail}")
+    return join(head, lines, SERVICE)
