@@ -1,0 +1,176 @@
+"""Appending lines to a file that others append to as well."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+
+from cortext.durability.lock import DEFAULT_WAIT, FileLock
+from cortext.durability.read import read_file, read_range
+from cortext.durability.replace import replace, storage_errors, write_all, write_new
+from cortext.durability.tail import read_last_lines
+from cortext.errors import SessionStorageError
+
+FIRST_LOOK = 64 * 1024
+_REMEMBERED = 8192
+_OPEN = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Appender:
+    """One file of lines, open for appending; safe to use from several threads.
+
+    `append` returns when the lines are on stable storage. A line whose id is
+    already there is not written again: ids are compared with those that this
+    appender wrote, with all that others wrote since its last look, and, at its
+    first, with the file's last 64 KB.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        lock_path: str,
+        *,
+        is_record: Callable[[bytes], bool],
+        ids_in: Callable[[bytes], list[str]],
+        wait: float = DEFAULT_WAIT,
+    ) -> None:
+        self._path = path
+        self._lock = FileLock(lock_path, guards=path, wait=wait, keep_open=True)
+        self._is_record = is_record
+        self._ids_in = ids_in
+        self._threads = threading.Lock()
+        self._fd = -1
+        self._pid = 0
+        self._inode = -1
+        self._seen = 0
+        self._ids: dict[str, None] = {}
+
+    def append(self, lines: Sequence[tuple[str, bytes]]) -> int:
+        """Write `(id, line)` pairs that are new, each line with its newline; how many were."""
+        with storage_errors("write", self._path), self._threads:
+            with self._lock:
+                self._follow()
+                new = self._unseen(lines)
+                if not new:
+                    # A retry acknowledges what an earlier try wrote: sync that.
+                    fd, start, data = self._fd, self._seen, b""
+                else:
+                    data = b"".join(line for _, line in new)
+                    fd, start = self._fd, self._write(data)
+                    self._remember([id for id, _ in new])
+            # Outside the lock: writers that wait here share one journal commit.
+            self._sync(fd, start, data)
+            return len(new)
+
+    def close(self) -> None:
+        with self._threads:
+            self._drop()
+            self._lock.close()
+
+    def _drop(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = self._inode = -1
+        self._ids.clear()
+
+    def _follow(self) -> None:
+        """Have the file open that the path names now, and know what others wrote to it."""
+        now = os.stat(self._path, follow_symlinks=False)
+        if now.st_ino != self._inode or self._pid != os.getpid():
+            self._drop()
+            self._fd = os.open(self._path, _OPEN)
+            now = os.fstat(self._fd)
+            self._inode, self._pid = now.st_ino, os.getpid()
+            self._seen = max(now.st_size - FIRST_LOOK, 0)
+        size = now.st_size
+        if size < self._seen:
+            self._seen = 0
+        if size and os.pread(self._fd, 1, size - 1) != b"\n":
+            size = self._mend_tail()
+        if size > self._seen:
+            self._remember(self._ids_in(_whole_lines(self._fd, self._seen, size)))
+        self._seen = size
+
+    def _mend_tail(self) -> int:
+        """End the last line if it is a record; else set it aside and cut it off."""
+        tail, _ = read_last_lines(self._path, 1)
+        size = os.fstat(self._fd).st_size
+        if self._is_record(tail):
+            write_all(self._fd, b"\n")
+            return size + 1
+        write_new(_free_name(self._path + ".torn"), [tail])
+        os.ftruncate(self._fd, size - len(tail))
+        return size - len(tail)
+
+    def _unseen(self, lines: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+        new: dict[str, bytes] = {}
+        for id, line in lines:
+            if id not in self._ids and id not in new:
+                new[id] = line
+        return list(new.items())
+
+    def _remember(self, ids: list[str]) -> None:
+        self._ids.update(dict.fromkeys(ids))
+        if len(self._ids) > _REMEMBERED:
+            for id in list(self._ids)[: -_REMEMBERED // 2]:
+                del self._ids[id]
+
+    def _write(self, data: bytes) -> int:
+        """Write under the lock; a failed write leaves no part of itself behind."""
+        start = self._seen
+        try:
+            write_all(self._fd, data)
+        except BaseException:
+            os.ftruncate(self._fd, start)
+            raise
+        self._seen = start + len(data)
+        return start
+
+    def _sync(self, fd: int, start: int, data: bytes) -> None:
+        try:
+            os.fdatasync(fd)
+        except OSError as error:
+            self._undo(fd, start, data, error)
+            raise
+
+    def _undo(self, fd: int, start: int, data: bytes, error: OSError) -> None:
+        """After a failed sync nobody knows what is on the disk, and syncing again would lie.
+
+        If our lines are still the last ones, they are cut off. Otherwise others
+        wrote after them: the file is written anew, and the caller is told that the
+        lines may be there.
+        """
+        with self._lock:
+            end = os.fstat(fd).st_size
+            if data and end == start + len(data) and self._is_current(fd):
+                os.ftruncate(fd, start)
+                self._drop()
+                return
+            self._drop()
+            replace(self._path, [read_file(self._path)])
+        raise SessionStorageError(
+            f"{self._path}: the disk reported an error, and what was appended may be present",
+            path=self._path,
+            errno=error.errno,
+            hint="append it again: a message with the same id is not written twice",
+        ) from error
+
+    def _is_current(self, fd: int) -> bool:
+        return os.fstat(fd).st_ino == os.stat(self._path).st_ino
+
+
+def _whole_lines(fd: int, start: int, end: int) -> bytes:
+    """The lines between two offsets; a first one that begins before `start` is passed over."""
+    data = read_range(fd, start, end)
+    if start and os.pread(fd, 1, start - 1) != b"\n":
+        data = data[data.find(b"\n") + 1 :]
+    return data
+
+
+def _free_name(path: str) -> str:
+    number, name = 1, path
+    while os.path.lexists(name):
+        number += 1
+        name = f"{path}-{number}"
+    return name

@@ -1,0 +1,54 @@
+"""Who is alive: a long-running writer holds a lock for as long as it lives, and signs it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+from cortext.durability.lock import describe_process, try_flock
+from cortext.durability.replace import make_private_dir, write_all
+
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class LiveMark:
+    """Says that this process has a session open; the system takes it back when we die."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._fd = -1
+
+    def take(self) -> str | None:
+        """None when the mark is ours now, else who has it."""
+        make_private_dir(os.path.dirname(self._path))
+        fd = os.open(self._path, _OPEN, 0o600)
+        if not try_flock(fd):
+            holder = _signature(fd)
+            os.close(fd)
+            return holder
+        os.ftruncate(fd, 0)
+        write_all(fd, f"{os.getpid()}\n".encode())
+        self._fd = fd
+        return None
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def live_holder(path: str) -> str | None:
+    """Who has a session open now; None when nobody has. Writes nothing."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return None if try_flock(fd, fcntl.LOCK_SH) else _signature(fd)
+    finally:
+        os.close(fd)
+
+
+def _signature(fd: int) -> str:
+    text = os.pread(fd, 32, 0).strip()
+    return describe_process(int(text)) if text.isdigit() else "another process"

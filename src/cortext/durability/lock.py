@@ -1,0 +1,119 @@
+"""Locks: flock on a sidecar file that is never unlinked, so that it never has two holders."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from types import TracebackType
+
+from cortext.durability.replace import make_private_dir
+from cortext.errors import SessionLockedError
+
+DEFAULT_WAIT = 10.0
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_BUSY = (errno.EWOULDBLOCK, errno.EACCES)
+
+
+class FileLock:
+    """An exclusive lock between processes and between holders in one process.
+
+    Not reentrant. `with lock:` waits up to `wait` seconds, then raises
+    SessionLockedError, which names the holder where the system tells. With
+    `keep_open` the file stays open between uses, until `close`.
+    """
+
+    def __init__(
+        self, path: str, *, guards: str = "", wait: float = DEFAULT_WAIT, keep_open: bool = False
+    ) -> None:
+        self._path = path
+        self._guards = guards or path
+        self._wait = wait
+        self._keep_open = keep_open
+        self._fd = -1
+        self._pid = 0
+
+    def __enter__(self) -> FileLock:
+        # A forked child shares the parent's open file, and with it the lock.
+        if self._fd < 0 or self._pid != os.getpid():
+            self._open()
+        try:
+            if not try_flock(self._fd):
+                self._wait_for_it()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._keep_open:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+        else:
+            self.close()
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _open(self) -> None:
+        self.close()
+        try:
+            self._fd = os.open(self._path, _OPEN, 0o600)
+        except FileNotFoundError:
+            make_private_dir(os.path.dirname(self._path))
+            self._fd = os.open(self._path, _OPEN, 0o600)
+        self._pid = os.getpid()
+
+    def _wait_for_it(self) -> None:
+        start = time.monotonic()
+        tries = 0
+        while not try_flock(self._fd):
+            waited = time.monotonic() - start
+            if waited >= self._wait:
+                holder = holder_of(self._fd)
+                raise SessionLockedError(self._guards, holder=holder, waited=self._wait)
+            tries += 1
+            if tries < 20:
+                os.sched_yield()
+            else:
+                time.sleep(min(20e-6 * tries, 0.02, max(self._wait - waited, 0)))
+
+
+def try_flock(fd: int, kind: int = fcntl.LOCK_EX) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _BUSY:
+            return False
+        raise
+    return True
+
+
+def holder_of(fd: int) -> str:
+    """Who holds the lock on an open file, as far as the system tells."""
+    inode = f":{os.fstat(fd).st_ino}"
+    try:
+        with open("/proc/locks", encoding="ascii") as locks:
+            rows = [row.split() for row in locks]
+    except OSError:
+        rows = []
+    for row in rows:
+        if len(row) > 5 and row[1] == "FLOCK" and row[5].endswith(inode):
+            return describe_process(int(row[4]))
+    return "another process"
+
+
+def describe_process(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
+            name = comm.read().strip()
+    except OSError:
+        return f"process {pid}"
+    return f"process {pid} ({name})"

@@ -1,0 +1,42 @@
+"""Reading: no locks, nothing written, and only regular files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+
+def open_file(path: str) -> int:
+    """A descriptor for reading; a folder, pipe or device in the place of a file is an OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EISDIR, "not a regular file", path)
+    return fd
+
+
+def read_file(path: str) -> bytes:
+    """All bytes of a file."""
+    return read_file_and_stat(path)[0]
+
+
+def read_file_and_stat(path: str) -> tuple[bytes, os.stat_result]:
+    """All bytes of a file, and what the file that they came from looked like."""
+    fd = open_file(path)
+    try:
+        found = os.fstat(fd)
+        return read_range(fd, 0, found.st_size), found
+    finally:
+        os.close(fd)
+
+
+def read_range(fd: int, start: int, end: int) -> bytes:
+    """Bytes `start` to `end` of an open file, fewer if it ends before."""
+    data = os.pread(fd, end - start, start)
+    while len(data) < end - start:
+        more = os.pread(fd, end - start - len(data), start + len(data))
+        if not more:
+            break
+        data += more
+    return data

@@ -1,0 +1,161 @@
+"""Whole files: written beside, synced, renamed. Readers see the old or the new, never a mix."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+
+from cortext.durability.read import read_file
+from cortext.errors import SessionStorageError
+
+_OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def storage_errors(doing: str, path: str) -> Generator[None]:
+    """An OSError inside becomes one sentence that says what failed, where and why."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, SessionStorageError):
+            raise
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise SessionStorageError(
+            f"could not {doing} {path}: {reason.lower()}",
+            path=path,
+            errno=error.errno,
+            hint=_HINTS.get(error.errno or 0, ""),
+        ) from error
+
+
+_HINTS = {
+    errno.ENOSPC: "free some space and try again; what was saved before is intact",
+    errno.EDQUOT: "your quota is used up; what was saved before is intact",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "check who owns the folder and its permissions",
+    errno.EPERM: "check who owns the folder and its permissions",
+    errno.EMFILE: "too many files are open in this process",
+    errno.EIO: "the disk reported an error; what was saved before is intact",
+    errno.ELOOP: "it is a symbolic link, and those are never written through",
+}
+
+
+def make_private_dir(path: str) -> None:
+    """The folder and its missing parents, each for this user only from its first instant."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    if parent and parent != path:
+        make_private_dir(parent)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+        return
+    sync_dir(parent or ".")
+
+
+def side_dir(folder: str) -> str:
+    """`.cortext` inside a folder: our locks, temp files and indexes, which git passes over."""
+    path = os.path.join(folder, ".cortext")
+    ignore = os.path.join(path, ".gitignore")
+    if not os.path.exists(ignore):
+        make_private_dir(path)
+        with suppress(FileExistsError):
+            write_new(ignore, [b"*\n"])
+    return path
+
+
+def replace(path: str, chunks: Iterable[bytes], *, temp_dir: str | None = None) -> os.stat_result:
+    """Put `chunks` where `path` is, durably, and return what the new file looks like.
+
+    A symbolic link in the place of the file is refused.
+    """
+    folder, name = os.path.split(path)
+    refuse_link(path)
+    temp = os.path.join(
+        temp_dir or folder, f".{name[:100]}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
+    )
+    try:
+        written = write_new(temp, chunks)
+        os.rename(temp, path)
+    except BaseException:
+        remove_if_there(temp)
+        raise
+    sync_dir(folder)
+    return written
+
+
+def write_new(path: str, chunks: Iterable[bytes]) -> os.stat_result:
+    """A new file with these bytes, synced; it must not exist."""
+    fd = os.open(path, _OPEN, 0o600)
+    try:
+        for chunk in chunks:
+            write_all(fd, chunk)
+        os.fsync(fd)
+        return os.fstat(fd)
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def sync_dir(path: str) -> None:
+    """Make the names in a folder durable."""
+    fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def refuse_link(path: str) -> None:
+    if os.path.islink(path):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+
+def remove_if_there(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def link_over(source: str, target: str, temp_dir: str) -> None:
+    """Make `target` another name of the file that `source` names now, or else a copy of it."""
+    name = os.path.basename(target)[:100]
+    temp = os.path.join(temp_dir, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    try:
+        os.link(source, temp, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV):
+            raise
+        write_new(temp, [read_file(source)])
+    try:
+        os.rename(temp, target)
+    finally:
+        # Two names of one file: rename leaves the first where it is.
+        remove_if_there(temp)
+
+
+def set_aside(path: str, suffix: str) -> str:
+    """Give a file that cannot be read a name of its own, never one that is taken."""
+    for number in range(1, 10_000):
+        kept = f"{path}.{suffix}" if number == 1 else f"{path}.{suffix}-{number}"
+        try:
+            os.link(path, kept, follow_symlinks=False)
+        except FileExistsError:
+            if os.path.samefile(path, kept):
+                return kept
+            continue
+        sync_dir(os.path.dirname(path))
+        return kept
+    raise OSError(errno.EEXIST, "too many files were set aside already", path)

@@ -1,0 +1,44 @@
+"""The end of a file, without reading the rest."""
+
+from __future__ import annotations
+
+import os
+
+from cortext.durability.read import open_file, read_range
+
+CHUNK = 32 * 1024
+
+
+def read_last_lines(path: str, count: int) -> tuple[bytes, bool]:
+    """The last `count` lines of a file, and whether they begin where the file does.
+
+    A last line without a newline counts as one. The read grows until it holds
+    them all, so a huge line costs its own size and no more.
+    """
+    fd = open_file(path)
+    try:
+        end = os.fstat(fd).st_size
+        size = CHUNK
+        while True:
+            start = max(end - size, 0)
+            data = read_range(fd, start, end)
+            cut = _start_of_last(data, count)
+            if cut >= 0:
+                return data[cut:], start + cut == 0
+            if start == 0:
+                return data, True
+            size *= 4
+    finally:
+        os.close(fd)
+
+
+def _start_of_last(data: bytes, count: int) -> int:
+    """Where the last `count` lines begin, if a line before them proves it; else -1."""
+    if count <= 0:
+        return len(data)
+    cut = len(data) - 1 if data.endswith(b"\n") else len(data)
+    for _ in range(count):
+        cut = data.rfind(b"\n", 0, cut)
+        if cut < 0:
+            return -1
+    return cut + 1

@@ -1,0 +1,134 @@
+"""The trash: what a person deleted, with where it was, until it is emptied."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from cortext import clock
+from cortext.durability.replace import (
+    make_private_dir,
+    replace,
+    storage_errors,
+    sync_dir,
+    write_new,
+)
+from cortext.errors import SessionNotFoundError, SessionStorageError
+from cortext.model import json, wire
+from cortext.model.ids import check_id, new_id
+from cortext.model.values import parse_time
+
+_INFO = "info.json"
+
+
+class TrashEntry(NamedTuple):
+    """One thing in the trash, and the places that its files came from."""
+
+    id: str
+    label: str
+    deleted_at: datetime
+    origins: tuple[str, ...]
+
+
+class Trash:
+    """A folder of entries; each holds its files under numbers and says where they were."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def put(self, label: str, paths: list[str]) -> TrashEntry:
+        """Move files or folders here. The note comes first, so a crash forgets no place."""
+        with storage_errors("move to the trash", paths[0]):
+            entry = TrashEntry(new_id(), label, clock.now(), tuple(map(os.path.abspath, paths)))
+            folder = os.path.join(self._folder, entry.id)
+            make_private_dir(folder)
+            info = {
+                "version": 1,
+                "label": label,
+                "deleted_at": wire.iso(entry.deleted_at),
+                "origins": list(entry.origins),
+            }
+            write_new(os.path.join(folder, _INFO), [json.encode(info)])
+            sync_dir(folder)
+            for number, origin in enumerate(entry.origins):
+                move(origin, os.path.join(folder, str(number)))
+        return entry
+
+    def list(self) -> list[TrashEntry]:
+        """What is here, the latest first. An entry whose note cannot be read is not shown."""
+        try:
+            names = os.listdir(self._folder)
+        except FileNotFoundError:
+            return []
+        found = [entry for name in names if (entry := self._read(name))]
+        return sorted(found, key=lambda entry: entry.deleted_at, reverse=True)
+
+    def restore(self, id: str) -> TrashEntry:
+        """Put everything back where it was, or nothing when a place is taken again."""
+        entry = self._read(check_id(id))
+        if entry is None:
+            raise SessionNotFoundError(id, path=self._folder)
+        folder = os.path.join(self._folder, id)
+        kept = [
+            (os.path.join(folder, str(number)), origin)
+            for number, origin in enumerate(entry.origins)
+            if os.path.lexists(os.path.join(folder, str(number)))
+        ]
+        for _, origin in kept:
+            if os.path.lexists(origin):
+                raise SessionStorageError(
+                    f"cannot restore {entry.label}: {origin} exists",
+                    path=origin,
+                    hint="move that away first",
+                )
+        with storage_errors("restore", entry.origins[0]):
+            for source, origin in kept:
+                make_private_dir(os.path.dirname(origin))
+                move(source, origin)
+            shutil.rmtree(folder)
+        return entry
+
+    def empty(self, older_than_days: float = 0) -> list[TrashEntry]:
+        """Remove for good what was deleted that long ago, and say what."""
+        limit = clock.now() - timedelta(days=older_than_days)
+        gone = [entry for entry in self.list() if entry.deleted_at <= limit]
+        for entry in gone:
+            with storage_errors("empty the trash at", self._folder):
+                shutil.rmtree(os.path.join(self._folder, entry.id))
+        return gone
+
+    def _read(self, name: str) -> TrashEntry | None:
+        try:
+            with open(os.path.join(self._folder, name, _INFO), "rb") as file:
+                info: dict[str, Any] = wire.as_dict(json.decode(file.read()))
+            origins = tuple(str(origin) for origin in info["origins"])
+            return TrashEntry(name, str(info["label"]), parse_time(info["deleted_at"]), origins)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+def move(source: str, target: str) -> None:
+    """Move durably; across file systems the copy is complete before the original goes."""
+    try:
+        os.rename(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy_then_remove(source, target)
+    sync_dir(os.path.dirname(target))
+    sync_dir(os.path.dirname(source))
+
+
+def _copy_then_remove(source: str, target: str) -> None:
+    if os.path.isdir(source) and not os.path.islink(source):
+        make_private_dir(target)
+        for name in os.listdir(source):
+            _copy_then_remove(os.path.join(source, name), os.path.join(target, name))
+        os.rmdir(source)
+        return
+    with open(source, "rb") as file:
+        replace(target, iter(lambda: file.read(1 << 20), b""))
+    os.unlink(source)
