@@ -1,0 +1,58 @@
+"""What every store does with damage: name it, with the file, and lose nothing."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cortext.durability.read import read_file_and_stat
+from cortext.durability.replace import storage_errors
+from cortext.errors import NewerVersionError, SessionCorruptedError, SessionNotFoundError
+from cortext.formats.records import Damage
+from cortext.model.head import VERSION, newer_version
+
+log = logging.getLogger("cortext.stores")
+
+LEFT_ALONE = "the file is as it was; read() gives everything else that it holds"
+
+
+def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:
+    """The bytes of a session's file, or the error that says why there are none."""
+    with storage_errors("read", path):
+        try:
+            return read_file_and_stat(path)
+        except FileNotFoundError:
+            raise SessionNotFoundError(id, path=path) from None
+        except IsADirectoryError:
+            raise SessionCorruptedError(
+                path, "is not a regular file", hint="move it away; it was not touched"
+            ) from None
+
+
+def raise_if_damaged(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
+    """SessionCorruptedError for the first damage that lost something; a warning for others."""
+    for damage in damages:
+        if damage.fatal:
+            raise SessionCorruptedError(damage.path, damage.detail, line=damage.line, hint=hint)
+    for damage in damages:
+        where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"
+        log.warning("%s: %s", where, damage.detail)
+
+
+def refuse_newer(head: Mapping[str, Any], path: str) -> None:
+    found = newer_version(head)
+    if found is not None:
+        raise NewerVersionError(path, found=found, known=VERSION)
+
+
+def name_mismatch(found: str, id: str) -> list[Damage]:
+    """A file that was copied or renamed still says its old id."""
+    if found == id:
+        return []
+    return [Damage(f"calls itself {found!r:.80} and is read as {id!r:.80}", fatal=False)]
+
+
+def at(path: str, damages: Sequence[Damage]) -> list[Damage]:
+    return [damage._replace(path=path) for damage in damages]

@@ -1,0 +1,308 @@
+"""Sessions as documents: `{id}.json` with everything, and `{id}.backup` with the one before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from cortext import clock, paths
+from cortext.durability.lock import DEFAULT_WAIT, FileLock
+from cortext.durability.read import read_file_and_stat
+from cortext.durability.replace import (
+    link_over,
+    make_private_dir,
+    refuse_link,
+    remove_if_there,
+    replace,
+    set_aside,
+    side_dir,
+    storage_errors,
+    sync_dir,
+)
+from cortext.errors import (
+    InvalidIdError,
+    SessionCorruptedError,
+    SessionNotFoundError,
+    SessionStorageError,
+)
+from cortext.formats import document
+from cortext.formats.document import Block
+from cortext.formats.records import Damage
+from cortext.model.ids import check_id
+from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.session import Session
+from cortext.stores.checks import (
+    at,
+    name_mismatch,
+    raise_if_damaged,
+    read_session_file,
+    refuse_newer,
+)
+from cortext.stores.merge import Known, add_records
+from cortext.stores.names import session_names
+from cortext.stores.port import Reading, SessionStore
+from cortext.stores.seen import Fingerprint, Recent
+
+INDEX_NAME = "index"
+"""`index.json` is the export of the index, so no session has this id."""
+
+_RESTORE = "recover_from_backup(id) brings back the version before it; nothing was changed"
+
+
+class _Seen(NamedTuple):
+    """A document as we last read or wrote it, with its records already encoded."""
+
+    fingerprint: Fingerprint
+    messages: Block
+    history: Block
+
+
+class SessionStorage(SessionStore):
+    """A folder of session documents, for programs with one conversation at a time.
+
+    A save replaces the whole file; the records that it already held are not encoded
+    again. Before that, the file there was becomes the backup, if it can be read.
+    """
+
+    def __init__(
+        self,
+        storage_dir: str | os.PathLike[str] | None = None,
+        *,
+        lock_wait: float = DEFAULT_WAIT,
+        on_change: Callable[[str], None] | None = None,
+    ) -> None:
+        self.storage_dir = Path(os.path.abspath(storage_dir or self.get_default_dir()))
+        self._folder = str(self.storage_dir)
+        self._lock_wait = lock_wait
+        self._on_change = on_change
+        self._seen: Recent[_Seen] = Recent(8)
+        self._known = Known()
+        with storage_errors("make the folder", self._folder):
+            make_private_dir(self._folder)
+
+    @staticmethod
+    def get_default_dir() -> Path:
+        return paths.document_dir()
+
+    @staticmethod
+    def get_project_dir(root: str | os.PathLike[str]) -> Path:
+        return paths.project_document_dir(root)
+
+    def get_path(self, id: str) -> Path:
+        return Path(self._path(id))
+
+    def get_backup_path(self, id: str) -> Path:
+        return Path(self._backup(id))
+
+    def exists(self, id: str) -> bool:
+        return os.path.isfile(self._path(id))
+
+    def save(self, session: Session) -> None:
+        path = self._path(session.id)
+        with storage_errors("write", path), self._lock(session.id):
+            stored = self._stored(session.id, path)
+            if stored is not None:
+                self._known.keep_others(session, stored)
+            self._save(session, path)
+        self._known.note(session)
+        self._changed(session.id)
+
+    def checkpoint(self, session: Session) -> None:
+        with storage_errors("write", self._path(session.id)), self._lock(session.id):
+            stored = self._load(session.id)
+            known = {call.id for call in stored.tool_history}
+            calls = [call for call in session.tool_history if call.id not in known]
+            messages, history = session.messages, session.tool_history
+            session.messages, session.tool_history = stored.messages, stored.tool_history + calls
+            try:
+                self._save(session, self._path(session.id))
+            finally:
+                session.messages, session.tool_history = messages, history
+        self._changed(session.id)
+
+    def append(
+        self,
+        id: str,
+        *messages: SessionMessage,
+        tool_invocations: Sequence[ToolInvocation] = (),
+    ) -> None:
+        """As the port has it; here it rewrites the file, so it costs more in a long session."""
+        path = self._path(id)
+        with storage_errors("write", path), self._lock(id):
+            session = self._load(id)
+            if add_records(session, messages, tool_invocations):
+                self._save(session, path)
+        self._changed(id)
+
+    def load(self, id: str) -> Session:
+        session = self._load(id)
+        self._known.note(session)
+        return session
+
+    def load_or_none(self, id: str) -> Session | None:
+        """The session; None if it is missing or cannot be read."""
+        try:
+            return self.load(id)
+        except (SessionNotFoundError, SessionCorruptedError):
+            return None
+
+    def read(self, id: str) -> Reading:
+        path = self._path(id)
+        data, found = read_session_file(id, path)
+        try:
+            reading = self._decode(id, data, found)
+        except ValueError as error:
+            refuse_newer(document.decode_version(data), path)
+            session, damages = document.salvage(data, id)
+            reading = Reading(session, at(path, [Damage(str(error)), *damages]))
+        self._known.note(reading.session)
+        return reading
+
+    def tail(self, id: str, count: int) -> list[SessionMessage]:
+        messages = self._load(id).messages
+        return messages[-count:] if count > 0 else []
+
+    def delete(self, id: str) -> bool:
+        path, backup = self._path(id), self._backup(id)
+        with storage_errors("delete", path), self._lock(id):
+            without_backup = remove_if_there(backup)
+            there = remove_if_there(path) or without_backup
+            if there:
+                sync_dir(self._folder)
+        self._seen.pop(id)
+        if there:
+            self._changed(id)
+        return there
+
+    def list_session_ids(self) -> list[str]:
+        return [name for name in session_names(self._folder, ".json") if name != INDEX_NAME]
+
+    def recover_from_backup(self, id: str) -> bool:
+        """Put the backup in the place of the session; False if there is none that can be read.
+
+        What stood there is kept beside it, as `{id}.json.corrupt`, if it cannot be read.
+        """
+        path, backup = self._path(id), self._backup(id)
+        with storage_errors("recover", path), self._lock(id):
+            try:
+                data, _ = read_file_and_stat(backup)
+                document.decode(data)
+            except (OSError, ValueError):
+                return False
+            refuse_link(path)
+            if os.path.lexists(path) and not self._readable(path):
+                set_aside(path, "corrupt")
+            replace(path, [data], temp_dir=side_dir(self._folder))
+        self._seen.pop(id)
+        self._changed(id)
+        return True
+
+    def cleanup_old_sessions(self, max_age_days: float = 30, keep_minimum: int = 10) -> list[str]:
+        """Remove, for good, sessions not updated for that long, but keep the newest ones.
+
+        A file that cannot be read is never removed, and never counts as one that is kept.
+        """
+        ages = [
+            (session.updated_at, id)
+            for id in self.list_session_ids()
+            if (session := self._load_quietly(id)) is not None
+        ]
+        ages.sort(reverse=True)
+        limit = clock.now() - timedelta(days=max_age_days)
+        old = [id for updated, id in ages[max(keep_minimum, 0) :] if updated < limit]
+        return [id for id in old if self.delete(id)]
+
+    def get_storage_size(self) -> int:
+        """Bytes in all files of the folder: sessions, backups and the index."""
+        total = 0
+        for folder, _, names in os.walk(self._folder):
+            for name in names:
+                total += os.lstat(os.path.join(folder, name)).st_size
+        return total
+
+    def close(self) -> None:
+        self._seen.clear()
+
+    def _path(self, id: str) -> str:
+        return f"{self._folder}/{_check(id)}.json"
+
+    def _backup(self, id: str) -> str:
+        return f"{self._folder}/{_check(id)}.backup"
+
+    def _lock(self, id: str) -> FileLock:
+        path = f"{side_dir(self._folder)}/locks/{id}.lock"
+        return FileLock(path, guards=self._path(id), wait=self._lock_wait)
+
+    def _changed(self, id: str) -> None:
+        if self._on_change is not None:
+            self._on_change(id)
+
+    def _save(self, session: Session, path: str) -> None:
+        refuse_link(path)
+        seen = self._seen.get(session.id)
+        if os.path.lexists(path):
+            if seen is not None and seen.fingerprint == Fingerprint.at(path):
+                link_over(path, self._backup(session.id), side_dir(self._folder))
+            else:
+                set_aside(path, "corrupt")
+        messages = (seen.messages if seen else Block()).extended(session.messages)
+        history = (seen.history if seen else Block()).extended(session.tool_history)
+        chunks = document.encode(session, messages, history)
+        written = replace(path, chunks, temp_dir=side_dir(self._folder))
+        self._seen.put(session.id, _Seen(Fingerprint.of(written), messages, history))
+
+    def _stored(self, id: str, path: str) -> Session | None:
+        """The session that a save is about to replace; None without one that can be read."""
+        seen = self._seen.get(id)
+        if seen is not None and seen.fingerprint == Fingerprint.at(path):
+            records = list(seen.messages.items), list(seen.history.items)
+            return Session(id, messages=records[0], tool_history=records[1])
+        try:
+            return self._load(id)
+        except (SessionNotFoundError, SessionCorruptedError):
+            self._seen.pop(id)
+            return None
+
+    def _load(self, id: str) -> Session:
+        path = self._path(id)
+        data, found = read_session_file(id, path)
+        try:
+            reading = self._decode(id, data, found)
+        except ValueError as error:
+            refuse_newer(document.decode_version(data), path)
+            hint = _RESTORE if os.path.exists(self._backup(id)) else ""
+            raise SessionCorruptedError(path, str(error), hint=hint) from None
+        raise_if_damaged(reading.damages)
+        return reading.session
+
+    def _load_quietly(self, id: str) -> Session | None:
+        try:
+            return self._load(id)
+        except SessionStorageError:
+            return None
+
+    def _decode(self, id: str, data: bytes, found: os.stat_result) -> Reading:
+        decoded = document.decode(data)
+        refuse_newer({"version": decoded.version}, self._path(id))
+        session = decoded.session
+        damages = [Damage(note, fatal=False) for note in decoded.notes]
+        damages += name_mismatch(session.id, id)
+        session.id = id
+        self._seen.put(id, _Seen(Fingerprint.of(found), decoded.messages, decoded.history))
+        return Reading(session, at(self._path(id), damages))
+
+    def _readable(self, path: str) -> bool:
+        try:
+            document.decode(read_file_and_stat(path)[0])
+        except (OSError, ValueError):
+            return False
+        return True
+
+
+def _check(id: str) -> str:
+    if id == INDEX_NAME:
+        raise InvalidIdError(id)
+    return check_id(id)

@@ -1,0 +1,243 @@
+"""Sessions as folders of a workspace: `conversations/DATE/ID/.session/`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from cortext.durability.lock import DEFAULT_WAIT
+from cortext.durability.read import read_file
+from cortext.durability.replace import (
+    make_private_dir,
+    replace,
+    set_aside,
+    side_dir,
+    storage_errors,
+    sync_dir,
+    write_new,
+)
+from cortext.errors import InvalidIdError, SessionNotFoundError, SessionStorageError
+from cortext.formats import folder
+from cortext.formats.parts import Format, encode_records
+from cortext.formats.records import Damage, decode_lines
+from cortext.model.ids import check_workspace_id, new_id
+from cortext.model.session import Session
+from cortext.stores.checks import at
+from cortext.stores.lines import Files, LineStore, Stored
+
+
+class _Place(NamedTuple):
+    """Where one conversation is."""
+
+    folder: str
+    day: str
+    name: str
+
+    @property
+    def session(self) -> str:
+        return f"{self.folder}/{self.day}/{self.name}/.session"
+
+    @property
+    def head(self) -> str:
+        return f"{self.session}/session.json"
+
+    @property
+    def lines(self) -> str:
+        return f"{self.session}/messages.jsonl"
+
+    @property
+    def conversation(self) -> str:
+        return f"{self.folder}/{self.day}/{self.name}"
+
+    @property
+    def files(self) -> Files:
+        return Files(self.lines, f"{self.folder}/.cortext/locks/{self.day}~{self.name}.lock")
+
+
+class FolderStore(LineStore):
+    """The sessions below one workspace. `DATE/ID` names a session where an ID has two."""
+
+    format: Format = folder.FOLDER
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        lock_wait: float = DEFAULT_WAIT,
+        on_change: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(folder, lock_wait=lock_wait, on_change=on_change)
+        self._found: dict[str, _Place] = {}
+
+    def exists(self, id: str) -> bool:
+        return bool(self._places(id))
+
+    def list_session_ids(self) -> list[str]:
+        """Ids, and `DATE/ID` for those that several days have."""
+        found = [
+            (day, name)
+            for day in _folders(self._conversations)
+            for name in _folders(f"{self._conversations}/{day}")
+            if _names_session(day, name)
+            and self._has_session(_Place(self._conversations, day, name))
+        ]
+        names = [name for _, name in found]
+        return sorted(name if names.count(name) == 1 else f"{day}/{name}" for day, name in found)
+
+    def save(self, session: Session) -> None:
+        place = self._place_for(session)
+        with storage_errors("write", place.session), self._lock(place.files):
+            if self._has_session(place):
+                self._save_over(session, place)
+            else:
+                self._create(session, place)
+        self._known.note(session)
+        self._changed(session.id)
+
+    def checkpoint(self, session: Session) -> None:
+        place = self._place_of(session.id, session)
+        with storage_errors("write", place.head), self._lock(place.files):
+            stored = self._read_at(place)
+            if _is_damaged(place.head, stored.reading.damages) and os.path.lexists(place.head):
+                set_aside(place.head, "corrupt")
+            self._replace(place.head, [folder.encode_head(session, stored.in_lines)])
+        self._changed(session.id)
+
+    def delete(self, id: str) -> bool:
+        """Removes `.session/`; a conversation's markdown stays, and so does its folder with it."""
+        if not self._places(id):
+            return False
+        place = self._place_of(id)
+        with storage_errors("delete", place.session), self._lock(place.files):
+            gone = f"{side_dir(self._conversations)}/deleted-{new_id()}"
+            os.rename(place.session, gone)
+            sync_dir(place.conversation)
+            shutil.rmtree(gone)
+            if not os.listdir(place.conversation):
+                os.rmdir(place.conversation)
+        self._found.pop(id, None)
+        self._changed(id)
+        return True
+
+    @property
+    def _shelf(self) -> str:
+        return self._conversations
+
+    @property
+    def _conversations(self) -> str:
+        return f"{self._folder}/conversations"
+
+    def _places(self, id: str) -> list[_Place]:
+        day, _, name = check_workspace_id(id).rpartition("/")
+        days = [day] if day else _folders(self._conversations)
+        places = [_Place(self._conversations, day, name) for day in days]
+        return [place for place in places if self._has_session(place)]
+
+    def _place_of(self, id: str, session: Session | None = None) -> _Place:
+        places = self._places(id)
+        if len(places) > 1 and session is not None:
+            places = [place for place in places if place.day == _day_of(session)] or places
+        if len(places) > 1:
+            days = ", ".join(place.day for place in places)
+            raise SessionStorageError(
+                f"{id} exists on several days: {days}",
+                path=self._conversations,
+                hint=f"name one, as in {places[-1].day}/{id}",
+            )
+        if not places:
+            raise SessionNotFoundError(id, path=self._conversations)
+        return places[0]
+
+    def _place_for(self, session: Session) -> _Place:
+        if "/" in session.id:
+            raise InvalidIdError(session.id)
+        if self._places(session.id):
+            return self._place_of(session.id, session)
+        return _Place(self._conversations, _day_of(session), session.id)
+
+    def _has_session(self, place: _Place) -> bool:
+        return os.path.lexists(place.head) or os.path.lexists(place.lines)
+
+    def _files(self, id: str) -> Files:
+        # Finding the day costs a look at every day; a place that was right still is.
+        place = self._found.get(id)
+        if place is None or not os.path.lexists(place.lines):
+            place = self._found[id] = self._place_of(id)
+        return place.files
+
+    def _replace(self, path: str, chunks: list[bytes]) -> os.stat_result:
+        return replace(path, chunks, temp_dir=side_dir(self._conversations))
+
+    def _create(self, session: Session, place: _Place) -> None:
+        """Both files appear at once: the folder that holds them is renamed into place."""
+        fresh = f"{side_dir(self._conversations)}/new-{new_id()}"
+        os.makedirs(place.conversation, exist_ok=True)
+        make_private_dir(fresh)
+        write_new(f"{fresh}/messages.jsonl", encode_records(session, self.format))
+        write_new(f"{fresh}/session.json", [folder.encode_head(session)])
+        sync_dir(fresh)
+        os.rename(fresh, place.session)
+        for path in (place.conversation, os.path.dirname(place.conversation), self._conversations):
+            sync_dir(path)
+
+    def _save_over(self, session: Session, place: _Place) -> None:
+        stored = self._read_at(place)
+        for path in {damage.path for damage in stored.reading.damages if damage.path}:
+            if os.path.lexists(path):
+                set_aside(path, "corrupt")
+        self._known.keep_others(session, stored.reading.session)
+        self._replace(place.lines, encode_records(session, self.format))
+        self._replace(place.head, [folder.encode_head(session)])
+
+    def _read(self, id: str) -> Stored:
+        return self._read_at(self._place_of(id))
+
+    def _read_at(self, place: _Place) -> Stored:
+        damages: list[Damage] = []
+        notes: list[str] = []
+        head: dict[str, Any] = {}
+        data = b""
+        with storage_errors("read", place.session):
+            try:
+                head = folder.decode_head(read_file(place.head), notes)
+            except FileNotFoundError:
+                damages.append(Damage("the head is missing", path=place.head))
+            except ValueError as error:
+                damages.append(Damage(str(error), path=place.head))
+            try:
+                data = read_file(place.lines)
+            except FileNotFoundError:
+                damages.append(Damage("the messages are missing", path=place.lines))
+        damages += [Damage(note, fatal=False, path=place.head) for note in notes]
+        lines = decode_lines(data, self.format.records)
+        lines.damages[:] = at(place.lines, lines.damages)
+        reading = self._join(place.name, place.head, head, damages, lines)
+        in_lines = frozenset(call.id for _, call in lines.invocations)
+        return Stored(reading, in_lines)
+
+
+def _is_damaged(path: str, damages: Sequence[Damage]) -> bool:
+    return any(damage.fatal and damage.path == path for damage in damages)
+
+
+def _day_of(session: Session) -> str:
+    return session.created_at.strftime("%Y-%m-%d").rjust(10, "0")
+
+
+def _names_session(day: str, name: str) -> bool:
+    try:
+        check_workspace_id(f"{day}/{name}")
+    except ValueError:
+        return False
+    return True
+
+
+def _folders(path: str) -> list[str]:
+    """The names of the folders in a folder, sorted; hidden ones are not ours to look at."""
+    try:
+        with os.scandir(path) as entries:
+            return sorted(e.name for e in entries if not e.name.startswith(".") and e.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []

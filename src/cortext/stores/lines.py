@@ -1,0 +1,197 @@
+"""What the log and the folder have in common: records are lines of a file of their own."""
+
+from __future__ import annotations
+
+import errno
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from cortext.durability.append import Appender
+from cortext.durability.lock import DEFAULT_WAIT, FileLock
+from cortext.durability.replace import side_dir, storage_errors
+from cortext.durability.tail import read_last_lines
+from cortext.errors import SessionNotFoundError, SessionStorageError
+from cortext.formats.parts import Format, join
+from cortext.formats.records import (
+    Damage,
+    Lines,
+    Record,
+    decode_lines,
+    decode_record,
+    encode_record,
+    record_ids,
+)
+from cortext.model import wire
+from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.session import Session
+from cortext.stores.checks import name_mismatch, raise_if_damaged, refuse_newer
+from cortext.stores.merge import Known, check_riders
+from cortext.stores.port import Reading, SessionStore
+from cortext.stores.seen import Recent
+
+
+class Files(NamedTuple):
+    """Where the records of a session are, and the lock that guards all its files."""
+
+    lines: str
+    lock: str
+
+
+class Stored(NamedTuple):
+    """A session as it is on disk, with the damage, and the tool calls that its lines carry."""
+
+    reading: Reading
+    in_lines: frozenset[str]
+
+
+class LineStore(SessionStore):
+    """Append, tail and load over a file of lines; the rest is its subclasses'."""
+
+    format: Format
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        lock_wait: float = DEFAULT_WAIT,
+        on_change: Callable[[str], None] | None = None,
+    ) -> None:
+        self._folder: str = os.path.abspath(os.fspath(folder))
+        self._lock_wait = lock_wait
+        self._on_change = on_change
+        self._appenders: Recent[Appender] = Recent(64)
+        self._known = Known()
+
+    @property
+    def _shelf(self) -> str:
+        """The folder that our side folder is in."""
+        return self._folder
+
+    @abstractmethod
+    def _files(self, id: str) -> Files:
+        """The files of an existing session; where its place is known, without looking."""
+
+    @abstractmethod
+    def _read(self, id: str) -> Stored: ...
+
+    def append(
+        self,
+        id: str,
+        *messages: SessionMessage,
+        tool_invocations: Sequence[ToolInvocation] = (),
+    ) -> None:
+        files = self._files(id)
+        check_riders(messages, tool_invocations)
+        if not messages:
+            return
+        riding = tool_invocations
+        lines: list[tuple[str, bytes]] = []
+        for message in messages:
+            lines.append((message.id, encode_record(Record(message, riding), self.format.records)))
+            riding = ()
+        try:
+            self._appender(files).append(lines)
+        except SessionStorageError as error:
+            if error.errno == errno.ENOENT and not os.path.lexists(files.lines):
+                raise SessionNotFoundError(id, path=files.lines) from None
+            raise
+        self._changed(id)
+
+    def load(self, id: str) -> Session:
+        reading = self.read(id)
+        raise_if_damaged(reading.damages)
+        return reading.session
+
+    def read(self, id: str) -> Reading:
+        reading = self._read(id).reading
+        self._known.note(reading.session)
+        return reading
+
+    def tail(self, id: str, count: int) -> list[SessionMessage]:
+        path = self._files(id).lines
+        wanted = count
+        while True:
+            try:
+                with storage_errors("read", path):
+                    data, whole = read_last_lines(path, wanted)
+            except SessionStorageError as error:
+                if error.errno == errno.ENOENT:
+                    raise SessionNotFoundError(id, path=path) from None
+                raise
+            messages = decode_lines(self._only_records(data, whole), self.format.records).messages
+            if len(messages) >= count or whole:
+                return messages[-count:] if count > 0 else []
+            wanted *= 4
+
+    def close(self) -> None:
+        for appender in self._appenders.clear():
+            appender.close()
+
+    def _only_records(self, data: bytes, whole: bool) -> bytes:
+        """Lines of the file without those that are no records, given that it is all of it."""
+        return data
+
+    def _is_record(self, line: bytes) -> bool:
+        try:
+            decode_record(line, self.format.records, [])
+        except ValueError:
+            return False
+        return True
+
+    def _is_whole(self, line: bytes) -> bool:
+        """Is a last line without a newline complete all the same?"""
+        return self._is_record(line)
+
+    def _appender(self, files: Files) -> Appender:
+        appender = self._appenders.get(files.lines)
+        if appender is None:
+            side_dir(self._shelf)
+            appender = Appender(
+                files.lines,
+                files.lock,
+                is_record=self._is_whole,
+                ids_in=record_ids,
+                wait=self._lock_wait,
+            )
+            dropped = self._appenders.put(files.lines, appender)
+            if dropped is not None:
+                dropped.close()
+        return appender
+
+    def _lock(self, files: Files) -> FileLock:
+        side_dir(self._shelf)
+        return FileLock(files.lock, guards=files.lines, wait=self._lock_wait)
+
+    def _changed(self, id: str) -> None:
+        if self._on_change is not None:
+            self._on_change(id)
+
+    def _join(
+        self, id: str, path: str, head: dict[str, Any], head_damages: list[Damage], lines: Lines
+    ) -> Reading:
+        """The session of its parts; a head that cannot be used is made up from the records."""
+        refuse_newer(head, path)
+        damages = [*head_damages]
+        try:
+            session = join(head, lines, self.format)
+        except ValueError as error:
+            if not head_damages:
+                damages.append(Damage(str(error), 1))
+            session = join(_head_from(lines, path), lines, self.format)
+            session.id = id
+        damages += name_mismatch(session.id, id)
+        session.id = id
+        return Reading(session, [*damages, *lines.damages])
+
+
+def _head_from(lines: Lines, path: str) -> dict[str, Any]:
+    if lines.messages:
+        return {"created_at": wire.iso(lines.messages[0].timestamp)}
+    try:
+        when = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
+    except FileNotFoundError:
+        when = datetime.fromtimestamp(0, UTC)
+    return {"created_at": wire.iso(when)}

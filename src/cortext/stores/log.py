@@ -1,0 +1,122 @@
+"""Sessions as logs: `{id}.jsonl`, whose first line is the head."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from cortext.durability.replace import (
+    refuse_link,
+    remove_if_there,
+    replace,
+    set_aside,
+    side_dir,
+    storage_errors,
+    sync_dir,
+)
+from cortext.formats import log
+from cortext.formats.parts import Format
+from cortext.formats.records import Damage, decode_lines
+from cortext.model.ids import check_id
+from cortext.model.session import Session
+from cortext.stores.checks import at, read_session_file
+from cortext.stores.lines import Files, LineStore, Stored
+from cortext.stores.names import session_names
+
+_SUFFIX = ".jsonl"
+
+
+class LogStore(LineStore):
+    """A folder of logs. A change of the head rewrites the file under the lock; turns append."""
+
+    format: Format = log.LOG
+
+    def exists(self, id: str) -> bool:
+        return os.path.isfile(self._path(id))
+
+    def list_session_ids(self) -> list[str]:
+        return session_names(self._folder, _SUFFIX)
+
+    def save(self, session: Session) -> None:
+        files = self._files(session.id)
+        with storage_errors("write", files.lines), self._lock(files):
+            if os.path.lexists(files.lines):
+                self._keep_what_is_there(session, files.lines)
+            replace(files.lines, [log.encode(session)], temp_dir=side_dir(self._folder))
+        self._known.note(session)
+        self._changed(session.id)
+
+    def checkpoint(self, session: Session) -> None:
+        files = self._files(session.id)
+        path = files.lines
+        with storage_errors("write", path), self._lock(files):
+            stored = self._read(session.id)
+            data, _ = read_session_file(session.id, path)
+            first, _, rest = data.partition(b"\n")
+            if self._is_record(first):
+                rest = data
+            elif any(damage.line == 1 for damage in stored.reading.damages):
+                set_aside(path, "corrupt")
+            head = log.encode_head_line(session, stored.in_lines)
+            replace(path, [head, rest], temp_dir=side_dir(self._folder))
+        self._changed(session.id)
+
+    def delete(self, id: str) -> bool:
+        files = self._files(id)
+        if not os.path.lexists(files.lines):
+            return False
+        with storage_errors("delete", files.lines), self._lock(files):
+            there = remove_if_there(files.lines)
+            sync_dir(self._folder)
+        self._changed(id)
+        return there
+
+    def _path(self, id: str) -> str:
+        return f"{self._folder}/{check_id(id)}{_SUFFIX}"
+
+    def _files(self, id: str) -> Files:
+        return Files(self._path(id), f"{self._folder}/.cortext/locks/{id}.lock")
+
+    def _keep_what_is_there(self, session: Session, path: str) -> None:
+        """Before a whole save: others' new messages join ours, and damage is set aside."""
+        refuse_link(path)
+        reading = self._read(session.id).reading
+        if reading.damages:
+            set_aside(path, "corrupt")
+        self._known.keep_others(session, reading.session)
+
+    def _read(self, id: str) -> Stored:
+        path = self._path(id)
+        data, _ = read_session_file(id, path)
+        first, newline, rest = data.partition(b"\n")
+        notes: list[str] = []
+        head: dict[str, Any] = {}
+        damages: list[Damage] = []
+        first_line = 2
+        try:
+            head = log.decode_head_line(first, notes)
+        except ValueError as error:
+            damages.append(Damage(str(error) if first else "the file is empty", 1))
+            if self._is_record(first):
+                rest, first_line = first + newline + rest, 1
+        damages += [Damage(note, 1, fatal=False) for note in notes]
+        lines = decode_lines(rest, self.format.records, first_line)
+        in_lines = frozenset(call.id for _, call in lines.invocations)
+        reading = self._join(id, path, head, damages, lines)
+        return Stored(reading._replace(damages=at(path, reading.damages)), in_lines)
+
+    def _is_whole(self, line: bytes) -> bool:
+        return super()._is_whole(line) or self._is_head(line)
+
+    def _is_head(self, line: bytes) -> bool:
+        try:
+            log.decode_head_line(line, [])
+        except ValueError:
+            return False
+        return True
+
+    def _only_records(self, data: bytes, whole: bool) -> bytes:
+        if not whole:
+            return data
+        head, _, rest = data.partition(b"\n")
+        return rest if self._is_head(head) else data

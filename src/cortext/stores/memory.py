@@ -1,0 +1,105 @@
+"""Sessions in this process only: for tests, and for programs that keep nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from cortext.errors import SessionNotFoundError
+from cortext.model.ids import check_id
+from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.session import Session
+from cortext.stores.merge import Known, add_records
+from cortext.stores.port import Reading, SessionStore
+
+
+class MemoryStore(SessionStore):
+    """A dict of sessions; callers get and give copies."""
+
+    def __init__(self, *, on_change: Callable[[str], None] | None = None) -> None:
+        self._sessions: dict[str, Session] = {}
+        self._on_change = on_change
+        self._threads = threading.RLock()
+        self._known = Known()
+
+    def save(self, session: Session) -> None:
+        with self._threads:
+            stored = self._sessions.get(check_id(session.id))
+            if stored is not None:
+                self._known.keep_others(session, stored)
+            self._sessions[session.id] = _copy(session)
+            self._known.note(session)
+        self._changed(session.id)
+
+    def checkpoint(self, session: Session) -> None:
+        with self._threads:
+            stored = self._get(session.id)
+            head = _copy(session)
+            head.messages, head.tool_history = stored.messages, stored.tool_history
+            known = {call.id for call in stored.tool_history}
+            head.tool_history += [call for call in session.tool_history if call.id not in known]
+            self._sessions[session.id] = head
+        self._changed(session.id)
+
+    def append(
+        self,
+        id: str,
+        *messages: SessionMessage,
+        tool_invocations: Sequence[ToolInvocation] = (),
+    ) -> None:
+        with self._threads:
+            stored = self._get(id)
+            add_records(stored, messages, tool_invocations)
+        self._changed(id)
+
+    def load(self, id: str) -> Session:
+        with self._threads:
+            session = _copy(self._get(id))
+            self._known.note(session)
+            return session
+
+    def read(self, id: str) -> Reading:
+        return Reading(self.load(id), [])
+
+    def tail(self, id: str, count: int) -> list[SessionMessage]:
+        with self._threads:
+            messages = self._get(id).messages
+            return messages[-count:] if count > 0 else []
+
+    def exists(self, id: str) -> bool:
+        return check_id(id) in self._sessions
+
+    def delete(self, id: str) -> bool:
+        with self._threads:
+            there = self._sessions.pop(check_id(id), None) is not None
+        if there:
+            self._changed(id)
+        return there
+
+    def list_session_ids(self) -> list[str]:
+        return sorted(self._sessions)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _get(self, id: str) -> Session:
+        session = self._sessions.get(check_id(id))
+        if session is None:
+            raise SessionNotFoundError(id)
+        return session
+
+    def _changed(self, id: str) -> None:
+        if self._on_change is not None:
+            self._on_change(id)
+
+
+def _copy(session: Session) -> Session:
+    return msgspec.structs.replace(
+        session,
+        messages=list(session.messages),
+        tool_history=list(session.tool_history),
+        tags=list(session.tags),
+        tools=list(session.tools),
+    )

@@ -1,0 +1,64 @@
+"""Saving a session that others have written to since: nothing of theirs is lost."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.session import Session
+
+
+class Known:
+    """Which records each session object had when a store last gave or took it.
+
+    What is stored, and was not known to the object, others have added; what was
+    known and is missing, its owner has removed.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[int, tuple[weakref.ref[Session], frozenset[str]]] = {}
+
+    def note(self, session: Session) -> None:
+        key = id(session)
+        ref = weakref.ref(session, lambda _: self._ids.pop(key, None))
+        self._ids[key] = ref, ids_of(session)
+
+    def keep_others(self, session: Session, stored: Session) -> None:
+        """Add to `session` what others stored. A session that is new to us replaces all."""
+        found = self._ids.get(id(session))
+        if found is None:
+            return
+        known = ids_of(session) | found[1]
+        session.messages.extend(m for m in stored.messages if m.id not in known)
+        session.tool_history.extend(c for c in stored.tool_history if c.id not in known)
+
+
+def ids_of(session: Session) -> frozenset[str]:
+    """The ids of all its records."""
+    ids = [message.id for message in session.messages]
+    return frozenset(ids + [call.id for call in session.tool_history])
+
+
+def add_records(
+    session: Session,
+    messages: Sequence[SessionMessage],
+    tool_invocations: Sequence[ToolInvocation],
+) -> bool:
+    """Add the messages whose ids are new, and with the first the tool calls before it."""
+    check_riders(messages, tool_invocations)
+    known = {message.id for message in session.messages}
+    new = list({message.id: message for message in messages if message.id not in known}.values())
+    if new and new[0] is messages[0]:
+        session.tool_history.extend(tool_invocations)
+    session.messages.extend(new)
+    if new:
+        session.updated_at = max(session.updated_at, new[-1].timestamp)
+    return bool(new)
+
+
+def check_riders(
+    messages: Sequence[SessionMessage], tool_invocations: Sequence[ToolInvocation]
+) -> None:
+    if tool_invocations and not messages:
+        raise ValueError("tool calls are stored with the message after them: append one")

@@ -1,0 +1,25 @@
+"""Which files of a folder are sessions."""
+
+from __future__ import annotations
+
+import os
+
+from cortext.model.ids import check_id
+
+
+def session_names(folder: str, suffix: str) -> list[str]:
+    """The ids that files are named after, sorted; hidden and foreign files have none."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.name.endswith(suffix)]
+    except FileNotFoundError:
+        return []
+    return sorted(stem for name in names if is_id(stem := name[: -len(suffix)]))
+
+
+def is_id(name: str) -> bool:
+    try:
+        check_id(name)
+    except ValueError:
+        return False
+    return True
