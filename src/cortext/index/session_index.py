@@ -1,0 +1,234 @@
+"""The index of a folder of session documents: lists in a time that does not grow with it."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from cortext.durability.replace import replace, side_dir, storage_errors
+from cortext.errors import SessionStorageError
+from cortext.index import query, table
+from cortext.index.table import Table
+from cortext.model import json
+from cortext.model.ids import check_id
+from cortext.model.session import Session
+from cortext.model.summary import SessionSummary
+from cortext.stores.document import INDEX_NAME, SessionStorage
+from cortext.stores.seen import Fingerprint
+
+T = TypeVar("T")
+INDEX_VERSION = 1
+# A folder's time moves in steps of a few milliseconds: what happens in the same step
+# as a look may be missed by it.
+_SETTLED_NS = 20_000_000
+
+log = logging.getLogger("cortext.index")
+
+
+class SessionIndex:
+    """Summaries of all sessions in a storage. The session files are the truth.
+
+    The working index is a SQLite table beside them; `index.json` is its export. When
+    either is missing, damaged or older than the files, it is brought up to date from
+    them, and only files that changed are read. A session that cannot be read is named
+    in the log and left out.
+    """
+
+    def __init__(self, storage: SessionStorage) -> None:
+        self._storage = storage
+        self._folder = str(storage.storage_dir)
+        self._export_path = os.path.join(self._folder, f"{INDEX_NAME}.json")
+        self._threads = threading.RLock()
+        self._dirty = False
+        with storage_errors("open the index of", self._folder):
+            self._table = Table(os.path.join(side_dir(self._folder), "index.sqlite3"))
+            self._catch_up()
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether something changed since `index.json` was written."""
+        return self._dirty
+
+    def add(self, session: Session) -> None:
+        """Put a session's summary into the index, in the place of an older one."""
+        found = Fingerprint.at(str(self._storage.get_path(session.id)))
+        summary = SessionSummary.from_session(session)
+        self._run(lambda db: table.put(db, summary, found))
+        self._dirty = True
+
+    update = add
+
+    def remove(self, id: str) -> bool:
+        """Take a session out of the index; False if it was not in it."""
+        gone = self._run(lambda db: table.drop(db, [check_id(id)]))
+        self._dirty = self._dirty or bool(gone)
+        return bool(gone)
+
+    def get(self, id: str) -> SessionSummary | None:
+        rows = self._run(lambda db: _rows(db, "WHERE id = ?", [check_id(id)]))
+        return rows[0] if rows else None
+
+    def count(self) -> int:
+        return self._run(lambda db: db.execute("SELECT count(*) FROM sessions").fetchone()[0])
+
+    def rebuild(self) -> int:
+        """Read every session file anew and write `index.json`; how many sessions there are."""
+        with self._threads, storage_errors("rebuild the index of", self._folder):
+            self._table.discard()
+            self._refresh()
+            self._export()
+            return self.count()
+
+    def save_if_dirty(self) -> bool:
+        """Write `index.json` if something changed; whether it was written."""
+        with self._threads, storage_errors("write", self._export_path):
+            if not self._dirty:
+                return False
+            self._export()
+            return True
+
+    def close(self) -> None:
+        """Write `index.json` if need be and let go of the database."""
+        self.save_if_dirty()
+        self._table.close()
+
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        sort_by: str = "updated_at",
+        descending: bool | None = None,
+        tags: Sequence[str] | None = None,
+        search: str | None = None,
+        working_dir: str | None = None,
+        owner: str | None = None,
+    ) -> builtins.list[SessionSummary]:
+        """Summaries that match everything given: all the tags, `search` within the title.
+
+        Times and numbers sort with the greatest first, titles from A to Z, unless
+        `descending` says otherwise. ValueError for an unknown `sort_by`.
+        """
+        where, values = query.conditions(tags, search, working_dir, owner)
+        order = query.order(sort_by, descending)
+        values += [max(limit, 0), max(offset, 0)]
+        return self._run(lambda db: _rows(db, f"{where} {order} LIMIT ? OFFSET ?", values))
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do `work` on the table; a table that turns out damaged is made anew first."""
+        with self._threads, _database_errors(self._folder):
+            try:
+                return self._table.run(work)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError as error:
+                log.warning("the index of %s is rebuilt: %s", self._folder, error)
+                self._table.discard()
+                self._refresh()
+                return self._table.run(work)
+
+    def _catch_up(self) -> None:
+        """Trust the table if the folder is as it was when the two were last compared."""
+        facts = self._run(_facts)
+        export = Fingerprint.at(self._export_path)
+        exported = facts.get("export") == str(export)
+        if self._table.fresh or not (exported and facts.get("folder") == self._folder_time()):
+            self._refresh()
+            if not exported and self.count():
+                self._export()
+
+    def _folder_time(self) -> str:
+        return str(os.stat(self._folder).st_mtime_ns)
+
+    def _refresh(self) -> None:
+        """Read the files that changed since they were last read, and no others."""
+        self._table.fresh = False
+        started, folder_time = time.time_ns(), os.stat(self._folder).st_mtime_ns
+        known = self._run(table.fingerprints)
+        found = self._scan()
+        changed = [id for id in found if known.get(id) != found[id]]
+        gone = [id for id, print in known.items() if id not in found and print is not None]
+        summaries = [summary for id in changed if (summary := self._read(id)) is not None]
+        unreadable = {*changed}.difference(summary.id for summary in summaries)
+
+        def write(db: sqlite3.Connection) -> None:
+            for summary in summaries:
+                table.put(db, summary, found[summary.id])
+            table.drop(db, [*gone, *unreadable])
+            if started - folder_time > _SETTLED_NS:
+                table.set_fact(db, "folder", str(folder_time))
+
+        self._run(write)
+        self._dirty = self._dirty or bool(summaries or gone)
+
+    def _read(self, id: str) -> SessionSummary | None:
+        try:
+            return SessionSummary.from_session(self._storage.load(id))
+        except SessionStorageError as error:
+            log.warning("left out of the index: %s", error)
+            return None
+
+    def _scan(self) -> dict[str, Fingerprint]:
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        found: dict[str, Fingerprint] = {}
+        try:
+            for id in self._storage.list_session_ids():
+                try:
+                    found[id] = Fingerprint.of(os.stat(f"{id}.json", dir_fd=folder))
+                except FileNotFoundError:
+                    continue
+        finally:
+            os.close(folder)
+        return found
+
+    def _export(self) -> None:
+        summaries = self._run(lambda db: _rows(db, "ORDER BY id", []))
+        # One session a line, for people who grep and diff.
+        lines = b",\n".join(
+            b'"%b":%b' % (s.id.encode(), json.encode(s.to_dict())) for s in summaries
+        )
+        data = b'{"version":%d,"sessions":{\n%b\n}}\n' % (INDEX_VERSION, lines)
+        written = replace(self._export_path, [data], temp_dir=side_dir(self._folder))
+        started, folder_time = time.time_ns(), self._folder_time()
+        settled = self._agrees() and started - int(folder_time) > _SETTLED_NS
+
+        def note(db: sqlite3.Connection) -> None:
+            table.set_fact(db, "export", str(Fingerprint.of(written)))
+            table.set_fact(db, "folder", folder_time if settled else "")
+
+        self._run(note)
+        self._dirty = False
+
+    def _agrees(self) -> bool:
+        return self._run(table.fingerprints) == self._scan()
+
+
+def _facts(db: sqlite3.Connection) -> dict[str, Any]:
+    return {name: table.get_fact(db, name) for name in ("export", "folder")}
+
+
+def _rows(
+    db: sqlite3.Connection, clause: str, values: builtins.list[Any]
+) -> builtins.list[SessionSummary]:
+    # Every clause is one of ours; what callers give comes in `values`.
+    rows = db.execute(f"SELECT summary FROM sessions {clause}", values)  # noqa: S608  as said above
+    return list(table.read_rows(rows))
+
+
+@contextmanager
+def _database_errors(folder: str) -> Generator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise SessionStorageError(
+            f"the index of {folder} cannot be used: {error}",
+            path=folder,
+            hint="the sessions are not affected",
+        ) from error

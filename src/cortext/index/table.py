@@ -1,0 +1,182 @@
+"""The working table of the index: SQLite, shared by any number of processes."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import msgspec
+
+from cortext.model import json
+from cortext.model.summary import SessionSummary
+from cortext.stores.seen import Fingerprint
+
+T = TypeVar("T")
+SCHEMA_VERSION = 1
+_BUSY_MS = 10_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_SCHEMA = """
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY, updated_at INTEGER, created_at INTEGER, title TEXT, message_count INTEGER,
+    total_tokens INTEGER, working_dir TEXT, owner TEXT, summary BLOB,
+    inode INTEGER, size INTEGER, mtime_ns INTEGER
+) WITHOUT ROWID;
+CREATE INDEX by_update ON sessions (updated_at DESC, id);
+CREATE INDEX by_title ON sessions (title, id);
+CREATE TABLE tags (tag TEXT, id TEXT, PRIMARY KEY (tag, id)) WITHOUT ROWID;
+CREATE INDEX tags_of ON tags (id);
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+"""
+
+_summaries = msgspec.json.Decoder(SessionSummary)
+
+
+class Table:
+    """Rows of summaries, each with the fingerprint of the file that it was read from.
+
+    Whatever is wrong with the database file, it is made anew, empty: `fresh` says so,
+    and the session files have everything.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._db: sqlite3.Connection | None = None
+        self._pid = 0
+        self.fresh = False
+
+    def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do `work` in one transaction."""
+        db = self._open()
+        with db:
+            return work(db)
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def discard(self) -> None:
+        """Throw the database away and begin with an empty one."""
+        self.close()
+        for suffix in ("", "-wal", "-shm"):
+            if os.path.lexists(self._path + suffix):
+                os.unlink(self._path + suffix)
+        self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._db is not None and self._pid == os.getpid():
+            return self._db
+        self._db = None
+        try:
+            db = self._connect()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            os.unlink(self._path)
+            db = self._connect()
+        self._db, self._pid = db, os.getpid()
+        return db
+
+    def _connect(self) -> sqlite3.Connection:
+        # Made here, because SQLite would make it with the mode that the umask gives.
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
+        try:
+            if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
+                self._make(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _make(self, db: sqlite3.Connection) -> None:
+        db.execute("PRAGMA journal_mode=WAL")
+        with closing(db.cursor()) as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            if cursor.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
+                _drop_all(cursor)
+                for statement in _SCHEMA.split(";"):
+                    cursor.execute(statement)
+                cursor.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+                self.fresh = True
+            db.commit()
+
+
+def _drop_all(cursor: sqlite3.Cursor) -> None:
+    names = cursor.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
+    for (name,) in names:
+        quoted = str(name).replace('"', '""')
+        cursor.execute(f'DROP TABLE "{quoted}"')
+
+
+def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | None) -> None:
+    fingerprint = found or (None, None, None)
+    db.execute(
+        "INSERT OR REPLACE INTO sessions VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+        (
+            summary.id,
+            micros(summary.updated_at),
+            micros(summary.created_at),
+            folded(summary.title),
+            summary.message_count,
+            summary.total_tokens,
+            plain(summary.working_dir),
+            plain(summary.owner),
+            json.encode(summary),
+            *fingerprint,
+        ),
+    )
+    db.execute("DELETE FROM tags WHERE id = ?", (summary.id,))
+    db.executemany(
+        "INSERT OR IGNORE INTO tags VALUES (?, ?)",
+        [(plain(tag), summary.id) for tag in summary.tags],
+    )
+
+
+def drop(db: sqlite3.Connection, ids: Iterable[str]) -> int:
+    gone = 0
+    for id in ids:
+        gone += db.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount
+        db.execute("DELETE FROM tags WHERE id = ?", (id,))
+    return gone
+
+
+def fingerprints(db: sqlite3.Connection) -> dict[str, Fingerprint | None]:
+    rows = db.execute("SELECT id, inode, size, mtime_ns FROM sessions")
+    return {row[0]: None if row[1] is None else Fingerprint(*row[1:]) for row in rows}
+
+
+def read_rows(rows: Iterable[tuple[bytes]]) -> Iterator[SessionSummary]:
+    for (blob,) in rows:
+        try:
+            yield _summaries.decode(blob)
+        except msgspec.DecodeError:
+            yield SessionSummary.from_dict(json.decode(blob))
+
+
+def get_fact(db: sqlite3.Connection, name: str) -> str | None:
+    row = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def set_fact(db: sqlite3.Connection, name: str, value: str) -> None:
+    db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+
+def micros(when: datetime) -> int:
+    return (when - _EPOCH) // timedelta(microseconds=1)
+
+
+def plain(text: str) -> str:
+    """Text that SQLite can hold: half characters have no place in UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def folded(text: str) -> str:
+    """As `plain`, for comparing without case."""
+    return plain(text).casefold()
