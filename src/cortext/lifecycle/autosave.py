@@ -1,0 +1,55 @@
+"""Saving every so often: a task where an event loop runs, a daemon thread elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class AutoSaveThread(threading.Thread):
+    """Calls `save` every `interval` seconds until it is cancelled."""
+
+    def __init__(self, interval: float, save: Callable[[], None]) -> None:
+        super().__init__(name="cortext-auto-save", daemon=True)
+        self._interval = interval
+        self._save = save
+        self._stop_asked = threading.Event()
+
+    def run(self) -> None:
+        while not self._stop_asked.wait(self._interval):
+            self._save()
+
+    def cancel(self) -> None:
+        self._stop_asked.set()
+
+
+def start_auto_save(interval: float, save: Callable[[], None]) -> Any:
+    """What saves from now on, with a `cancel()`; None when the interval says never."""
+    if interval <= 0:
+        return None
+    loop = _running_loop()
+    if loop is not None:
+        return loop.create_task(_save_in_loop(loop, interval, save))
+    thread = AutoSaveThread(interval, save)
+    thread.start()
+    return thread
+
+
+def _running_loop() -> Any:
+    # Importing asyncio would cost a program that has no loop; one that has a loop has it.
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is None:
+        return None
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+async def _save_in_loop(loop: Any, interval: float, save: Callable[[], None]) -> None:
+    sleep: Any = sys.modules["asyncio"].sleep
+    while True:
+        await sleep(interval)
+        await loop.run_in_executor(None, save)

@@ -1,0 +1,41 @@
+"""Callbacks on what happens to a session."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+log = logging.getLogger("cortext.lifecycle")
+
+EVENTS = ("session:start", "session:end", "session:message", "session:save")
+Hook = Callable[..., Any]
+
+
+class Hooks:
+    """Hooks by event. One that raises is logged; the others and the caller go on."""
+
+    def __init__(self) -> None:
+        self._hooks: dict[str, list[Hook]] = {event: [] for event in EVENTS}
+
+    def register(self, event: str, hook: Hook) -> None:
+        self._of(event).append(hook)
+
+    def unregister(self, event: str, hook: Hook) -> bool:
+        hooks = self._of(event)
+        if hook not in hooks:
+            return False
+        hooks.remove(hook)
+        return True
+
+    def fire(self, event: str, *args: Any) -> None:
+        for hook in tuple(self._of(event)):
+            try:
+                hook(*args)
+            except Exception:
+                log.exception("a hook for %s failed", event)
+
+    def _of(self, event: str) -> list[Hook]:
+        if event not in self._hooks:
+            raise ValueError(f"events are {', '.join(EVENTS)}, not {event!r}")
+        return self._hooks[event]

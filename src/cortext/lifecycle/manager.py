@@ -1,0 +1,298 @@
+"""The session manager: one conversation at a time, saved as it goes."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from cortext.durability.live import LiveMark
+from cortext.durability.replace import side_dir
+from cortext.errors import CortextError, SessionCorruptedError
+from cortext.index.session_index import SessionIndex
+from cortext.lifecycle.autosave import start_auto_save
+from cortext.lifecycle.hooks import Hook, Hooks
+from cortext.model import json
+from cortext.model.head import HEAD, encode_head
+from cortext.model.message import Role, SessionMessage, ToolInvocation
+from cortext.model.session import Session
+from cortext.model.summary import SessionSummary
+from cortext.model.title import generate_title
+from cortext.stores.document import SessionStorage
+
+log = logging.getLogger("cortext.lifecycle")
+
+
+class SessionManager:
+    """Creates, resumes, saves and closes sessions, one current at a time.
+
+    What is added to the current session is in memory until `save`, the next auto-save,
+    `close` or the end of the interpreter makes it durable. Methods may be called from
+    several threads.
+    """
+
+    _instance: ClassVar[SessionManager | None] = None
+    _instance_lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(
+        self, storage: SessionStorage | None = None, auto_save_interval: float = 60.0
+    ) -> None:
+        self.storage = storage or SessionStorage()
+        self.index = SessionIndex(self.storage)
+        self.auto_save_interval = auto_save_interval
+        self.current_session: Session | None = None
+        self.last_save_error: CortextError | None = None
+        self._auto_save_task: Any = None
+        self._hooks = Hooks()
+        self._mark: LiveMark | None = None
+        self._saved: tuple[int, int, bytes] | None = None
+        self._threads = threading.RLock()
+        _save_at_exit(self)
+
+    @classmethod
+    def get_instance(cls) -> SessionManager:
+        """The one manager that a program shares, made at the first call."""
+        with cls._instance_lock:
+            if cls._instance is None:
+                cls._instance = cls()
+            return cls._instance
+
+    @classmethod
+    def reset_instance(cls) -> None:
+        """Close the shared manager, if there is one, and forget it."""
+        with cls._instance_lock:
+            manager, cls._instance = cls._instance, None
+        if manager is not None:
+            manager.close()
+
+    def create(
+        self,
+        *,
+        title: str = "",
+        working_dir: str | None = None,
+        model: str = "",
+        tags: Sequence[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> Session:
+        """Begin a session, save it, and make it the current one."""
+        session = Session(
+            title=title,
+            working_dir=os.getcwd() if working_dir is None else working_dir,
+            model=model,
+            tags=list(tags or ()),
+            metadata=metadata or {},
+        )
+        with self._threads:
+            self._leave()
+            self._store(session)
+            self._enter(session)
+        return session
+
+    def resume(self, id: str) -> Session:
+        """Make a saved session the current one.
+
+        A session that cannot be read is brought back from its backup, if there is one,
+        and a warning in the log says so.
+        """
+        with self._threads:
+            self._leave()
+            session = self._load(id)
+            self._saved = _state(session)
+            session.touch()
+            self._enter(session)
+        return session
+
+    def resume_latest(self) -> Session | None:
+        """Resume the session that was updated last; None when there is none."""
+        for summary in self.index.list(limit=1):
+            return self.resume(summary.id)
+        return None
+
+    def resume_or_create(self) -> Session:
+        """The latest session, or a new one."""
+        return self.resume_latest() or self.create()
+
+    def save(self) -> None:
+        """Make the current session durable. ValueError without one."""
+        with self._threads:
+            session = self._current()
+            self._store(session)
+        self._hooks.fire("session:save", session)
+
+    def close(self) -> None:
+        """Save the current session and leave it. Without one, only the index is written."""
+        with self._threads:
+            session = self.current_session
+            if session is not None:
+                self.save()
+                self._forget_current()
+        if session is not None:
+            self._hooks.fire("session:end", session)
+        self.index.save_if_dirty()
+
+    def delete(self, id: str) -> bool:
+        """Remove a session for good; False if there is none."""
+        with self._threads:
+            if self.current_session is not None and self.current_session.id == id:
+                self._forget_current()
+            gone = self.storage.delete(id)
+            return self.index.remove(id) or gone
+
+    def list_sessions(self, **query: Any) -> list[SessionSummary]:
+        """As `SessionIndex.list`."""
+        return self.index.list(**query)
+
+    def add_message(self, role: Role, content: str, **fields: Any) -> SessionMessage:
+        """Add a message to the current session, in memory: `save`, auto-save, `close` and
+        the end of the interpreter make it durable."""
+        with self._threads:
+            session = self._current()
+            message = session.add_message_from_dict(role, content, **fields)
+        self._hooks.fire("session:message", session, message)
+        return message
+
+    def record_tool_call(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        result: Any = None,
+        duration: float = 0.0,
+        success: bool = True,
+        error: str | None = None,
+    ) -> ToolInvocation:
+        with self._threads:
+            return self._current().record_tool_call(
+                tool_name, arguments, result, duration, success, error
+            )
+
+    def update_usage(self, prompt: int, completion: int) -> None:
+        with self._threads:
+            self._current().update_usage(prompt, completion)
+
+    def generate_title(self, session: Session | None = None) -> str:
+        """A title from the first request; it is not set."""
+        return generate_title(session or self._current())
+
+    def set_title(self, title: str) -> None:
+        with self._threads:
+            session = self._current()
+            session.title = title
+            session.touch()
+
+    def add_tag(self, tag: str) -> bool:
+        """Tag the current session; False if it has the tag already."""
+        with self._threads:
+            session = self._current()
+            if tag in session.tags:
+                return False
+            session.tags.append(tag)
+            session.touch()
+            return True
+
+    def remove_tag(self, tag: str) -> bool:
+        """Take a tag off the current session; False if it does not have it."""
+        with self._threads:
+            session = self._current()
+            if tag not in session.tags:
+                return False
+            session.tags.remove(tag)
+            session.touch()
+            return True
+
+    def register_hook(self, event: str, hook: Hook) -> None:
+        self._hooks.register(event, hook)
+
+    def unregister_hook(self, event: str, hook: Hook) -> bool:
+        return self._hooks.unregister(event, hook)
+
+    def _current(self) -> Session:
+        if self.current_session is None:
+            raise ValueError("no session is open: create() or resume() one first")
+        return self.current_session
+
+    def _load(self, id: str) -> Session:
+        try:
+            return self.storage.load(id)
+        except SessionCorruptedError as error:
+            if not self.storage.recover_from_backup(id):
+                raise
+            log.warning("%s; the backup took its place", error)
+            return self.storage.load(id)
+
+    def _enter(self, session: Session) -> None:
+        self.current_session = session
+        self._mark = LiveMark(f"{side_dir(str(self.storage.storage_dir))}/live/{session.id}")
+        holder = self._mark.take()
+        if holder is not None:
+            log.warning("session %s is also open in %s", session.id, holder)
+        self._auto_save_task = start_auto_save(self.auto_save_interval, weak_auto_save(self))
+        self._hooks.fire("session:start", session)
+
+    def _leave(self) -> None:
+        """Another session takes the place of the current one: lose nothing of it."""
+        if self.current_session is not None:
+            self._save_changes()
+            self._forget_current()
+
+    def _forget_current(self) -> None:
+        if self._auto_save_task is not None:
+            self._auto_save_task.cancel()
+            self._auto_save_task = None
+        if self._mark is not None:
+            self._mark.release()
+            self._mark = None
+        self.current_session = self._saved = None
+
+    def _store(self, session: Session) -> None:
+        self.storage.save(session)
+        self.index.update(session)
+        self._saved = _state(session)
+        self.last_save_error = None
+
+    def _save_changes(self) -> bool:
+        session = self.current_session
+        if session is None or _state(session) == self._saved:
+            return False
+        self._store(session)
+        return True
+
+    def _auto_save(self) -> None:
+        """Save what changed. A failure is shown each time and tried again at the next."""
+        try:
+            with self._threads:
+                session = self.current_session
+                saved = self._save_changes()
+        except CortextError as error:
+            self.last_save_error = error
+            log.error("auto-save failed, and will be tried again: %s", error)  # noqa: TRY400  one line
+            return
+        if saved:
+            self._hooks.fire("session:save", session)
+
+
+def _state(session: Session) -> tuple[int, int, bytes]:
+    """What tells whether a session changed, without looking at its records."""
+    head = json.encode(encode_head(session, HEAD))
+    return len(session.messages), len(session.tool_history), head
+
+
+def weak_auto_save(manager: SessionManager) -> Any:
+    """An auto-save that does not keep a forgotten manager alive."""
+    ref = weakref.ref(manager)
+
+    def auto_save() -> None:
+        alive = ref()
+        if alive is not None:
+            alive._auto_save()  # pyright: ignore[reportPrivateUsage]  # its own module
+
+    return auto_save
+
+
+def _save_at_exit(manager: SessionManager) -> None:
+    save = weak_auto_save(manager)
+    atexit.register(save)
+    weakref.finalize(manager, atexit.unregister, save)
