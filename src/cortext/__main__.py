@@ -1,0 +1,7 @@
+"""`python -m cortext`."""
+
+import sys
+
+from cortext.cli import main
+
+sys.exit(main())

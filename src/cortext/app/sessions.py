@@ -1,0 +1,93 @@
+"""Listing sessions and finding one, in any store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.errors import CortextError, SessionNotFoundError
+from cortext.formats.records import Damage
+from cortext.index.session_index import SessionIndex
+from cortext.model.session import Session
+from cortext.model.summary import SessionSummary
+from cortext.stores.document import SessionStorage
+from cortext.stores.port import SessionStore
+from cortext.stores.registry import open_session_store
+
+
+class AmbiguousIdError(CortextError):
+    """Several sessions begin with what was given as an id."""
+
+    def __init__(self, given: str, ids: Sequence[str]) -> None:
+        self.ids = list(ids)
+        super().__init__(
+            f"{len(ids)} sessions begin with {given}: {', '.join(ids[:10])}",
+            hint="give more of the id",
+        )
+
+
+class Found(NamedTuple):
+    """A session, with what is wrong with its files."""
+
+    session: Session
+    damages: Sequence[Damage]
+
+
+def default_store() -> str:
+    """The URL of the store that commands use unless another is given."""
+    return f"document:{paths.document_dir()}"
+
+
+def list_sessions(
+    url: str,
+    *,
+    limit: int = 50,
+    search: str | None = None,
+    tags: Sequence[str] = (),
+    sort_by: str = "updated_at",
+) -> list[SessionSummary]:
+    """The sessions of a store, newest first unless `sort_by` says otherwise."""
+    store = open_existing(url)
+    if store is None:
+        return []
+    if isinstance(store, SessionStorage):
+        index = SessionIndex(store)
+        return index.list(limit=limit, search=search, tags=tags, sort_by=sort_by)
+    found = [SessionSummary.from_session(store.read(id).session) for id in store.list_session_ids()]
+    wanted = [summary for summary in found if _matches(summary, search, tags)]
+    by_name = sort_by in ("title", "id")
+    wanted.sort(key=lambda summary: getattr(summary, sort_by), reverse=not by_name)
+    return wanted[:limit]
+
+
+def show_session(url: str, given: str) -> Found:
+    """One session by its id or the beginning of it, as far as it can be read."""
+    store = open_existing(url)
+    if store is None:
+        raise SessionNotFoundError(given)
+    reading = store.read(complete_id(store, given))
+    return Found(reading.session, reading.damages)
+
+
+def open_existing(url: str) -> SessionStore | None:
+    """The store of a URL; None, and nothing is made, when its folder is not there."""
+    return open_session_store(url) if os.path.isdir(url.partition(":")[2]) else None
+
+
+def complete_id(store: SessionStore, given: str) -> str:
+    """The id that is given, or the only one that begins with it."""
+    if store.exists(given):
+        return given
+    ids = [id for id in store.list_session_ids() if id.startswith(given)]
+    if len(ids) > 1:
+        raise AmbiguousIdError(given, ids)
+    if not ids:
+        raise SessionNotFoundError(given)
+    return ids[0]
+
+
+def _matches(summary: SessionSummary, search: str | None, tags: Sequence[str]) -> bool:
+    titled = not search or search.casefold() in summary.title.casefold()
+    return titled and set(tags) <= set(summary.tags)

@@ -1,0 +1,35 @@
+"""`cortext demo`."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+
+import click
+
+from cortext.app.demo import tour
+from cortext.cli.text import clean
+
+
+@click.command("demo")
+@click.option("--keep", is_flag=True, help="Keep the folder, and say where it is.")
+def command(keep: bool) -> None:
+    """A tour of the main job, on real files in a throw-away folder."""
+    folder = tempfile.mkdtemp(prefix="cortext-demo-")
+    try:
+        for number, step in enumerate(tour(folder), 1):
+            click.echo(f"{number}. {step.title}\n   {step.done}\n")
+            for line in step.lines:
+                click.echo(f"     {clean(line)}")
+            click.echo()
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    if keep:
+        click.echo(f"Look around:  cortext list --store document:{folder}/sessions")
+        click.echo(f"              cortext show killed --store log:{folder}/logs -n 3")
+    else:
+        click.echo("The folder is gone again. Next:")
+        click.echo("  cortext demo --keep     keep it, and look at the plain files")
+        click.echo("  cortext list            your own sessions")
+        click.echo("  cortext --help          everything else")

@@ -1,0 +1,50 @@
+"""Errors as a person sees them: one sentence, a hint, an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from cortext import errors
+from cortext.app.sessions import AmbiguousIdError
+from cortext.cli.text import clean
+
+_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (errors.SessionNotFoundError, 3),
+    (AmbiguousIdError, 4),
+    (errors.SessionCorruptedError, 5),
+    (errors.SessionLockedError, 6),
+    (errors.InvalidIdError, 2),
+    (errors.CortextError, 1),
+    (OSError, 1),
+    (KeyboardInterrupt, 130),
+    (click.Abort, 130),
+)
+
+
+def report(error: BaseException) -> int:
+    """Say what went wrong and give the exit code for it; what is unexpected is raised again."""
+    if "--debug" in sys.argv or os.environ.get("CORTEXT_DEBUG"):
+        raise error
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            _say(error)
+            return code
+    raise error
+
+
+def _say(error: BaseException) -> None:
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        click.echo("interrupted", err=True)
+        return
+    click.echo(f"error: {clean(str(error), lines=False)}", err=True)
+    hint = getattr(error, "hint", "")
+    if hint:
+        click.echo(f"hint: {hint}", err=True)

@@ -1,0 +1,46 @@
+"""The group of commands. A command is imported when it is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from cortext import __version__
+
+_COMMANDS = {
+    "demo": "A tour of the main job, on real files in a throw-away folder.",
+    "list": "List sessions, newest first.",
+    "show": "Show one session.",
+}
+
+
+class LazyGroup(click.Group):
+    """Commands by name, each a module of `cortext.cli.commands`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        return import_module(f"cortext.cli.commands.{cmd_name}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, invoke_without_command=True)
+@click.version_option(__version__, prog_name="cortext")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def cortext(ctx: click.Context, debug: bool) -> None:
+    """cortext keeps every conversation that you have with AI agents.
+
+    Without a command it lists them.
+    """
+    if ctx.invoked_subcommand is None:
+        from cortext.cli.commands.list import command
+
+        ctx.invoke(command)
