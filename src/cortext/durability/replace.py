@@ -69,7 +69,9 @@ def side_dir(folder: str) -> str:
     return path
 
 
-def replace(path: str, chunks: Iterable[bytes], *, temp_dir: str | None = None) -> os.stat_result:
+def replace(
+    path: str, chunks: Iterable[bytes | memoryview], *, temp_dir: str | None = None
+) -> os.stat_result:
     """Put `chunks` where `path` is, durably, and return what the new file looks like.
 
     A symbolic link in the place of the file is refused.
@@ -89,7 +91,7 @@ def replace(path: str, chunks: Iterable[bytes], *, temp_dir: str | None = None) 
     return written
 
 
-def write_new(path: str, chunks: Iterable[bytes]) -> os.stat_result:
+def write_new(path: str, chunks: Iterable[bytes | memoryview]) -> os.stat_result:
     """A new file with these bytes, synced; it must not exist."""
     fd = os.open(path, _OPEN, 0o600)
     try:
@@ -101,7 +103,7 @@ def write_new(path: str, chunks: Iterable[bytes]) -> os.stat_result:
         os.close(fd)
 
 
-def write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cortext.formats.records import Damage
+from cortext.formats.records import Damage, encode_plain, may_hide_type
 from cortext.model import json, wire
 from cortext.model.head import HEAD, decode_head, encode_head
 from cortext.model.message import SessionMessage, ToolInvocation, minted
@@ -19,7 +19,7 @@ class Block(NamedTuple):
     """Records with the bytes that they have in a file, so that nobody encodes them again."""
 
     items: tuple[Any, ...] = ()
-    data: bytes = b""
+    data: bytes | memoryview = b""
 
     def extended(self, items: Sequence[SessionMessage] | Sequence[ToolInvocation]) -> Block:
         """The block of `items`, encoding only what comes after those that are in this one."""
@@ -40,33 +40,37 @@ class Decoded(NamedTuple):
     notes: list[str]
 
 
-def encode(session: Session, messages: Block, history: Block) -> list[bytes]:
+def encode(session: Session, messages: Block, history: Block) -> list[bytes | memoryview]:
     """The file in chunks, from blocks that hold all the session's records."""
     head = json.encode(encode_head(session, HEAD))
     return [
-        head[:-1], b',"messages":[\n', messages.data, b'\n],"tool_history":[\n', history.data,
-        b"\n]}\n",
+        head[:-1], _MESSAGES, messages.data, _HISTORY, history.data, _END,
     ]  # fmt: skip
 
 
 def decode(data: bytes) -> Decoded:
     """The session of a file; ValueError says why it is none."""
+    cuts = _cuts(data)
+    if cuts is None or may_hide_type(data, cuts[0]):
+        return _decode_slowly(data)
+    view = memoryview(data)
+    messages_at, history_at = cuts
     try:
-        parts = _parts.decode(data)
-        head = {name: _any.decode(raw) for name, raw in parts.items() if name not in _RECORDS}
+        head = wire.as_dict(_any.decode(data[:messages_at] + b"}"))
         before = minted.count
-        messages = _typed_messages.decode(parts.get("messages", _NOTHING))
-        history = _typed_history.decode(parts.get("tool_history", _NOTHING))
+        # From bracket to bracket: the marks hold those around the records.
+        messages = _messages.decode(view[messages_at + len(_MESSAGES) - 2 : history_at + 2])
+        history = _history.decode(view[history_at + len(_HISTORY) - 2 : 2 - len(_END)])
         if minted.count != before:
-            raise msgspec.DecodeError("a record without an id")
+            return _decode_slowly(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _decode_slowly(data)
     session = wire.convert(decode_head(head, HEAD), Session)
     session.messages, session.tool_history = messages, history
     return Decoded(
         session,
-        Block(tuple(messages), _inside(parts.get("messages"))),
-        Block(tuple(history), _inside(parts.get("tool_history"))),
+        Block(tuple(messages), view[messages_at + len(_MESSAGES) : history_at]),
+        Block(tuple(history), view[history_at + len(_HISTORY) : -len(_END)]),
         head.get("version"),
         [],
     )
@@ -104,18 +108,27 @@ class _Version(msgspec.Struct):
     version: Any = None
 
 
-_RECORDS = frozenset(("messages", "tool_history"))
-_NOTHING = msgspec.Raw(b"[]")
+# JSON text holds no raw newline but between values, so these marks stand nowhere else.
+_MESSAGES = b',"messages":[\n'
+_HISTORY = b'\n],"tool_history":[\n'
+_END = b"\n]}\n"
 _any = msgspec.json.Decoder()
-_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _version = msgspec.json.Decoder(_Version)
-_typed_messages = msgspec.json.Decoder(list[SessionMessage])
-_typed_history = msgspec.json.Decoder(list[ToolInvocation])
+_messages = msgspec.json.Decoder(list[SessionMessage])
+_history = msgspec.json.Decoder(list[ToolInvocation])
+
+
+def _cuts(data: bytes) -> tuple[int, int] | None:
+    """Where messages and history begin in a file of our own layout; None for any other."""
+    messages, history = data.find(_MESSAGES), data.rfind(_HISTORY)
+    if messages > 0 and messages + len(_MESSAGES) - 1 <= history and data.endswith(_END):
+        return messages, history
+    return None
 
 
 def _encode_item(item: SessionMessage | ToolInvocation) -> bytes:
     if isinstance(item, SessionMessage) and not item.extra:
-        return json.encode(item)
+        return encode_plain(item)
     return json.encode(item.to_dict())
 
 
@@ -127,11 +140,6 @@ def _decode_slowly(data: bytes) -> Decoded:
     return Decoded(
         session, messages, Block().extended(session.tool_history), found.get("version"), notes
     )
-
-
-def _inside(raw: msgspec.Raw | None) -> bytes:
-    """What stands between the brackets of a list."""
-    return b"" if raw is None else bytes(raw).strip()[1:-1].strip()
 
 
 def _salvaged(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -54,13 +55,17 @@ def encode_record(record: Record, table: RecordTable) -> bytes:
     """One line, with its newline."""
     message, invocations = record
     if not (message.extra or invocations or table.names):
-        line = json.encode(message)
-        return b"%b%b\n" % (_mark(table), line[1:]) if table.type else line + b"\n"
+        return (json.encode(message) if table.type else encode_plain(message)) + b"\n"
     data: dict[str, Any] = {"type": table.type} if table.type else {}
     data.update(wire.message_to_dict(message, table.names, table.reserved))
     if invocations:
         data[INVOCATIONS] = [invocation.to_dict() for invocation in invocations]
     return json.encode(data) + b"\n"
+
+
+def encode_plain(message: SessionMessage) -> bytes:
+    """A message without unknown keys, as a JSON object."""
+    return b"{" + json.encode(message)[len(_TURN) :]
 
 
 def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
@@ -75,21 +80,18 @@ def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
     return Record(message, [wire.invocation_from_dict(item) for item in riding])
 
 
-def decode_lines(data: bytes, table: RecordTable, first_line: int = 1) -> Lines:
-    """Every record of `data`; what cannot be read is named and hides nothing else."""
-    whole, tail = data, b""
-    if not data.endswith(b"\n"):
-        cut = data.rfind(b"\n") + 1
-        whole, tail = data[:cut], data[cut:]
-    messages = _decode_plain(whole, table)
+def decode_lines(data: bytes, table: RecordTable, first_line: int = 1, start: int = 0) -> Lines:
+    """Every record of `data` from `start`; what cannot be read is named and hides nothing else."""
+    end = data.rfind(b"\n", start) + 1 or start
+    messages = _decode_plain(data, start, end, table)
     if messages is not None:
         lines = Lines(messages, [], [])
     else:
         lines = Lines([], [], [])
-        for number, line in enumerate(whole.split(b"\n")[:-1], first_line):
+        for number, line in enumerate(data[start:end].split(b"\n")[:-1], first_line):
             _decode_line(line, number, table, lines)
-    if tail:
-        _decode_tail(tail, first_line + whole.count(b"\n"), table, lines)
+    if end < len(data):
+        _decode_tail(data[end:], first_line + data.count(b"\n", start), table, lines)
     _name_duplicates(lines)
     return lines
 
@@ -106,6 +108,8 @@ class _OnlyId(msgspec.Struct):
     id: str = ""
 
 
+_TURN = b'{"type":"turn",'
+_UNKNOWN_TYPE = re.compile(rb'"type"\s*:\s*"turn"')
 _plain = msgspec.json.Decoder(SessionMessage)
 _ids = msgspec.json.Decoder(_OnlyId)
 
@@ -119,22 +123,20 @@ def _id_of(line: bytes) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _mark(table: RecordTable) -> bytes:
-    return b'{"type":"%b",' % table.type.encode()
+def may_hide_type(data: bytes, start: int = 0) -> bool:
+    """Whether typed decoding might take an unknown key of a record for our own mark."""
+    return _UNKNOWN_TYPE.search(data, start) is not None
 
 
-def _decode_plain(data: bytes, table: RecordTable) -> list[SessionMessage] | None:
+def _decode_plain(
+    data: bytes, start: int, end: int, table: RecordTable
+) -> list[SessionMessage] | None:
     """All lines in one go, when each is as we write it; None when one is not."""
-    if table.names:
+    if table.names or (not table.type and may_hide_type(data, start)):
         return None
-    if table.type and data:
-        mark = _mark(table)
-        if not data.startswith(mark) or data.count(b"\n" + mark) != data.count(b"\n") - 1:
-            return None
-        data = b"{" + data[len(mark) :].replace(b"\n" + mark, b"\n{")
     before = minted.count
     try:
-        messages = _plain.decode_lines(data)
+        messages = _plain.decode_lines(memoryview(data)[start:end])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return messages if minted.count == before else None

@@ -88,7 +88,8 @@ class LogStore(LineStore):
     def _read(self, id: str) -> Stored:
         path = self._path(id)
         data, _ = read_session_file(id, path)
-        first, newline, rest = data.partition(b"\n")
+        cut = data.find(b"\n") + 1 or len(data)
+        first = data[:cut].rstrip(b"\n")
         notes: list[str] = []
         head: dict[str, Any] = {}
         damages: list[Damage] = []
@@ -98,9 +99,9 @@ class LogStore(LineStore):
         except ValueError as error:
             damages.append(Damage(str(error) if first else "the file is empty", 1))
             if self._is_record(first):
-                rest, first_line = first + newline + rest, 1
+                cut, first_line = 0, 1
         damages += [Damage(note, 1, fatal=False) for note in notes]
-        lines = decode_lines(rest, self.format.records, first_line)
+        lines = decode_lines(data, self.format.records, first_line, cut)
         in_lines = frozenset(call.id for _, call in lines.invocations)
         reading = self._join(id, path, head, damages, lines)
         return Stored(reading._replace(damages=at(path, reading.damages)), in_lines)

@@ -17,19 +17,21 @@ class Known:
     """
 
     def __init__(self) -> None:
-        self._ids: dict[int, tuple[weakref.ref[Session], frozenset[str]]] = {}
+        self._records: dict[int, tuple[weakref.ref[Session], Session]] = {}
 
     def note(self, session: Session) -> None:
         key = id(session)
-        ref = weakref.ref(session, lambda _: self._ids.pop(key, None))
-        self._ids[key] = ref, ids_of(session)
+        ref = weakref.ref(session, lambda _: self._records.pop(key, None))
+        # Their ids are asked for rarely, so the records are kept and the ids are not.
+        had = Session("", messages=list(session.messages), tool_history=list(session.tool_history))
+        self._records[key] = ref, had
 
     def keep_others(self, session: Session, stored: Session) -> None:
         """Add to `session` what others stored. A session that is new to us replaces all."""
-        found = self._ids.get(id(session))
+        found = self._records.get(id(session))
         if found is None:
             return
-        known = ids_of(session) | found[1]
+        known = ids_of(session) | ids_of(found[1])
         session.messages.extend(m for m in stored.messages if m.id not in known)
         session.tool_history.extend(c for c in stored.tool_history if c.id not in known)
 
