@@ -48,25 +48,34 @@ class Appender:
 
     def append(self, lines: Sequence[tuple[str, bytes]]) -> int:
         """Write `(id, line)` pairs that are new, each line with its newline; how many were."""
-        with storage_errors("write", self._path), self._threads:
-            with self._lock:
-                self._follow()
-                new = self._unseen(lines)
-                if not new:
-                    # A retry acknowledges what an earlier try wrote: sync that.
-                    fd, start, data = self._fd, self._seen, b""
-                else:
-                    data = b"".join(line for _, line in new)
-                    fd, start = self._fd, self._write(data)
-                    self._remember([id for id, _ in new])
-            # Outside the lock: writers that wait here share one journal commit.
-            self._sync(fd, start, data)
-            return len(new)
+        try:
+            with self._threads:
+                return self._append(lines)
+        except OSError:
+            with storage_errors("write", self._path):
+                raise
 
     def close(self) -> None:
         with self._threads:
             self._drop()
             self._lock.close()
+
+    def _append(self, lines: Sequence[tuple[str, bytes]]) -> int:
+        with self._lock:
+            self._follow()
+            new = self._unseen(lines)
+            data = b"".join([line for _, line in new])
+            start = self._write(data)
+            self._remember([id for id, _ in new])
+            fd = self._fd
+        # Outside the lock: writers that wait here share one journal commit. Also after a
+        # retry that found its lines there: it acknowledges them.
+        try:
+            os.fdatasync(fd)
+        except OSError as error:
+            self._undo(fd, start, data, error)
+            raise
+        return len(new)
 
     def _drop(self) -> None:
         if self._fd >= 0:
@@ -84,6 +93,8 @@ class Appender:
             self._inode, self._pid = now.st_ino, os.getpid()
             self._seen = max(now.st_size - FIRST_LOOK, 0)
         size = now.st_size
+        if size == self._seen and self._ids:
+            return
         if size < self._seen:
             self._seen = 0
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
@@ -106,12 +117,13 @@ class Appender:
     def _unseen(self, lines: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
         new: dict[str, bytes] = {}
         for id, line in lines:
-            if id not in self._ids and id not in new:
-                new[id] = line
+            if id not in self._ids:
+                new.setdefault(id, line)
         return list(new.items())
 
     def _remember(self, ids: list[str]) -> None:
-        self._ids.update(dict.fromkeys(ids))
+        for id in ids:
+            self._ids[id] = None
         if len(self._ids) > _REMEMBERED:
             for id in list(self._ids)[: -_REMEMBERED // 2]:
                 del self._ids[id]
@@ -126,13 +138,6 @@ class Appender:
             raise
         self._seen = start + len(data)
         return start
-
-    def _sync(self, fd: int, start: int, data: bytes) -> None:
-        try:
-            os.fdatasync(fd)
-        except OSError as error:
-            self._undo(fd, start, data, error)
-            raise
 
     def _undo(self, fd: int, start: int, data: bytes, error: OSError) -> None:
         """After a failed sync nobody knows what is on the disk, and syncing again would lie.

@@ -52,9 +52,9 @@ class FileLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._keep_open:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
-        else:
+        # Unlocked, not only closed: a child that was forked meanwhile has the file open too.
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        if not self._keep_open:
             self.close()
 
     def close(self) -> None:

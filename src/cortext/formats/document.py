@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -21,13 +22,15 @@ class Block(NamedTuple):
     items: tuple[Any, ...] = ()
     data: bytes | memoryview = b""
 
-    def extended(self, items: Sequence[SessionMessage] | Sequence[ToolInvocation]) -> Block:
+    def extended(self, items: Sequence[SessionMessage | ToolInvocation]) -> Block:
         """The block of `items`, encoding only what comes after those that are in this one."""
+        # A snapshot: another thread may be adding to the list.
+        items = tuple(items)
         known = len(self.items)
         same = len(items) >= known and all(map(is_, items, self.items))
         parts = [self.data] if same and self.data else []
         parts += [_encode_item(item) for item in (items[known:] if same else items)]
-        return Block(tuple(items), b",\n".join(parts))
+        return Block(items, b",\n".join(parts))
 
 
 class Decoded(NamedTuple):
@@ -80,7 +83,7 @@ def decode_version(data: bytes) -> dict[str, Any]:
     """Only what tells the version of a file."""
     try:
         return {"version": _version.decode(data).version}
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
 
 
@@ -102,6 +105,9 @@ def salvage(data: bytes, id: str) -> tuple[Session, list[Damage]]:
         except ValueError as error:
             damages.append(Damage(str(error), number))
     return _salvaged(data, id, messages, history), damages
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Version(msgspec.Struct):
@@ -153,9 +159,10 @@ def _salvaged(
             head = wire.as_dict(json.decode(data[:cut] + b"}"))
         except ValueError:
             head = {}
-    if "created_at" not in head and messages:
-        head["created_at"] = wire.iso(messages[0].timestamp)
-        head["updated_at"] = wire.iso(messages[-1].timestamp)
-    session = Session.from_dict({"created_at": "1970-01-01T00:00:00Z", **head})
+    try:
+        session = Session.from_dict(head)
+    except ValueError:
+        session = Session(created_at=messages[0].timestamp if messages else _EPOCH)
+        session.updated_at = messages[-1].timestamp if messages else session.created_at
     session.id, session.messages, session.tool_history = id, messages, history
     return session

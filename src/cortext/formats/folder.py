@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import Any
 
-import msgspec
-
-from cortext.formats.parts import Format, head_to_dict
+from cortext.formats.parts import Format, StoredCalls, head_to_dict
 from cortext.formats.records import INVOCATIONS, RecordTable
 from cortext.model import json, wire
 from cortext.model.head import FIELDS, table
@@ -45,10 +42,9 @@ FOLDER = Format(
 )  # fmt: skip
 
 
-def encode_head(session: Session, in_lines: Container[str] | None = None) -> bytes:
+def encode_head(session: Session, stored: StoredCalls | None = None) -> bytes:
     """`session.json`, indented: people read it, and it stands in diffs."""
-    head = json.encode(head_to_dict(session, FOLDER, in_lines))
-    return msgspec.json.format(head, indent=2) + b"\n"
+    return json.pretty(head_to_dict(session, FOLDER, stored)) + b"\n"
 
 
 def decode_head(data: bytes, notes: list[str]) -> dict[str, Any]:

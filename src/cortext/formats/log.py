@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import Any
 
-from cortext.formats.parts import Format, encode_records, head_to_dict
+from cortext.formats.parts import Format, StoredCalls, encode_records, head_to_dict
 from cortext.formats.records import INVOCATIONS, RecordTable
 from cortext.model import json, wire
 from cortext.model.head import FIELDS, table
@@ -32,9 +31,9 @@ def encode(session: Session) -> bytes:
     return encode_head_line(session) + b"".join(encode_records(session, LOG))
 
 
-def encode_head_line(session: Session, in_lines: Container[str] | None = None) -> bytes:
+def encode_head_line(session: Session, stored: StoredCalls | None = None) -> bytes:
     """Line 1, with its newline."""
-    return json.encode({"type": "metadata", **head_to_dict(session, LOG, in_lines)}) + b"\n"
+    return json.encode({"type": "metadata", **head_to_dict(session, LOG, stored)}) + b"\n"
 
 
 def decode_head_line(line: bytes, notes: list[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cortext.formats.records import INVOCATIONS, Lines, Record, RecordTable, encode_record
@@ -22,17 +22,27 @@ class Format(NamedTuple):
     always_counts: bool
 
 
+class StoredCalls(NamedTuple):
+    """The tool calls of a stored session: the ids in its lines, and those in its head."""
+
+    in_lines: frozenset[str]
+    in_head: list[tuple[int, ToolInvocation]]
+
+
 def head_to_dict(
-    session: Session, format: Format, in_lines: Container[str] | None = None
+    session: Session, format: Format, stored: StoredCalls | None = None
 ) -> dict[str, Any]:
     """The head, with the tool calls that no line carries: those after the last message,
-    or, where the lines stand already, those whose id is not `in_lines`."""
+    or, where lines and a head are `stored` already, all that are not in those lines."""
     data = encode_head(session, format.head)
     placed = place_invocations(session)
-    if in_lines is None:
+    if stored is None:
         trailing = [pair for pair in placed if pair[0] == len(session.messages)]
     else:
-        trailing = [pair for pair in placed if pair[1].id not in in_lines]
+        ours = {call.id for call in session.tool_history}
+        others = [pair for pair in stored.in_head if pair[1].id not in ours]
+        placed = [pair for pair in placed if pair[1].id not in stored.in_lines]
+        trailing = sorted([*others, *placed], key=lambda pair: pair[0])
     if trailing:
         data[INVOCATIONS] = [
             {"position": position, "invocation": item.to_dict()} for position, item in trailing
@@ -68,8 +78,9 @@ def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:
 
 def join(head: dict[str, Any], lines: Lines, format: Format) -> Session:
     """The session of a head and its lines; ValueError says what the head lacks."""
-    head = dict(head)
-    trailing = [_trailing(item) for item in wire.dicts(head.pop(INVOCATIONS, None), INVOCATIONS)]
+    riding = {call.id for _, call in lines.invocations}
+    trailing = [pair for pair in calls_in_head(head) if pair[1].id not in riding]
+    head = {name: value for name, value in head.items() if name != INVOCATIONS}
     known = head.pop(format.count_key, 0)
     session = wire.convert(decode_head(head, format.head), Session)
     session.messages = lines.messages
@@ -80,6 +91,11 @@ def join(head: dict[str, Any], lines: Lines, format: Format) -> Session:
     if later and later[-1].timestamp > session.updated_at:
         session.updated_at = later[-1].timestamp
     return session
+
+
+def calls_in_head(head: dict[str, Any]) -> list[tuple[int, ToolInvocation]]:
+    """The tool calls that a head holds, each with the number of messages before it."""
+    return [_trailing(item) for item in wire.dicts(head.get(INVOCATIONS), INVOCATIONS)]
 
 
 def _last_time_is_later(session: Session) -> bool:

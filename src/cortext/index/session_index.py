@@ -58,7 +58,9 @@ class SessionIndex:
 
     def add(self, session: Session) -> None:
         """Put a session's summary into the index, in the place of an older one."""
-        found = Fingerprint.at(str(self._storage.get_path(session.id)))
+        # Of what this storage wrote, which another process may have replaced since: then the
+        # summary is older than the file, and the next comparison reads the file.
+        found = self._storage.fingerprint(session.id)
         summary = SessionSummary.from_session(session)
         self._run(lambda db: table.put(db, summary, found))
         self._dirty = True
@@ -118,7 +120,7 @@ class SessionIndex:
         """
         where, values = query.conditions(tags, search, working_dir, owner)
         order = query.order(sort_by, descending)
-        values += [max(limit, 0), max(offset, 0)]
+        values += [table.bounded(max(limit, 0)), table.bounded(max(offset, 0))]
         return self._run(lambda db: _rows(db, f"{where} {order} LIMIT ? OFFSET ?", values))
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -126,9 +128,9 @@ class SessionIndex:
         with self._threads, _database_errors(self._folder):
             try:
                 return self._table.run(work)
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                if isinstance(error, sqlite3.DatabaseError) and not table.is_damage(error):
+                    raise
                 log.warning("the index of %s is rebuilt: %s", self._folder, error)
                 self._table.discard()
                 self._refresh()
@@ -154,7 +156,7 @@ class SessionIndex:
         known = self._run(table.fingerprints)
         found = self._scan()
         changed = [id for id in found if known.get(id) != found[id]]
-        gone = [id for id, print in known.items() if id not in found and print is not None]
+        gone = [id for id in known if id not in found]
         summaries = [summary for id in changed if (summary := self._read(id)) is not None]
         unreadable = {*changed}.difference(summary.id for summary in summaries)
 

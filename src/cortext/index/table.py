@@ -11,7 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
-from cortext.model import json
+from cortext.durability.replace import remove_if_there
+from cortext.model import json, wire
 from cortext.model.summary import SessionSummary
 from cortext.stores.seen import Fingerprint
 
@@ -63,10 +64,12 @@ class Table:
     def discard(self) -> None:
         """Throw the database away and begin with an empty one."""
         self.close()
-        for suffix in ("", "-wal", "-shm"):
-            if os.path.lexists(self._path + suffix):
-                os.unlink(self._path + suffix)
+        self._remove()
         self._open()
+
+    def _remove(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            remove_if_there(self._path + suffix)
 
     def _open(self) -> sqlite3.Connection:
         if self._db is not None and self._pid == os.getpid():
@@ -74,10 +77,10 @@ class Table:
         self._db = None
         try:
             db = self._connect()
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            os.unlink(self._path)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self._remove()
             db = self._connect()
         self._db, self._pid = db, os.getpid()
         return db
@@ -98,20 +101,37 @@ class Table:
         db.execute("PRAGMA journal_mode=WAL")
         with closing(db.cursor()) as cursor:
             cursor.execute("BEGIN IMMEDIATE")
-            if cursor.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
-                _drop_all(cursor)
+            version = cursor.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
                 for statement in _SCHEMA.split(";"):
                     cursor.execute(statement)
                 cursor.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
                 self.fresh = True
+            elif version != SCHEMA_VERSION:
+                raise Unreadable(f"it has version {version}")
             db.commit()
 
 
-def _drop_all(cursor: sqlite3.Cursor) -> None:
-    names = cursor.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
-    for (name,) in names:
-        quoted = str(name).replace('"', '""')
-        cursor.execute(f'DROP TABLE "{quoted}"')
+class Unreadable(sqlite3.DatabaseError):
+    """The database can be opened, and what it holds makes no sense to us."""
+
+
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether a new database would help; a busy one, a full disk or a bad call it would not."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return isinstance(error, Unreadable) or code in _DAMAGE
+
+
+_DAMAGE = frozenset(
+    (
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_SCHEMA,
+        sqlite3.SQLITE_NOTADB,
+    )
+)
+_LARGEST = 2**63 - 1
 
 
 def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | None) -> None:
@@ -124,7 +144,7 @@ def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | No
             micros(summary.created_at),
             folded(summary.title),
             summary.message_count,
-            summary.total_tokens,
+            bounded(summary.total_tokens),
             plain(summary.working_dir),
             plain(summary.owner),
             json.encode(summary),
@@ -155,8 +175,11 @@ def read_rows(rows: Iterable[tuple[bytes]]) -> Iterator[SessionSummary]:
     for (blob,) in rows:
         try:
             yield _summaries.decode(blob)
-        except msgspec.DecodeError:
-            yield SessionSummary.from_dict(json.decode(blob))
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError):
+            try:
+                yield SessionSummary.from_dict(wire.as_dict(json.decode(blob)))
+            except (ValueError, TypeError, AttributeError) as error:
+                raise Unreadable(f"a row cannot be read: {error}") from None
 
 
 def get_fact(db: sqlite3.Connection, name: str) -> str | None:
@@ -166,6 +189,11 @@ def get_fact(db: sqlite3.Connection, name: str) -> str | None:
 
 def set_fact(db: sqlite3.Connection, name: str, value: str) -> None:
     db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+
+def bounded(number: int) -> int:
+    """A number that fits into SQLite's."""
+    return min(max(number, -_LARGEST), _LARGEST)
 
 
 def micros(when: datetime) -> int:

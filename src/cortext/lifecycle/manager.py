@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from cortext.durability.live import LiveMark
 from cortext.durability.replace import side_dir
-from cortext.errors import CortextError, SessionCorruptedError
+from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.index.session_index import SessionIndex
 from cortext.lifecycle.autosave import start_auto_save
 from cortext.lifecycle.hooks import Hook, Hooks
@@ -45,7 +45,7 @@ class SessionManager:
         self.index = SessionIndex(self.storage)
         self.auto_save_interval = auto_save_interval
         self.current_session: Session | None = None
-        self.last_save_error: CortextError | None = None
+        self.last_save_error: Exception | None = None
         self._auto_save_task: Any = None
         self._hooks = Hooks()
         self._mark: LiveMark | None = None
@@ -99,8 +99,9 @@ class SessionManager:
         and a warning in the log says so.
         """
         with self._threads:
-            self._leave()
+            self._save_changes()
             session = self._load(id)
+            self._leave()
             self._saved = _state(session)
             session.touch()
             self._enter(session)
@@ -108,8 +109,13 @@ class SessionManager:
 
     def resume_latest(self) -> Session | None:
         """Resume the session that was updated last; None when there is none."""
-        for summary in self.index.list(limit=1):
-            return self.resume(summary.id)
+        with self._threads:
+            self._save_changes()
+            while newest := self.index.list(limit=1):
+                try:
+                    return self.resume(newest[0].id)
+                except SessionNotFoundError:
+                    self.index.remove(newest[0].id)
         return None
 
     def resume_or_create(self) -> Session:
@@ -248,9 +254,11 @@ class SessionManager:
         self.current_session = self._saved = None
 
     def _store(self, session: Session) -> None:
+        # Before the save: what is added while it runs has not been saved.
+        state = _state(session)
         self.storage.save(session)
         self.index.update(session)
-        self._saved = _state(session)
+        self._saved = state
         self.last_save_error = None
 
     def _save_changes(self) -> bool:
@@ -266,7 +274,7 @@ class SessionManager:
             with self._threads:
                 session = self.current_session
                 saved = self._save_changes()
-        except CortextError as error:
+        except Exception as error:  # noqa: BLE001  whatever it is, the next one must come
             self.last_save_error = error
             log.error("auto-save failed, and will be tried again: %s", error)  # noqa: TRY400  one line
             return
@@ -295,4 +303,5 @@ def weak_auto_save(manager: SessionManager) -> Any:
 def _save_at_exit(manager: SessionManager) -> None:
     save = weak_auto_save(manager)
     atexit.register(save)
-    weakref.finalize(manager, atexit.unregister, save)
+    # At exit it would run before the save that it unregisters.
+    weakref.finalize(manager, atexit.unregister, save).atexit = False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cortext.model import wire
-from cortext.model.values import json_copy, parse_time
+from cortext.model.values import as_utc, json_copy, parse_time
 
 if TYPE_CHECKING:
     from cortext.model.session import Session
@@ -82,11 +82,46 @@ _EMPTY: Mapping[str, Any] = {
     "native": [],
     "pending": None,
 }
+_Kind = tuple[Callable[[Any], bool], str]
+_TEXT: _Kind = (lambda value: isinstance(value, str), "text")
+_TIME: _Kind = (lambda value: isinstance(value, datetime), "a datetime")
+_COUNT: _Kind = (lambda value: type(value) is int, "a whole number")
+_WORDS: _Kind = (lambda value: _all_are(value, str), "a list of texts")
+_OBJECT: _Kind = (lambda value: isinstance(value, dict), "an object")
+_KINDS: Mapping[str, _Kind] = {
+    "created_at": _TIME,
+    "updated_at": _TIME,
+    "total_prompt_tokens": _COUNT,
+    "total_completion_tokens": _COUNT,
+    "tags": _WORDS,
+    "tools": _WORDS,
+    "metadata": _OBJECT,
+    "extra": _OBJECT,
+    "native": (lambda value: _all_are(value, dict), "a list of objects"),
+    "status": (lambda value: value in ("active", "paused", "completed"), "a status"),
+    "pending": (lambda value: True, "anything"),
+}
+
+
+def _all_are(value: Any, kind: type[Any]) -> bool:
+    return isinstance(value, list) and all(isinstance(v, kind) for v in cast("list[Any]", value))
+
+
 _TIMES = frozenset(("created_at", "updated_at"))
+
+
+def check_head(session: Session, names: Iterable[str] = (*FIELDS, "extra")) -> None:
+    """ValueError for a field that holds something else than it is for."""
+    for ours in names:
+        value = getattr(session, ours)
+        fits, kind = _KINDS.get(ours, _TEXT)
+        if not fits(value):
+            raise ValueError(f"{ours} is {kind}, not {value!r:.60}")
 
 
 def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
     """The head as a plain dict; ValueError if it holds what JSON cannot."""
+    check_head(session)
     data: dict[str, Any] = {"version": VERSION}
     for ours, path, always in dialect.keys:
         value = getattr(session, ours)
@@ -94,7 +129,7 @@ def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
         if empty and not always:
             continue
         if isinstance(value, datetime):
-            value = wire.iso(value)
+            value = wire.iso(as_utc(value))
         elif ours == "status":
             value = dialect.words.get(value, value)
         elif empty and dialect.nulls:
@@ -131,6 +166,7 @@ def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
     if "created_at" not in fields:
         raise ValueError("is not a session: it has no created_at")
     fields.setdefault("updated_at", fields["created_at"])
+    fields.setdefault("id", "")
     fields["extra"] = wire.take_extra(rest)
     return fields
 

@@ -49,4 +49,4 @@ def check_workspace_id(id: str) -> str:
 def _fits_a_file_name(name: str) -> bool:
     if not all(c.isalnum() or c in "._-" or unicodedata.category(c)[0] == "M" for c in name):
         return False
-    return len(name.encode("utf-8", "replace")) <= 240
+    return len(name.encode("utf-8", "replace")) <= 220

@@ -24,6 +24,15 @@ def encode(value: Any) -> bytes:
         raise ValueError("the value is nested too deeply for JSON") from None
 
 
+def pretty(value: Any) -> bytes:
+    """`value` on indented lines, for people."""
+    data = encode(value)
+    try:
+        return msgspec.json.format(data, indent=2)
+    except msgspec.DecodeError:
+        return json.dumps(json.loads(data), indent=2).encode("ascii")
+
+
 def decode(data: bytes, notes: list[str] | None = None) -> Any:
     """The value of `data`; ValueError if it is not JSON.
 

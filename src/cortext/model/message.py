@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime
+from types import NoneType
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -23,7 +24,7 @@ EXTRA_WIRE_NAME = f"extra {new_id()}"
 
 
 class _Minted(threading.local):
-    """How many ids this thread made: a decoder can tell that a record came without one."""
+    """How many ids and times this thread made up: a decoder can tell that a record lacked one."""
 
     count = 0
 
@@ -34,6 +35,18 @@ minted = _Minted()
 def _mint() -> str:
     minted.count += 1
     return new_id()
+
+
+def _now() -> datetime:
+    minted.count += 1
+    return clock.now()
+
+
+def _require(name: str, value: Any, *kinds: type[Any]) -> None:
+    """Values reach a disk: what is not of its kind is refused before it gets there."""
+    if type(value) not in kinds:
+        words = " or ".join(kind.__name__ for kind in kinds)
+        raise ValueError(f"{name} is {words}, not {type(value).__name__}")
 
 
 class SessionMessage(
@@ -52,7 +65,7 @@ class SessionMessage(
 
     role: Role
     content: str
-    timestamp: datetime = field(default_factory=lambda: clock.now())
+    timestamp: datetime = field(default_factory=_now)
     id: str = field(default_factory=_mint)
     tool_calls: list[dict[str, Any]] | None = None
     tool_call_id: str | None = None
@@ -64,17 +77,31 @@ class SessionMessage(
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise ValueError(f"role is one of {', '.join(sorted(ROLES))}, not {self.role!r}")
-        if type(self.content) is not str:
-            raise ValueError(f"content is text, not {type(self.content).__name__}")
-        if self.timestamp.tzinfo is not UTC:
+        if type(self.content) is not str or type(self.id) is not str:
+            raise ValueError("content and id are text")
+        if type(self.timestamp) is not datetime or self.timestamp.tzinfo is not UTC:
             force_setattr(self, "timestamp", as_utc(self.timestamp))
         if not self.id:
             force_setattr(self, "id", _mint())
+        if self.tool_calls is not None or self.structured_data is not None or self.extra:
+            self._copy_nested()
+        if self.tool_call_id is not None or self.name is not None or self.tokens is not None:
+            _require("tool_call_id", self.tool_call_id, str, NoneType)
+            _require("name", self.name, str, NoneType)
+            _require("tokens", self.tokens, int, NoneType)
+
+    def _copy_nested(self) -> None:
         if self.tool_calls is not None:
-            force_setattr(self, "tool_calls", json_copy(self.tool_calls, "tool_calls"))
+            calls = json_copy(self.tool_calls, "tool_calls")
+            force_setattr(self, "tool_calls", calls)
+            _require("tool_calls", calls, list)
+            for call in self.tool_calls:
+                _require("each of tool_calls", call, dict)
         if self.structured_data is not None:
-            force_setattr(self, "structured_data", json_copy(self.structured_data, "data"))
+            copied = json_copy(self.structured_data, "structured_data")
+            force_setattr(self, "structured_data", copied)
         if self.extra:
+            _require("extra", self.extra, dict)
             force_setattr(self, "extra", json_copy(self.extra, "extra"))
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,10 +125,17 @@ class ToolInvocation(
     success: bool = True
     error: str | None = None
     id: str = field(default_factory=_mint)
-    timestamp: datetime = field(default_factory=lambda: clock.now())
+    timestamp: datetime = field(default_factory=_now)
     extra: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
+        _require("tool_name", self.tool_name, str)
+        _require("id", self.id, str)
+        _require("error", self.error, str, NoneType)
+        _require("success", self.success, bool)
+        _require("arguments", self.arguments, dict)
+        _require("extra", self.extra, dict)
+        _require("duration", self.duration, float, int)
         force_setattr(self, "timestamp", as_utc(self.timestamp))
         force_setattr(self, "arguments", json_copy(self.arguments, "arguments"))
         force_setattr(self, "result", json_copy(self.result, "result"))

@@ -9,13 +9,15 @@ from msgspec import Struct, field
 
 from cortext import clock
 from cortext.model import json, wire
-from cortext.model.head import HEAD, decode_head, encode_head
+from cortext.model.head import FIELDS, HEAD, check_head, decode_head, encode_head
 from cortext.model.ids import new_id
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.status import Status
 from cortext.model.values import as_utc, json_copy
 
 _JSON_FIELDS = ("metadata", "pending", "native", "extra")
+# A bad id is every verb's to refuse, with an error of its own.
+_ALL_BUT_ID = tuple(name for name in (*FIELDS, "extra") if name != "id")
 
 
 class Session(Struct, weakref=True):
@@ -52,6 +54,7 @@ class Session(Struct, weakref=True):
         self.updated_at = as_utc(self.updated_at)
         for name in _JSON_FIELDS:
             setattr(self, name, json_copy(getattr(self, name), name))
+        check_head(self, _ALL_BUT_ID)
 
     @property
     def message_count(self) -> int:
@@ -63,7 +66,11 @@ class Session(Struct, weakref=True):
 
     def touch(self) -> None:
         """Move `updated_at` to now, and forward in any case."""
-        self.updated_at = max(clock.now(), self.updated_at + timedelta(microseconds=1))
+        try:
+            later = as_utc(self.updated_at) + timedelta(microseconds=1)
+        except OverflowError:
+            return
+        self.updated_at = max(clock.now(), later)
 
     def add_message(self, message: SessionMessage) -> None:
         self.messages.append(message)
@@ -110,6 +117,7 @@ class Session(Struct, weakref=True):
         messages = wire.dicts(head.pop("messages", None), "messages")
         history = wire.dicts(head.pop("tool_history", None), "tool_history")
         session = wire.convert(decode_head(head, HEAD), cls)
+        session.id = session.id or new_id()
         session.messages = [wire.message_from_dict(item) for item in messages]
         session.tool_history = [wire.invocation_from_dict(item) for item in history]
         return session

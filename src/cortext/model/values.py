@@ -9,15 +9,16 @@ from typing import Any, cast
 __all__ = ["UTC", "as_utc", "json_copy", "parse_time"]
 
 
+DEEPEST = 200
+"""How far values may be nested: what is written from one depth of a stack is read at another."""
+
+
 def json_copy(value: Any, where: str = "value") -> Any:
     """A deep copy of `value`; ValueError if JSON could not give back an equal one."""
-    try:
-        return _copy(value, where)
-    except RecursionError:
-        raise ValueError(f"{where} is nested too deeply") from None
+    return _copy(value, where, DEEPEST)
 
 
-def _copy(value: Any, where: str) -> Any:
+def _copy(value: Any, where: str, depth: int) -> Any:
     kind = cast("type[Any]", type(value))
     if value is None or kind is str or kind is bool or kind is int:
         return value
@@ -25,20 +26,22 @@ def _copy(value: Any, where: str) -> Any:
         if isfinite(value):
             return value
         raise ValueError(f"{where} holds {value}, which JSON has no word for")
+    if depth == 0:
+        raise ValueError(f"{where} is nested too deeply")
     if isinstance(value, dict):
         return {
-            _key(key, where): _copy(item, where)
+            _key(key, where): _copy(item, where, depth - 1)
             for key, item in cast("dict[Any, Any]", value).items()
         }
     if isinstance(value, (list, tuple)):
-        return [_copy(item, where) for item in cast("list[Any]", value)]
+        return [_copy(item, where, depth - 1) for item in cast("list[Any]", value)]
     # A subclass, such as an enum's member, is stored as what it is besides.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        return _copy(float(value), where)
+        return _copy(float(value), where, depth)
     raise ValueError(f"{where} holds a {kind.__name__}, which JSON has no word for")
 
 
@@ -50,6 +53,8 @@ def _key(key: Any, where: str) -> str:
 
 def as_utc(when: datetime) -> datetime:
     """`when` in UTC; a time without a zone is read as UTC."""
+    if not isinstance(when, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]  entry
+        raise ValueError(f"a time is a datetime, not {type(when).__name__}")
     zone: tzinfo | None = when.tzinfo
     if zone is UTC:
         return when

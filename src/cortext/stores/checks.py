@@ -49,7 +49,7 @@ def refuse_newer(head: Mapping[str, Any], path: str) -> None:
 
 def name_mismatch(found: str, id: str) -> list[Damage]:
     """A file that was copied or renamed still says its old id."""
-    if found == id:
+    if found in (id, ""):
         return []
     return [Damage(f"calls itself {found!r:.80} and is read as {id!r:.80}", fatal=False)]
 

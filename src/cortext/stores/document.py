@@ -183,7 +183,8 @@ class SessionStorage(SessionStore):
     def recover_from_backup(self, id: str) -> bool:
         """Put the backup in the place of the session; False if there is none that can be read.
 
-        What stood there is kept beside it, as `{id}.json.corrupt`, if it cannot be read.
+        What stood there is kept beside it: `{id}.json.corrupt` if it cannot be read,
+        else `{id}.json.replaced`.
         """
         path, backup = self._path(id), self._backup(id)
         with storage_errors("recover", path), self._lock(id):
@@ -193,8 +194,8 @@ class SessionStorage(SessionStore):
             except (OSError, ValueError):
                 return False
             refuse_link(path)
-            if os.path.lexists(path) and not self._readable(path):
-                set_aside(path, "corrupt")
+            if os.path.lexists(path):
+                set_aside(path, "replaced" if self._readable(path) else "corrupt")
             replace(path, [data], temp_dir=side_dir(self._folder))
         self._seen.pop(id)
         self._changed(id)
@@ -222,6 +223,11 @@ class SessionStorage(SessionStore):
             for name in names:
                 total += os.lstat(os.path.join(folder, name)).st_size
         return total
+
+    def fingerprint(self, id: str) -> Fingerprint | None:
+        """Of a session's file as this storage last read or wrote it; None without a look."""
+        seen = self._seen.get(_check(id))
+        return seen.fingerprint if seen else None
 
     def close(self) -> None:
         self._seen.clear()

@@ -102,7 +102,7 @@ class FolderStore(LineStore):
             stored = self._read_at(place)
             if _is_damaged(place.head, stored.reading.damages) and os.path.lexists(place.head):
                 set_aside(place.head, "corrupt")
-            self._replace(place.head, [folder.encode_head(session, stored.in_lines)])
+            self._replace(place.head, [folder.encode_head(session, stored.calls)])
         self._changed(session.id)
 
     def delete(self, id: str) -> bool:
@@ -151,7 +151,7 @@ class FolderStore(LineStore):
         return places[0]
 
     def _place_for(self, session: Session) -> _Place:
-        if "/" in session.id:
+        if "/" in check_workspace_id(session.id):
             raise InvalidIdError(session.id)
         if self._places(session.id):
             return self._place_of(session.id, session)
@@ -162,10 +162,14 @@ class FolderStore(LineStore):
 
     def _files(self, id: str) -> Files:
         # Finding the day costs a look at every day; a place that was right still is.
-        place = self._found.get(id)
+        place = self._found.get(check_workspace_id(id))
         if place is None or not os.path.lexists(place.lines):
             place = self._found[id] = self._place_of(id)
         return place.files
+
+    def _stored_head(self, files: Files) -> dict[str, Any]:
+        head = f"{os.path.dirname(files.lines)}/session.json"
+        return folder.decode_head(read_file(head), [])
 
     def _replace(self, path: str, chunks: list[bytes]) -> os.stat_result:
         return replace(path, chunks, temp_dir=side_dir(self._conversations))
@@ -196,26 +200,29 @@ class FolderStore(LineStore):
 
     def _read_at(self, place: _Place) -> Stored:
         damages: list[Damage] = []
+        missing: list[Damage] = []
         notes: list[str] = []
         head: dict[str, Any] = {}
         data = b""
         with storage_errors("read", place.session):
             try:
                 head = folder.decode_head(read_file(place.head), notes)
-            except FileNotFoundError:
-                damages.append(Damage("the head is missing", path=place.head))
+            except (FileNotFoundError, IsADirectoryError):
+                damages.append(Damage(_why_not(place.head)))
             except ValueError as error:
-                damages.append(Damage(str(error), path=place.head))
+                damages.append(Damage(str(error)))
             try:
                 data = read_file(place.lines)
-            except FileNotFoundError:
-                damages.append(Damage("the messages are missing", path=place.lines))
-        damages += [Damage(note, fatal=False, path=place.head) for note in notes]
+            except (FileNotFoundError, IsADirectoryError):
+                missing = [Damage(_why_not(place.lines))]
+        damages += [Damage(note, fatal=False) for note in notes]
         lines = decode_lines(data, self.format.records)
-        lines.damages[:] = at(place.lines, lines.damages)
-        reading = self._join(place.name, place.head, head, damages, lines)
-        in_lines = frozenset(call.id for _, call in lines.invocations)
-        return Stored(reading, in_lines)
+        lines.damages[:] = at(place.lines, [*missing, *lines.damages])
+        return self._join(place.name, place.head, head, damages, lines)
+
+
+def _why_not(path: str) -> str:
+    return "is not a regular file" if os.path.lexists(path) else "is missing"
 
 
 def _is_damaged(path: str, damages: Sequence[Damage]) -> bool:

@@ -14,7 +14,7 @@ from cortext.durability.lock import DEFAULT_WAIT, FileLock
 from cortext.durability.replace import side_dir, storage_errors
 from cortext.durability.tail import read_last_lines
 from cortext.errors import SessionNotFoundError, SessionStorageError
-from cortext.formats.parts import Format, join
+from cortext.formats.parts import Format, StoredCalls, calls_in_head, join
 from cortext.formats.records import (
     Damage,
     Lines,
@@ -27,7 +27,7 @@ from cortext.formats.records import (
 from cortext.model import wire
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.stores.checks import name_mismatch, raise_if_damaged, refuse_newer
+from cortext.stores.checks import at, name_mismatch, raise_if_damaged, refuse_newer
 from cortext.stores.merge import Known, check_riders
 from cortext.stores.port import Reading, SessionStore
 from cortext.stores.seen import Recent
@@ -41,16 +41,18 @@ class Files(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A session as it is on disk, with the damage, and the tool calls that its lines carry."""
+    """A session as it is on disk, with the damage, and where its tool calls stand."""
 
     reading: Reading
-    in_lines: frozenset[str]
+    calls: StoredCalls
 
 
 class LineStore(SessionStore):
     """Append, tail and load over a file of lines; the rest is its subclasses'."""
 
     format: Format
+    head_line: int | None = None
+    """The line of the head in its file, where the file has others."""
 
     def __init__(
         self,
@@ -134,6 +136,18 @@ class LineStore(SessionStore):
         """Lines of the file without those that are no records, given that it is all of it."""
         return data
 
+    @abstractmethod
+    def _stored_head(self, files: Files) -> dict[str, Any]:
+        """The head alone; ValueError or OSError when there is none to read."""
+
+    def _refuse_newer(self, files: Files) -> None:
+        """A line of ours has no place in a file of a later version."""
+        try:
+            head = self._stored_head(files)
+        except (OSError, ValueError):
+            return
+        refuse_newer(head, files.lines)
+
     def _is_record(self, line: bytes) -> bool:
         try:
             decode_record(line, self.format.records, [])
@@ -148,6 +162,7 @@ class LineStore(SessionStore):
     def _appender(self, files: Files) -> Appender:
         appender = self._appenders.get(files.lines)
         if appender is None:
+            self._refuse_newer(files)
             side_dir(self._shelf)
             appender = Appender(
                 files.lines,
@@ -170,21 +185,23 @@ class LineStore(SessionStore):
             self._on_change(id)
 
     def _join(
-        self, id: str, path: str, head: dict[str, Any], head_damages: list[Damage], lines: Lines
-    ) -> Reading:
+        self, id: str, path: str, head: dict[str, Any], damages: list[Damage], lines: Lines
+    ) -> Stored:
         """The session of its parts; a head that cannot be used is made up from the records."""
         refuse_newer(head, path)
-        damages = [*head_damages]
+        in_lines = frozenset(call.id for _, call in lines.invocations)
         try:
+            in_head = calls_in_head(head)
             session = join(head, lines, self.format)
+            damages = damages + name_mismatch(session.id, id)
         except ValueError as error:
-            if not head_damages:
-                damages.append(Damage(str(error), 1))
+            if not any(damage.fatal for damage in damages):
+                damages = [*damages, Damage(str(error), self.head_line)]
+            in_head = []
             session = join(_head_from(lines, path), lines, self.format)
-            session.id = id
-        damages += name_mismatch(session.id, id)
         session.id = id
-        return Reading(session, [*damages, *lines.damages])
+        reading = Reading(session, [*at(path, damages), *lines.damages])
+        return Stored(reading, StoredCalls(in_lines, in_head))
 
 
 def _head_from(lines: Lines, path: str) -> dict[str, Any]:

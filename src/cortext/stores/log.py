@@ -24,12 +24,14 @@ from cortext.stores.lines import Files, LineStore, Stored
 from cortext.stores.names import session_names
 
 _SUFFIX = ".jsonl"
+_LONGEST_HEAD = 1 << 20
 
 
 class LogStore(LineStore):
     """A folder of logs. A change of the head rewrites the file under the lock; turns append."""
 
     format: Format = log.LOG
+    head_line: int | None = 1
 
     def exists(self, id: str) -> bool:
         return os.path.isfile(self._path(id))
@@ -57,7 +59,7 @@ class LogStore(LineStore):
                 rest = data
             elif any(damage.line == 1 for damage in stored.reading.damages):
                 set_aside(path, "corrupt")
-            head = log.encode_head_line(session, stored.in_lines)
+            head = log.encode_head_line(session, stored.calls)
             replace(path, [head, rest], temp_dir=side_dir(self._folder))
         self._changed(session.id)
 
@@ -76,6 +78,10 @@ class LogStore(LineStore):
 
     def _files(self, id: str) -> Files:
         return Files(self._path(id), f"{self._folder}/.cortext/locks/{id}.lock")
+
+    def _stored_head(self, files: Files) -> dict[str, Any]:
+        with open(files.lines, "rb") as file:
+            return log.decode_head_line(file.readline(_LONGEST_HEAD), [])
 
     def _keep_what_is_there(self, session: Session, path: str) -> None:
         """Before a whole save: others' new messages join ours, and damage is set aside."""
@@ -102,9 +108,8 @@ class LogStore(LineStore):
                 cut, first_line = 0, 1
         damages += [Damage(note, 1, fatal=False) for note in notes]
         lines = decode_lines(data, self.format.records, first_line, cut)
-        in_lines = frozenset(call.id for _, call in lines.invocations)
-        reading = self._join(id, path, head, damages, lines)
-        return Stored(reading._replace(damages=at(path, reading.damages)), in_lines)
+        lines.damages[:] = at(path, lines.damages)
+        return self._join(id, path, head, damages, lines)
 
     def _is_whole(self, line: bytes) -> bool:
         return super()._is_whole(line) or self._is_head(line)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from cortext.errors import SessionNotFoundError
+from cortext.model.head import check_head
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
@@ -25,8 +26,10 @@ class MemoryStore(SessionStore):
         self._known = Known()
 
     def save(self, session: Session) -> None:
+        check_id(session.id)
+        check_head(session)
         with self._threads:
-            stored = self._sessions.get(check_id(session.id))
+            stored = self._sessions.get(session.id)
             if stored is not None:
                 self._known.keep_others(session, stored)
             self._sessions[session.id] = _copy(session)
@@ -36,6 +39,7 @@ class MemoryStore(SessionStore):
     def checkpoint(self, session: Session) -> None:
         with self._threads:
             stored = self._get(session.id)
+            check_head(session)
             head = _copy(session)
             head.messages, head.tool_history = stored.messages, stored.tool_history
             known = {call.id for call in stored.tool_history}

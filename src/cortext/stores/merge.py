@@ -50,12 +50,16 @@ def add_records(
     """Add the messages whose ids are new, and with the first the tool calls before it."""
     check_riders(messages, tool_invocations)
     known = {message.id for message in session.messages}
-    new = list({message.id: message for message in messages if message.id not in known}.values())
-    if new and new[0] is messages[0]:
-        session.tool_history.extend(tool_invocations)
-    session.messages.extend(new)
+    new: dict[str, SessionMessage] = {}
+    for message in messages:
+        if message.id not in known:
+            new.setdefault(message.id, message)
+    if new and messages[0].id in new:
+        calls = {call.id for call in session.tool_history}
+        session.tool_history.extend(call for call in tool_invocations if call.id not in calls)
+    session.messages.extend(new.values())
     if new:
-        session.updated_at = max(session.updated_at, new[-1].timestamp)
+        session.updated_at = max(session.updated_at, session.messages[-1].timestamp)
     return bool(new)
 
 

@@ -11,7 +11,7 @@ def session_names(folder: str, suffix: str) -> list[str]:
     """The ids that files are named after, sorted; hidden and foreign files have none."""
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if entry.name.endswith(suffix)]
+            names = [e.name for e in entries if e.name.endswith(suffix) and not e.is_dir()]
     except FileNotFoundError:
         return []
     return sorted(stem for name in names if is_id(stem := name[: -len(suffix)]))

@@ -1,0 +1,75 @@
+"""The other process of the suite: `python -m cortext.testing.child URL VERB ID NAME COUNT`.
+
+Says one line for each write that was acknowledged. A COUNT of 0 never ends.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+
+from cortext.model.session import Session
+from cortext.stores.port import SessionStore
+from cortext.stores.registry import open_session_store
+from cortext.testing.base import message
+
+
+def open_store(url: str) -> SessionStore:
+    """The store of a registered URL, or of `python:MODULE:NAME:PLACE`."""
+    if not url.startswith("python:"):
+        return open_session_store(url)
+    _, module, name, place = url.split(":", 3)
+    return getattr(import_module(module), name)(place)
+
+
+def append(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
+    """One message after another; each has an id of its own."""
+    for step in steps:
+        said = f"{name}-{step}"
+        store.append(id, message(said, step, id=said))
+        yield said
+
+
+def save(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
+    """Load, add a message, save the whole."""
+    for step in steps:
+        session = store.load(id)
+        session.title = said = f"{name}-{step}"
+        session.messages.append(message(said, step, id=said))
+        store.save(session)
+        yield said
+
+
+def checkpoint(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
+    """Load, change the head, write it."""
+    for step in steps:
+        session = store.load(id)
+        session.title = said = f"{name}-{step}"
+        store.checkpoint(session)
+        yield said
+
+
+def create(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
+    """One session after another."""
+    for step in steps:
+        said = f"{id}-{name}-{step}"
+        store.save(Session(said, messages=[message(said, step, id=said)]))
+        yield said
+
+
+VERBS: dict[str, Callable[[SessionStore, str, str, Iterable[int]], Iterator[str]]] = {
+    "append": append, "checkpoint": checkpoint, "create": create, "save": save,
+}  # fmt: skip
+
+
+def main(url: str, verb: str, id: str, name: str, count: str) -> None:
+    steps = range(int(count)) if int(count) else itertools.count()
+    for said in VERBS[verb](open_store(url), id, name, steps):
+        sys.stdout.write(said + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,154 @@
+"""Many writers and readers at once: what was acknowledged is there, once, and nobody fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+from cortext.testing.base import (
+    PATIENCE,
+    Suite,
+    finish,
+    message,
+    needs,
+    place,
+    session,
+    start_child,
+)
+
+
+def in_threads(*jobs: Callable[[], None]) -> list[BaseException]:
+    """Run all at once; what they raised."""
+    raised: list[BaseException] = []
+
+    def run(job: Callable[[], None]) -> None:
+        try:
+            job()
+        except BaseException as error:  # noqa: BLE001 (the caller compares it with none)
+            raised.append(error)
+
+    threads = [Thread(target=run, args=(job,), daemon=True) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert not any(thread.is_alive() for thread in threads)
+    return raised
+
+
+class ConcurrencyTests(Suite):
+    """Eight writers, in processes and in threads."""
+
+    writers = 8
+    appends = 25
+    """How many appends each writer makes."""
+
+    def test_threads_append_through_one_store(self, tmp_path: Path) -> None:
+        """Every append of every thread is there once, and each thread's are in order."""
+        store = self.open(place(tmp_path))
+        store.save(session("s"))
+
+        def job(name: str) -> Callable[[], None]:
+            def append() -> None:
+                for step in range(self.appends):
+                    store.append("s", message(name, step, id=f"{name}-{step}"))
+
+            return append
+
+        names = [f"w{number}" for number in range(self.writers)]
+        assert in_threads(*map(job, names)) == []
+        found = [item.id for item in store.load("s").messages]
+        assert len(found) == self.writers * self.appends
+        self._in_order(found, names)
+
+    def test_threads_on_sessions_of_their_own(self, tmp_path: Path) -> None:
+        """One store object serves many sessions at once."""
+        store = self.open(place(tmp_path))
+
+        def job(name: str) -> Callable[[], None]:
+            def work() -> None:
+                store.save(session(name))
+                for step in range(self.appends):
+                    store.append(name, message(str(step), step))
+                    if step % 10 == 9:
+                        store.checkpoint(store.load(name))
+
+            return work
+
+        names = [f"w{number}" for number in range(self.writers)]
+        assert in_threads(*map(job, names)) == []
+        assert store.list_session_ids() == names
+        counts = {name: store.load(name).message_count for name in names}
+        assert counts == dict.fromkeys(names, self.appends)
+
+    @needs("persistent", "processes")
+    def test_processes_append_to_one_session(self, tmp_path: Path) -> None:
+        """Acknowledged = present, no error, no duplicate, each writer's in order."""
+        self.open(place(tmp_path)).save(session("s"))
+        names = [f"w{number}" for number in range(self.writers)]
+        acknowledged = self._children(tmp_path, "append", names)
+        found = [item.id for item in self.open(place(tmp_path)).load("s").messages]
+        assert sorted(found) == sorted(acknowledged)
+        assert len(found) == self.writers * self.appends
+        self._in_order(found, names)
+
+    @needs("persistent", "processes")
+    def test_processes_append_the_same_messages(self, tmp_path: Path) -> None:
+        """Eight retries of one work at once store it once."""
+        self.open(place(tmp_path)).save(session("s"))
+        self._children(tmp_path, "append", ["same"] * self.writers)
+        found = [item.id for item in self.open(place(tmp_path)).load("s").messages]
+        assert found == [f"same-{step}" for step in range(self.appends)]
+
+    @needs("persistent", "processes")
+    def test_processes_save_and_append(self, tmp_path: Path) -> None:
+        """Whole saves and checkpoints by some lose no append and no save of others."""
+        self.open(place(tmp_path)).save(session("s"))
+        url = self.url(place(tmp_path))
+        work = [("append", "a0"), ("append", "a1"), ("save", "s0"), ("save", "s1")]
+        work += [("checkpoint", "c0")]
+        children = [start_child(url, verb, "s", name, str(self.appends)) for verb, name in work]
+        said = [line for child in children for line in finish(child)]
+        expected = sorted(line for line in said if not line.startswith("c"))
+        found = [item.id for item in self.open(place(tmp_path)).load("s").messages]
+        assert sorted(found) == expected
+        assert len(said) == self.appends * len(work)
+
+    @needs("persistent", "processes")
+    def test_processes_create_sessions(self, tmp_path: Path) -> None:
+        """All sessions that were acknowledged are listed and load."""
+        names = [f"w{number}" for number in range(4)]
+        acknowledged = self._children(tmp_path, "create", names)
+        store = self.open(place(tmp_path))
+        assert store.list_session_ids() == sorted(acknowledged)
+        assert [store.load(id).messages[0].id for id in acknowledged] == acknowledged
+
+    @needs("persistent", "processes")
+    def test_readers_while_a_writer_writes(self, tmp_path: Path) -> None:
+        """Readers never wait, never fail, and see a beginning of what is written."""
+        store = self.open(place(tmp_path))
+        store.save(session("s"))
+        child = start_child(self.url(place(tmp_path)), "append", "s", "w", str(4 * self.appends))
+        seen = looks = 0
+        while child.poll() is None or looks == 0:
+            reading = store.read("s")
+            found = [item.id for item in reading.session.messages]
+            assert [damage for damage in reading.damages if damage.fatal] == []
+            assert found == [f"w-{step}" for step in range(len(found))]
+            assert len(found) >= seen
+            assert store.list_session_ids() == ["s"]
+            last = [item.id for item in store.tail("s", 1)]
+            assert last == [] or int(last[0].removeprefix("w-")) >= len(found) - 1
+            seen, looks = len(found), looks + 1
+        assert len(finish(child)) == store.load("s").message_count == 4 * self.appends
+
+    def _children(self, tmp_path: Path, verb: str, names: list[str]) -> list[str]:
+        url = self.url(place(tmp_path))
+        children = [start_child(url, verb, "s", name, str(self.appends)) for name in names]
+        return [line for child in children for line in finish(child)]
+
+    def _in_order(self, found: list[str], names: list[str]) -> None:
+        for name in names:
+            mine = [id for id in found if id.startswith(f"{name}-")]
+            assert mine == [f"{name}-{step}" for step in range(self.appends)]

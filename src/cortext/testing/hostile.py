@@ -1,0 +1,121 @@
+"""What callers must not be able to do: name files by ids, or store what cannot be read back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cortext.errors import InvalidIdError
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.port import SessionStore
+from cortext.testing.base import START, Suite, message, place, session, texts
+
+BAD_IDS: tuple[Any, ...] = (
+    "../x", "..", ".", "", "a/b", "/abs", "a/../b", "../../around", "-x", ".hidden", "x" * 300,
+    "a\0b", "a\nb", "a\n", " a", "a b", "a\\b", "a:b", "%2e%2e", "~", "*", "\ud800", "a\u202eb",
+    None, 7, 1.5, b"bytes", ["list"], ("a",), {"a": 1}, True,
+)  # fmt: skip
+WRONG_HEADS: tuple[dict[str, Any], ...] = (
+    {"title": 5}, {"tags": [1]}, {"tags": "text"}, {"status": "bogus"}, {"tools": [None]},
+    {"total_prompt_tokens": 1.5}, {"working_dir": Path("x")}, {"native": ["x"]},
+    {"metadata": {"x": float("nan")}}, {"metadata": {1: 2}}, {"pending": b"x"}, {"summary": 1},
+)  # fmt: skip
+WRONG_FIELDS: tuple[dict[str, Any], ...] = (
+    {"tokens": 1.5}, {"tokens": "3"}, {"name": 3}, {"tool_call_id": 7}, {"id": 7},
+    {"tool_calls": {"a": 1}}, {"tool_calls": ["x"]}, {"timestamp": "2025-11-22T10:30:00Z"},
+    {"structured_data": {1, 2}}, {"structured_data": float("inf")}, {"extra": {1: 2}},
+)  # fmt: skip
+
+
+def verbs_of(store: SessionStore, id: Any) -> dict[str, Callable[[], object]]:
+    """Every verb of the port, on one id."""
+    return {
+        "append": lambda: store.append(id, message("x")),
+        "checkpoint": lambda: store.checkpoint(Session(id)),
+        "delete": lambda: store.delete(id),
+        "exists": lambda: store.exists(id),
+        "load": lambda: store.load(id),
+        "read": lambda: store.read(id),
+        "save": lambda: store.save(Session(id)),
+        "tail": lambda: store.tail(id, 1),
+    }
+
+
+def snapshot(folder: Path) -> dict[str, bytes | None]:
+    """Every file and folder below one, with the bytes of files."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+class HostileTests(Suite):
+    """Ids and values that a store refuses."""
+
+    def test_bad_ids_are_refused_by_every_verb(self, tmp_path: Path) -> None:
+        """InvalidIdError, and nothing is touched, neither inside nor outside."""
+        inside = place(tmp_path)
+        around = os.path.dirname(inside)
+        for name in ("x.json", "x.jsonl", "x.backup", "x"):
+            Path(around, name).write_text("precious", encoding="utf-8")
+        store = self.open(inside)
+        store.save(session("s", message("one")))
+        before = snapshot(tmp_path)
+        outcomes: set[tuple[str, str]] = set()
+        for id in BAD_IDS:
+            for name, verb in verbs_of(store, id).items():
+                try:
+                    verb()
+                    outcomes.add((name, f"no error for {id!r:.40}"))
+                except InvalidIdError:
+                    pass
+                except Exception as error:  # noqa: BLE001 (any other is the finding)
+                    outcomes.add((name, f"{type(error).__name__} for {id!r:.40}"))
+        assert outcomes == set()
+        assert snapshot(tmp_path) == before
+
+    def test_longest_id_works(self, tmp_path: Path) -> None:
+        """128 characters are an id, on every verb."""
+        store = self.open(place(tmp_path))
+        id = "a" + "._-Z" * 31 + "xyz"
+        store.save(session(id))
+        store.append(id, message("one"))
+        store.checkpoint(store.load(id))
+        assert (len(id), texts(store.tail(id, 1))) == (128, ["one"])
+        assert [store.list_session_ids(), store.delete(id)] == [[id], True]
+
+    def test_message_that_cannot_be_read_back_is_refused(self, tmp_path: Path) -> None:
+        """ValueError on entry; nothing is acknowledged that a load would not give back."""
+        store = self.open(place(tmp_path))
+        store.save(session("s", message("before")))
+        accepted: list[dict[str, Any]] = []
+        for fields in WRONG_FIELDS:
+            try:
+                store.append("s", SessionMessage("user", "x", **fields))
+                accepted.append(fields)
+            except ValueError:
+                pass
+        assert accepted == []
+        assert texts(store.load("s").messages) == ["before"]
+
+    def test_head_that_cannot_be_read_back_is_refused(self, tmp_path: Path) -> None:
+        """ValueError by save and by checkpoint, and what was stored is intact."""
+        store = self.open(place(tmp_path))
+        store.save(session("s", message("before")))
+        accepted: list[tuple[str, dict[str, Any]]] = []
+        for fields in WRONG_HEADS:
+            for name, verb in (("save", store.save), ("checkpoint", store.checkpoint)):
+                try:
+                    wrong = session("s", message("before"))
+                    for field, value in fields.items():
+                        setattr(wrong, field, value)
+                    verb(wrong)
+                    accepted.append((name, fields))
+                except ValueError:
+                    pass
+        assert accepted == []
+        assert (store.load("s").title, store.load("s").created_at) == ("", START)
+        assert texts(store.load("s").messages) == ["before"]
