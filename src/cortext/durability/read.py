@@ -31,6 +31,15 @@ def read_file_and_stat(path: str) -> tuple[bytes, os.stat_result]:
         os.close(fd)
 
 
+def read_first_line(path: str, most: int) -> bytes:
+    """The first line of a file without its newline, or as much of it as is asked for."""
+    fd = open_file(path)
+    try:
+        return os.pread(fd, most, 0).partition(b"\n")[0]
+    finally:
+        os.close(fd)
+
+
 def read_range(fd: int, start: int, end: int) -> bytes:
     """Bytes `start` to `end` of an open file, fewer if it ends before."""
     data = os.pread(fd, end - start, start)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cortext.model import wire
+from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.values import as_utc, json_copy, parse_time
 
 if TYPE_CHECKING:
@@ -117,6 +118,10 @@ def check_head(session: Session, names: Iterable[str] = (*FIELDS, "extra")) -> N
         fits, kind = _KINDS.get(ours, _TEXT)
         if not fits(value):
             raise ValueError(f"{ours} is {kind}, not {value!r:.60}")
+    if not _all_are(session.messages, SessionMessage):
+        raise ValueError("messages is a list of SessionMessage")
+    if not _all_are(session.tool_history, ToolInvocation):
+        raise ValueError("tool_history is a list of ToolInvocation")
 
 
 def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from cortext.durability.lock import DEFAULT_WAIT
 from cortext.durability.read import read_file
 from cortext.durability.replace import (
     make_private_dir,
+    refuse_link,
     replace,
     set_aside,
     side_dir,
@@ -26,6 +27,8 @@ from cortext.model.ids import check_workspace_id, new_id
 from cortext.model.session import Session
 from cortext.stores.checks import at
 from cortext.stores.lines import Files, LineStore, Stored
+
+_OURS = ("session.json", "messages.jsonl")
 
 
 class _Place(NamedTuple):
@@ -111,6 +114,7 @@ class FolderStore(LineStore):
             return False
         place = self._place_of(id)
         with storage_errors("delete", place.session), self._lock(place.files):
+            _refuse_foreign(place.session)
             gone = f"{side_dir(self._conversations)}/deleted-{new_id()}"
             os.rename(place.session, gone)
             sync_dir(place.conversation)
@@ -187,6 +191,8 @@ class FolderStore(LineStore):
             sync_dir(path)
 
     def _save_over(self, session: Session, place: _Place) -> None:
+        for path in (place.head, place.lines):
+            refuse_link(path)
         stored = self._read_at(place)
         for path in {damage.path for damage in stored.reading.damages if damage.path}:
             if os.path.lexists(path):
@@ -219,6 +225,22 @@ class FolderStore(LineStore):
         lines = decode_lines(data, self.format.records)
         lines.damages[:] = at(place.lines, [*missing, *lines.damages])
         return self._join(place.name, place.head, head, damages, lines)
+
+
+def _refuse_foreign(folder: str) -> None:
+    """Only our own files are ours to delete."""
+    with os.scandir(folder) as entries:
+        foreign = [
+            entry.name
+            for entry in entries
+            if not (entry.name.startswith(_OURS) and (entry.is_file() or entry.is_symlink()))
+        ]
+    if foreign:
+        raise SessionStorageError(
+            f"{folder} holds what is not ours: {', '.join(sorted(foreign))}",
+            path=folder,
+            hint="move it away first; nothing was deleted",
+        )
 
 
 def _why_not(path: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from cortext.durability.read import read_first_line
 from cortext.durability.replace import (
     refuse_link,
     remove_if_there,
@@ -24,7 +25,7 @@ from cortext.stores.lines import Files, LineStore, Stored
 from cortext.stores.names import session_names
 
 _SUFFIX = ".jsonl"
-_LONGEST_HEAD = 1 << 20
+_LONGEST_HEAD = 1 << 16
 
 
 class LogStore(LineStore):
@@ -80,8 +81,7 @@ class LogStore(LineStore):
         return Files(self._path(id), f"{self._folder}/.cortext/locks/{id}.lock")
 
     def _stored_head(self, files: Files) -> dict[str, Any]:
-        with open(files.lines, "rb") as file:
-            return log.decode_head_line(file.readline(_LONGEST_HEAD), [])
+        return log.decode_head_line(read_first_line(files.lines, _LONGEST_HEAD), [])
 
     def _keep_what_is_there(self, session: Session, path: str) -> None:
         """Before a whole save: others' new messages join ours, and damage is set aside."""
