@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from cortext.durability.lock import DEFAULT_WAIT, FileLock
 from cortext.durability.read import read_file, read_range
@@ -23,7 +23,8 @@ class Appender:
     `append` returns when the lines are on stable storage. A line whose id is
     already there is not written again: ids are compared with those that this
     appender wrote, with all that others wrote since its last look, and, at its
-    first, with the file's last 64 KB.
+    first, with the file's last 64 KB. A file that is gone is a FileNotFoundError, any
+    other failure a SessionStorageError.
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class Appender:
         try:
             with self._threads:
                 return self._append(lines)
+        except FileNotFoundError:
+            raise
         except OSError:
             with storage_errors("write", self._path):
                 raise
@@ -63,11 +66,14 @@ class Appender:
     def _append(self, lines: Sequence[tuple[str, bytes]]) -> int:
         with self._lock:
             self._follow()
-            new = self._unseen(lines)
-            data = b"".join([line for _, line in new])
-            start = self._write(data)
-            self._remember([id for id, _ in new])
-            fd = self._fd
+            new: dict[str, bytes] = {}
+            for id, line in lines:
+                if id not in self._ids:
+                    new.setdefault(id, line)
+            data = b"".join(new.values())
+            fd, start = self._fd, self._seen
+            self._write(data)
+            self._remember(new)
         # Outside the lock: writers that wait here share one journal commit. Also after a
         # retry that found its lines there: it acknowledges them.
         try:
@@ -114,30 +120,23 @@ class Appender:
         os.ftruncate(self._fd, size - len(tail))
         return size - len(tail)
 
-    def _unseen(self, lines: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
-        new: dict[str, bytes] = {}
-        for id, line in lines:
-            if id not in self._ids:
-                new.setdefault(id, line)
-        return list(new.items())
-
-    def _remember(self, ids: list[str]) -> None:
+    def _remember(self, ids: Iterable[str]) -> None:
         for id in ids:
             self._ids[id] = None
         if len(self._ids) > _REMEMBERED:
             for id in list(self._ids)[: -_REMEMBERED // 2]:
                 del self._ids[id]
 
-    def _write(self, data: bytes) -> int:
+    def _write(self, data: bytes) -> None:
         """Write under the lock; a failed write leaves no part of itself behind."""
-        start = self._seen
         try:
-            write_all(self._fd, data)
+            written = os.write(self._fd, data)
+            if written < len(data):
+                write_all(self._fd, data[written:])
         except BaseException:
-            os.ftruncate(self._fd, start)
+            os.ftruncate(self._fd, self._seen)
             raise
-        self._seen = start + len(data)
-        return start
+        self._seen += len(data)
 
     def _undo(self, fd: int, start: int, data: bytes, error: OSError) -> None:
         """After a failed sync nobody knows what is on the disk, and syncing again would lie.

@@ -20,6 +20,8 @@ class LiveMark:
 
     def take(self) -> str | None:
         """None when the mark is ours now, else who has it."""
+        if self._fd >= 0:
+            return None
         make_private_dir(os.path.dirname(self._path))
         fd = os.open(self._path, _OPEN, 0o600)
         if not try_flock(fd):
@@ -30,6 +32,9 @@ class LiveMark:
         write_all(fd, f"{os.getpid()}\n".encode())
         self._fd = fd
         return None
+
+    def __del__(self) -> None:
+        self.release()
 
     def release(self) -> None:
         if self._fd >= 0:

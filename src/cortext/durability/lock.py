@@ -13,6 +13,7 @@ from cortext.errors import SessionLockedError
 
 DEFAULT_WAIT = 10.0
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
 _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
@@ -39,11 +40,9 @@ class FileLock:
         if self._fd < 0 or self._pid != os.getpid():
             self._open()
         try:
-            if not try_flock(self._fd):
-                self._wait_for_it()
-        except BaseException:
-            self.close()
-            raise
+            fcntl.flock(self._fd, _TRY)
+        except OSError as error:
+            self._contend(error)
         return self
 
     def __exit__(
@@ -70,6 +69,15 @@ class FileLock:
             make_private_dir(os.path.dirname(self._path))
             self._fd = os.open(self._path, _OPEN, 0o600)
         self._pid = os.getpid()
+
+    def _contend(self, error: OSError) -> None:
+        try:
+            if error.errno not in _BUSY:
+                raise error
+            self._wait_for_it()
+        except BaseException:
+            self.close()
+            raise
 
     def _wait_for_it(self) -> None:
         start = time.monotonic()

@@ -135,12 +135,7 @@ def link_over(source: str, target: str, temp_dir: str) -> None:
     """Make `target` another name of the file that `source` names now, or else a copy of it."""
     name = os.path.basename(target)[:100]
     temp = os.path.join(temp_dir, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:
-        os.link(source, temp, follow_symlinks=False)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV):
-            raise
-        write_new(temp, [read_file(source)])
+    link_or_copy(source, temp)
     try:
         os.rename(temp, target)
     finally:
@@ -153,7 +148,7 @@ def set_aside(path: str, suffix: str) -> str:
     for number in range(1, 10_000):
         kept = f"{path}.{suffix}" if number == 1 else f"{path}.{suffix}-{number}"
         try:
-            os.link(path, kept, follow_symlinks=False)
+            link_or_copy(path, kept)
         except FileExistsError:
             if os.path.samefile(path, kept):
                 return kept
@@ -161,3 +156,22 @@ def set_aside(path: str, suffix: str) -> str:
         sync_dir(os.path.dirname(path))
         return kept
     raise OSError(errno.EEXIST, "too many files were set aside already", path)
+
+
+def link_or_copy(source: str, target: str) -> None:
+    """A second name for a file, or a copy where the file system has no such thing."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV):
+            raise
+        write_new(target, [read_file(source)])
+
+
+def remove_set_aside(path: str) -> None:
+    """What was set aside of a file goes with it."""
+    folder, name = os.path.split(path)
+    starts = tuple(f"{name}.{suffix}" for suffix in ("torn", "corrupt", "replaced"))
+    for other in os.listdir(folder):
+        if other.startswith(starts):
+            os.unlink(os.path.join(folder, other))

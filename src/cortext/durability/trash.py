@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from cortext import clock
 from cortext.durability.replace import (
     make_private_dir,
-    replace,
     storage_errors,
     sync_dir,
     write_new,
@@ -42,6 +41,8 @@ class Trash:
     def put(self, label: str, paths: list[str]) -> TrashEntry:
         """Move files or folders here. The note comes first, so a crash forgets no place."""
         with storage_errors("move to the trash", paths[0]):
+            for path in paths:
+                os.lstat(path)
             entry = TrashEntry(new_id(), label, clock.now(), tuple(map(os.path.abspath, paths)))
             folder = os.path.join(self._folder, entry.id)
             make_private_dir(folder)
@@ -117,18 +118,30 @@ def move(source: str, target: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _copy_then_remove(source, target)
+        _copy(source, f"{target}.tmp")
+        os.rename(f"{target}.tmp", target)
+        sync_dir(os.path.dirname(target))
+        if _is_real_dir(source):
+            shutil.rmtree(source)
+        else:
+            os.unlink(source)
     sync_dir(os.path.dirname(target))
     sync_dir(os.path.dirname(source))
 
 
-def _copy_then_remove(source: str, target: str) -> None:
-    if os.path.isdir(source) and not os.path.islink(source):
+def _copy(source: str, target: str) -> None:
+    """A file, a link or a whole folder, synced."""
+    if os.path.islink(source):
+        os.symlink(os.readlink(source), target)
+    elif _is_real_dir(source):
         make_private_dir(target)
         for name in os.listdir(source):
-            _copy_then_remove(os.path.join(source, name), os.path.join(target, name))
-        os.rmdir(source)
-        return
-    with open(source, "rb") as file:
-        replace(target, iter(lambda: file.read(1 << 20), b""))
-    os.unlink(source)
+            _copy(os.path.join(source, name), os.path.join(target, name))
+        sync_dir(target)
+    else:
+        with open(source, "rb") as file:
+            write_new(target, iter(lambda: file.read(1 << 20), b""))
+
+
+def _is_real_dir(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cortext.formats.parts import Format, StoredCalls, head_to_dict
+from cortext.formats.parts import Format, StoredRecords, head_to_dict
 from cortext.formats.records import INVOCATIONS, RecordTable
 from cortext.model import json, wire
 from cortext.model.head import FIELDS, table
@@ -42,7 +42,7 @@ FOLDER = Format(
 )  # fmt: skip
 
 
-def encode_head(session: Session, stored: StoredCalls | None = None) -> bytes:
+def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
     """`session.json`, indented: people read it, and it stands in diffs."""
     return json.pretty(head_to_dict(session, FOLDER, stored)) + b"\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cortext.formats.parts import Format, StoredCalls, encode_records, head_to_dict
+from cortext.formats.parts import Format, StoredRecords, encode_records, head_to_dict
 from cortext.formats.records import INVOCATIONS, RecordTable
 from cortext.model import json, wire
 from cortext.model.head import FIELDS, table
@@ -31,7 +31,7 @@ def encode(session: Session) -> bytes:
     return encode_head_line(session) + b"".join(encode_records(session, LOG))
 
 
-def encode_head_line(session: Session, stored: StoredCalls | None = None) -> bytes:
+def encode_head_line(session: Session, stored: StoredRecords | None = None) -> bytes:
     """Line 1, with its newline."""
     return json.encode({"type": "metadata", **head_to_dict(session, LOG, stored)}) + b"\n"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from cortext.formats.records import INVOCATIONS, Lines, Record, RecordTable, encode_record
 from cortext.model import wire
 from cortext.model.head import HeadTable, decode_head, encode_head
-from cortext.model.message import ToolInvocation
+from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 
 
@@ -22,15 +22,17 @@ class Format(NamedTuple):
     always_counts: bool
 
 
-class StoredCalls(NamedTuple):
-    """The tool calls of a stored session: the ids in its lines, and those in its head."""
+class StoredRecords(NamedTuple):
+    """What stands on disk already when only a head is written: the messages, the ids of
+    the tool calls in their lines, and the tool calls in the head."""
 
+    messages: Sequence[SessionMessage]
     in_lines: frozenset[str]
     in_head: list[tuple[int, ToolInvocation]]
 
 
 def head_to_dict(
-    session: Session, format: Format, stored: StoredCalls | None = None
+    session: Session, format: Format, stored: StoredRecords | None = None
 ) -> dict[str, Any]:
     """The head, with the tool calls that no line carries: those after the last message,
     or, where lines and a head are `stored` already, all that are not in those lines."""
@@ -47,8 +49,9 @@ def head_to_dict(
         data[INVOCATIONS] = [
             {"position": position, "invocation": item.to_dict()} for position, item in trailing
         ]
-    if format.always_counts or _last_time_is_later(session):
-        data[format.count_key] = len(session.messages)
+    messages = session.messages if stored is None else stored.messages
+    if format.always_counts or (messages and messages[-1].timestamp > session.updated_at):
+        data[format.count_key] = len(messages)
     return data
 
 
@@ -96,10 +99,6 @@ def join(head: dict[str, Any], lines: Lines, format: Format) -> Session:
 def calls_in_head(head: dict[str, Any]) -> list[tuple[int, ToolInvocation]]:
     """The tool calls that a head holds, each with the number of messages before it."""
     return [_trailing(item) for item in wire.dicts(head.get(INVOCATIONS), INVOCATIONS)]
-
-
-def _last_time_is_later(session: Session) -> bool:
-    return bool(session.messages) and session.messages[-1].timestamp > session.updated_at
 
 
 def _trailing(item: dict[str, Any]) -> tuple[int, ToolInvocation]:

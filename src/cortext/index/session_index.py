@@ -47,6 +47,7 @@ class SessionIndex:
         self._export_path = os.path.join(self._folder, f"{INDEX_NAME}.json")
         self._threads = threading.RLock()
         self._dirty = False
+        self._stale: set[str] = set()
         with storage_errors("open the index of", self._folder):
             self._table = Table(os.path.join(side_dir(self._folder), "index.sqlite3"))
             self._catch_up()
@@ -62,10 +63,15 @@ class SessionIndex:
         # summary is older than the file, and the next comparison reads the file.
         found = self._storage.fingerprint(session.id)
         summary = SessionSummary.from_session(session)
+        self._stale.discard(session.id)
         self._run(lambda db: table.put(db, summary, found))
         self._dirty = True
 
     update = add
+
+    def note(self, id: str) -> None:
+        """A store's `on_change`: a session's file changed, and is read before the next look."""
+        self._stale.add(id)
 
     def remove(self, id: str) -> bool:
         """Take a session out of the index; False if it was not in it."""
@@ -125,7 +131,9 @@ class SessionIndex:
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do `work` on the table; a table that turns out damaged is made anew first."""
-        with self._threads, _database_errors(self._folder):
+        with self._threads, _database_errors(self._folder), storage_errors("use", self._folder):
+            while self._stale:
+                self._read_noted(self._stale.pop())
             try:
                 return self._table.run(work)
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -169,6 +177,14 @@ class SessionIndex:
 
         self._run(write)
         self._dirty = self._dirty or bool(summaries or gone)
+
+    def _read_noted(self, id: str) -> None:
+        summary = self._read(id) if self._storage.exists(id) else None
+        found = self._storage.fingerprint(id)
+        self._table.run(
+            lambda db: table.put(db, summary, found) if summary else table.drop(db, [id])
+        )
+        self._dirty = True
 
     def _read(self, id: str) -> SessionSummary | None:
         try:

@@ -5,27 +5,29 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 
 class AutoSaveThread(threading.Thread):
     """Calls `save` every `interval` seconds until it is cancelled."""
 
-    def __init__(self, interval: float, save: Callable[[], None]) -> None:
+    def __init__(self, interval: float, save: Callable[[], bool]) -> None:
         super().__init__(name="cortext-auto-save", daemon=True)
-        self._interval = interval
+        self._interval = min(interval, threading.TIMEOUT_MAX)
         self._save = save
         self._stop_asked = threading.Event()
 
     def run(self) -> None:
         while not self._stop_asked.wait(self._interval):
-            self._save()
+            if not self._save():
+                return
 
     def cancel(self) -> None:
         self._stop_asked.set()
 
 
-def start_auto_save(interval: float, save: Callable[[], None]) -> Any:
+def start_auto_save(interval: float, save: Callable[[], bool]) -> Any:
     """What saves from now on, with a `cancel()`; None when the interval says never."""
     if interval <= 0:
         return None
@@ -35,6 +37,12 @@ def start_auto_save(interval: float, save: Callable[[], None]) -> Any:
     thread = AutoSaveThread(interval, save)
     thread.start()
     return thread
+
+
+def stop_auto_save(task: Any) -> None:
+    """End it; a task whose loop is closed has ended already."""
+    with suppress(RuntimeError):
+        task.cancel()
 
 
 def _running_loop() -> Any:
@@ -48,8 +56,9 @@ def _running_loop() -> Any:
         return None
 
 
-async def _save_in_loop(loop: Any, interval: float, save: Callable[[], None]) -> None:
+async def _save_in_loop(loop: Any, interval: float, save: Callable[[], bool]) -> None:
     sleep: Any = sys.modules["asyncio"].sleep
     while True:
         await sleep(interval)
-        await loop.run_in_executor(None, save)
+        if not await loop.run_in_executor(None, save):
+            return

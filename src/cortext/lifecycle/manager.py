@@ -14,7 +14,7 @@ from cortext.durability.live import LiveMark
 from cortext.durability.replace import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.index.session_index import SessionIndex
-from cortext.lifecycle.autosave import start_auto_save
+from cortext.lifecycle.autosave import start_auto_save, stop_auto_save
 from cortext.lifecycle.hooks import Hook, Hooks
 from cortext.model import json
 from cortext.model.head import HEAD, encode_head
@@ -43,6 +43,8 @@ class SessionManager:
     ) -> None:
         self.storage = storage or SessionStorage()
         self.index = SessionIndex(self.storage)
+        if self.storage.on_change is None:
+            self.storage.on_change = self.index.note
         self.auto_save_interval = auto_save_interval
         self.current_session: Session | None = None
         self.last_save_error: Exception | None = None
@@ -52,6 +54,11 @@ class SessionManager:
         self._saved: tuple[int, int, bytes] | None = None
         self._threads = threading.RLock()
         _save_at_exit(self)
+
+    def __del__(self) -> None:
+        # Dropped without a close: what it holds is not lost with it.
+        if getattr(self, "current_session", None) is not None:
+            self._auto_save()
 
     @classmethod
     def get_instance(cls) -> SessionManager:
@@ -90,6 +97,7 @@ class SessionManager:
             self._leave()
             self._store(session)
             self._enter(session)
+        self._hooks.fire("session:start", session)
         return session
 
     def resume(self, id: str) -> Session:
@@ -105,6 +113,7 @@ class SessionManager:
             self._saved = _state(session)
             session.touch()
             self._enter(session)
+        self._hooks.fire("session:start", session)
         return session
 
     def resume_latest(self) -> Session | None:
@@ -134,18 +143,19 @@ class SessionManager:
         with self._threads:
             session = self.current_session
             if session is not None:
-                self.save()
+                self._store(session)
                 self._forget_current()
         if session is not None:
+            self._hooks.fire("session:save", session)
             self._hooks.fire("session:end", session)
         self.index.save_if_dirty()
 
     def delete(self, id: str) -> bool:
         """Remove a session for good; False if there is none."""
         with self._threads:
+            gone = self.storage.delete(id)
             if self.current_session is not None and self.current_session.id == id:
                 self._forget_current()
-            gone = self.storage.delete(id)
             return self.index.remove(id) or gone
 
     def list_sessions(self, **query: Any) -> list[SessionSummary]:
@@ -232,11 +242,14 @@ class SessionManager:
     def _enter(self, session: Session) -> None:
         self.current_session = session
         self._mark = LiveMark(f"{side_dir(str(self.storage.storage_dir))}/live/{session.id}")
-        holder = self._mark.take()
-        if holder is not None:
-            log.warning("session %s is also open in %s", session.id, holder)
+        try:
+            holder = self._mark.take()
+        except OSError as error:
+            log.warning("session %s cannot be marked as open: %s", session.id, error)
+        else:
+            if holder is not None:
+                log.warning("session %s is also open in %s", session.id, holder)
         self._auto_save_task = start_auto_save(self.auto_save_interval, weak_auto_save(self))
-        self._hooks.fire("session:start", session)
 
     def _leave(self) -> None:
         """Another session takes the place of the current one: lose nothing of it."""
@@ -245,9 +258,9 @@ class SessionManager:
             self._forget_current()
 
     def _forget_current(self) -> None:
-        if self._auto_save_task is not None:
-            self._auto_save_task.cancel()
-            self._auto_save_task = None
+        task, self._auto_save_task = self._auto_save_task, None
+        if task is not None:
+            stop_auto_save(task)
         if self._mark is not None:
             self._mark.release()
             self._mark = None
@@ -292,10 +305,12 @@ def weak_auto_save(manager: SessionManager) -> Any:
     """An auto-save that does not keep a forgotten manager alive."""
     ref = weakref.ref(manager)
 
-    def auto_save() -> None:
+    def auto_save() -> bool:
         alive = ref()
-        if alive is not None:
-            alive._auto_save()  # pyright: ignore[reportPrivateUsage]  # its own module
+        if alive is None:
+            return False
+        alive._auto_save()  # pyright: ignore[reportPrivateUsage]  # its own module
+        return True
 
     return auto_save
 

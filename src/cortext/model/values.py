@@ -71,9 +71,9 @@ def parse_time(value: Any) -> datetime:
     if isinstance(value, str):
         return as_utc(datetime.fromisoformat(value))
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        seconds = value / 1000 if abs(value) > 1e11 else value
         try:
+            seconds = value / 1000 if abs(value) > 1e11 else value
             return datetime.fromtimestamp(seconds, UTC)
         except (OverflowError, OSError):
-            raise ValueError(f"{value} is not a time") from None
+            raise ValueError("the number is not a time") from None
     raise ValueError(f"{type(value).__name__} is not a time")

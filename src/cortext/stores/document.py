@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from cortext.durability.replace import (
     make_private_dir,
     refuse_link,
     remove_if_there,
+    remove_set_aside,
     replace,
     set_aside,
     side_dir,
@@ -77,7 +79,7 @@ class SessionStorage(SessionStore):
         self.storage_dir = Path(os.path.abspath(storage_dir or self.get_default_dir()))
         self._folder = str(self.storage_dir)
         self._lock_wait = lock_wait
-        self._on_change = on_change
+        self.on_change = on_change
         self._seen: Recent[_Seen] = Recent(8)
         self._known = Known()
         with storage_errors("make the folder", self._folder):
@@ -135,6 +137,9 @@ class SessionStorage(SessionStore):
             session = self._load(id)
             if add_records(session, messages, tool_invocations):
                 self._save(session, path)
+            else:
+                # Acknowledged only now, if the try that wrote it failed at its last step.
+                sync_dir(self._folder)
         self._changed(id)
 
     def load(self, id: str) -> Session:
@@ -171,6 +176,7 @@ class SessionStorage(SessionStore):
             without_backup = remove_if_there(backup)
             there = remove_if_there(path) or without_backup
             if there:
+                remove_set_aside(path)
                 sync_dir(self._folder)
         self._seen.pop(id)
         if there:
@@ -221,7 +227,8 @@ class SessionStorage(SessionStore):
         total = 0
         for folder, _, names in os.walk(self._folder):
             for name in names:
-                total += os.lstat(os.path.join(folder, name)).st_size
+                with suppress(FileNotFoundError):
+                    total += os.lstat(os.path.join(folder, name)).st_size
         return total
 
     def fingerprint(self, id: str) -> Fingerprint | None:
@@ -243,8 +250,8 @@ class SessionStorage(SessionStore):
         return FileLock(path, guards=self._path(id), wait=self._lock_wait)
 
     def _changed(self, id: str) -> None:
-        if self._on_change is not None:
-            self._on_change(id)
+        if self.on_change is not None:
+            self.on_change(id)
 
     def _save(self, session: Session, path: str) -> None:
         refuse_link(path)

@@ -105,7 +105,7 @@ class FolderStore(LineStore):
             stored = self._read_at(place)
             if _is_damaged(place.head, stored.reading.damages) and os.path.lexists(place.head):
                 set_aside(place.head, "corrupt")
-            self._replace(place.head, [folder.encode_head(session, stored.calls)])
+            self._replace(place.head, [folder.encode_head(session, stored.records)])
         self._changed(session.id)
 
     def delete(self, id: str) -> bool:
@@ -122,6 +122,7 @@ class FolderStore(LineStore):
             if not os.listdir(place.conversation):
                 os.rmdir(place.conversation)
         self._found.pop(id, None)
+        self._forget(id)
         self._changed(id)
         return True
 
@@ -167,7 +168,7 @@ class FolderStore(LineStore):
     def _files(self, id: str) -> Files:
         # Finding the day costs a look at every day; a place that was right still is.
         place = self._found.get(check_workspace_id(id))
-        if place is None or not os.path.lexists(place.lines):
+        if place is None or not self._has_session(place):
             place = self._found[id] = self._place_of(id)
         return place.files
 

@@ -14,7 +14,7 @@ from cortext.durability.lock import DEFAULT_WAIT, FileLock
 from cortext.durability.replace import side_dir, storage_errors
 from cortext.durability.tail import read_last_lines
 from cortext.errors import SessionNotFoundError, SessionStorageError
-from cortext.formats.parts import Format, StoredCalls, calls_in_head, join
+from cortext.formats.parts import Format, StoredRecords, calls_in_head, join
 from cortext.formats.records import (
     Damage,
     Lines,
@@ -41,10 +41,10 @@ class Files(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A session as it is on disk, with the damage, and where its tool calls stand."""
+    """A session as it is on disk, with the damage, and where its records stand."""
 
     reading: Reading
-    calls: StoredCalls
+    records: StoredRecords
 
 
 class LineStore(SessionStore):
@@ -63,7 +63,7 @@ class LineStore(SessionStore):
     ) -> None:
         self._folder: str = os.path.abspath(os.fspath(folder))
         self._lock_wait = lock_wait
-        self._on_change = on_change
+        self.on_change = on_change
         self._appenders: Recent[Appender] = Recent(64)
         self._known = Known()
 
@@ -85,22 +85,19 @@ class LineStore(SessionStore):
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
     ) -> None:
-        files = self._files(id)
-        check_riders(messages, tool_invocations)
-        if not messages:
-            return
-        riding = tool_invocations
-        lines: list[tuple[str, bytes]] = []
-        for message in messages:
-            lines.append((message.id, encode_record(Record(message, riding), self.format.records)))
-            riding = ()
+        table = self.format.records
+        lines = [(message.id, encode_record(Record(message), table)) for message in messages]
+        if tool_invocations:
+            check_riders(messages, tool_invocations)
+            lines[0] = lines[0][0], encode_record(Record(messages[0], tool_invocations), table)
         try:
-            self._appender(files).append(lines)
-        except SessionStorageError as error:
-            if error.errno == errno.ENOENT and not os.path.lexists(files.lines):
-                raise SessionNotFoundError(id, path=files.lines) from None
-            raise
-        self._changed(id)
+            self._appender(id).append(lines)
+        except FileNotFoundError:
+            # The session was moved or deleted since: look where it is now.
+            self._forget(id)
+            self._appender(id).append(lines)
+        if self.on_change is not None:
+            self.on_change(id)
 
     def load(self, id: str) -> Session:
         reading = self.read(id)
@@ -159,30 +156,42 @@ class LineStore(SessionStore):
         """Is a last line without a newline complete all the same?"""
         return self._is_record(line)
 
-    def _appender(self, files: Files) -> Appender:
-        appender = self._appenders.get(files.lines)
-        if appender is None:
+    def _appender(self, id: str) -> Appender:
+        """The appender of a session, kept by its id, which is checked when it is made."""
+        appender = self._appenders.get(id) if type(id) is str else None
+        return appender or self._open_appender(id)
+
+    def _open_appender(self, id: str) -> Appender:
+        files = self._files(id)
+        if not os.path.lexists(files.lines):
+            raise SessionNotFoundError(id, path=files.lines)
+        with storage_errors("write", files.lines):
             self._refuse_newer(files)
             side_dir(self._shelf)
-            appender = Appender(
-                files.lines,
-                files.lock,
-                is_record=self._is_whole,
-                ids_in=record_ids,
-                wait=self._lock_wait,
-            )
-            dropped = self._appenders.put(files.lines, appender)
-            if dropped is not None:
-                dropped.close()
+        appender = Appender(
+            files.lines,
+            files.lock,
+            is_record=self._is_whole,
+            ids_in=record_ids,
+            wait=self._lock_wait,
+        )
+        dropped = self._appenders.put(id, appender)
+        if dropped is not None:
+            dropped.close()
         return appender
+
+    def _forget(self, id: str) -> None:
+        appender = self._appenders.pop(id)
+        if appender is not None:
+            appender.close()
 
     def _lock(self, files: Files) -> FileLock:
         side_dir(self._shelf)
         return FileLock(files.lock, guards=files.lines, wait=self._lock_wait)
 
     def _changed(self, id: str) -> None:
-        if self._on_change is not None:
-            self._on_change(id)
+        if self.on_change is not None:
+            self.on_change(id)
 
     def _join(
         self, id: str, path: str, head: dict[str, Any], damages: list[Damage], lines: Lines
@@ -201,7 +210,7 @@ class LineStore(SessionStore):
             session = join(_head_from(lines, path), lines, self.format)
         session.id = id
         reading = Reading(session, [*at(path, damages), *lines.damages])
-        return Stored(reading, StoredCalls(in_lines, in_head))
+        return Stored(reading, StoredRecords(lines.messages, in_lines, in_head))
 
 
 def _head_from(lines: Lines, path: str) -> dict[str, Any]:

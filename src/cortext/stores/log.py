@@ -9,6 +9,7 @@ from cortext.durability.read import read_first_line
 from cortext.durability.replace import (
     refuse_link,
     remove_if_there,
+    remove_set_aside,
     replace,
     set_aside,
     side_dir,
@@ -60,7 +61,7 @@ class LogStore(LineStore):
                 rest = data
             elif any(damage.line == 1 for damage in stored.reading.damages):
                 set_aside(path, "corrupt")
-            head = log.encode_head_line(session, stored.calls)
+            head = log.encode_head_line(session, stored.records)
             replace(path, [head, rest], temp_dir=side_dir(self._folder))
         self._changed(session.id)
 
@@ -70,7 +71,9 @@ class LogStore(LineStore):
             return False
         with storage_errors("delete", files.lines), self._lock(files):
             there = remove_if_there(files.lines)
+            remove_set_aside(files.lines)
             sync_dir(self._folder)
+        self._forget(id)
         self._changed(id)
         return there
 

@@ -21,7 +21,7 @@ class MemoryStore(SessionStore):
 
     def __init__(self, *, on_change: Callable[[str], None] | None = None) -> None:
         self._sessions: dict[str, Session] = {}
-        self._on_change = on_change
+        self.on_change = on_change
         self._threads = threading.RLock()
         self._known = Known()
 
@@ -95,8 +95,8 @@ class MemoryStore(SessionStore):
         return session
 
     def _changed(self, id: str) -> None:
-        if self._on_change is not None:
-            self._on_change(id)
+        if self.on_change is not None:
+            self.on_change(id)
 
 
 def _copy(session: Session) -> Session:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
+from cortext.stores.seen import Recent
 
 
 class Known:
@@ -18,6 +19,7 @@ class Known:
 
     def __init__(self) -> None:
         self._records: dict[int, tuple[weakref.ref[Session], Session]] = {}
+        self._latest: Recent[Session] = Recent(64)
 
     def note(self, session: Session) -> None:
         key = id(session)
@@ -25,13 +27,18 @@ class Known:
         # Their ids are asked for rarely, so the records are kept and the ids are not.
         had = Session("", messages=list(session.messages), tool_history=list(session.tool_history))
         self._records[key] = ref, had
+        self._latest.put(session.id, had)
 
     def keep_others(self, session: Session, stored: Session) -> None:
-        """Add to `session` what others stored. A session that is new to us replaces all."""
+        """Add to `session` what others stored. A session that is new to us replaces all.
+
+        A copy of a session counts as that session when it was last given or taken.
+        """
         found = self._records.get(id(session))
-        if found is None:
+        had = self._latest.get(session.id) if found is None else found[1]
+        if had is None:
             return
-        known = ids_of(session) | ids_of(found[1])
+        known = ids_of(session) | ids_of(had)
         session.messages.extend(m for m in stored.messages if m.id not in known)
         session.tool_history.extend(c for c in stored.tool_history if c.id not in known)
 

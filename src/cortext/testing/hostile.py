@@ -109,7 +109,7 @@ class HostileTests(Suite):
         for fields in WRONG_HEADS:
             for name, verb in (("save", store.save), ("checkpoint", store.checkpoint)):
                 try:
-                    wrong = session("s", message("before"))
+                    wrong = session("s", message("refused"))
                     for field, value in fields.items():
                         setattr(wrong, field, value)
                     verb(wrong)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cortext.model.session import Session
 from cortext.testing.base import Suite, message, needs, place, session, texts
 
 
@@ -33,6 +34,15 @@ class SharingTests(Suite):
             store.save(second)
         expected = ["first 0", "first 1", "one", "second 0", "second 1"]
         assert sorted(texts(store.load("s").messages)) == expected
+
+    def test_save_of_a_copy_keeps_what_was_appended_since(self, tmp_path: Path) -> None:
+        """What counts is what this store has seen, not which object it is given."""
+        store = self.open(place(tmp_path))
+        given = session("s", message("one"))
+        store.save(given)
+        store.append("s", message("theirs", 1))
+        store.save(Session.from_dict(given.to_dict()))
+        assert texts(store.load("s").messages) == ["one", "theirs"]
 
     def test_removed_message_does_not_come_back(self, tmp_path: Path) -> None:
         """What its owner removed is told apart from what others added."""

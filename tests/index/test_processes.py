@@ -1,0 +1,138 @@
+"""Several processes on one index: every row is there, and nobody sees an error."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cortext import Session, SessionIndex, SessionStorage
+
+CREATE = """
+import sys
+from cortext import SessionManager, SessionStorage
+folder, name, count = sys.argv[1:]
+sys.stdin.readline()
+manager = SessionManager(SessionStorage(folder), auto_save_interval=0)
+for number in range(int(count)):
+    manager.create(title=f"{name}-{number:03}")
+manager.close()
+"""
+
+INDEX = """
+import sys
+from cortext import Session, SessionIndex, SessionStorage
+folder, name, count = sys.argv[1:]
+sys.stdin.readline()
+storage = SessionStorage(folder)
+index = SessionIndex(storage)
+for number in range(int(count)):
+    session = Session(f"{name}-{number:03}", tags=[name])
+    storage.save(session)
+    index.add(session)
+    if number % 5 == 0:
+        index.save_if_dirty()
+    if number % 7 == 0:
+        assert any(row.id == session.id for row in index.list(limit=1000))
+index.close()
+"""
+
+HEAVY = """
+import sys
+from cortext import SessionIndex, SessionStorage
+SessionIndex(SessionStorage(sys.argv[1])).list()
+print(*sorted(sys.modules))
+"""
+
+
+def together(program: str, folder: Path, count: int, processes: int) -> None:
+    """Runs a program several times at once: each waits for a line before it begins."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(folder), f"p{number}", str(count)],
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for number in range(processes)
+    ]  # fmt: skip
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    ends = [(process.communicate(timeout=100)[1], process.returncode) for process in running]
+    assert ends == [("", 0)] * processes
+
+
+def rows(storage: SessionStorage) -> Sequence[str]:
+    """What stands in the database itself, before an index looks at the files."""
+    import sqlite3
+
+    db = sqlite3.connect(storage.storage_dir / ".cortext" / "index.sqlite3")
+    found = [row[0] for row in db.execute("SELECT id FROM sessions ORDER BY id")]
+    db.close()
+    return found
+
+
+def test_two_processes_that_create_twenty_each(storage: SessionStorage) -> None:
+    """Two processes x 20 creates: 40 in the index, in the export and in a fresh list."""
+    together(CREATE, storage.storage_dir, 20, 2)
+    assert list(rows(storage)) == storage.list_session_ids()
+    index = SessionIndex(storage)
+    titles = [summary.title for summary in index.list(limit=100, sort_by="title")]
+    assert titles == [f"p{name}-{number:03}" for name in range(2) for number in range(20)]
+    index.close()
+    assert (storage.storage_dir / "index.json").read_bytes().count(b'"id":') == 40
+
+
+def test_eight_writers_keep_every_row(storage: SessionStorage) -> None:
+    """Eight processes x 25 rows, with exports and lists between: all 200 rows, no error."""
+    together(INDEX, storage.storage_dir, 25, 8)
+    expected = sorted(f"p{name}-{number:03}" for name in range(8) for number in range(25))
+    assert list(rows(storage)) == expected
+    index = SessionIndex(storage)
+    assert index.count() == 200
+    assert len(index.list(limit=1000, tags=["p3"])) == 25
+    index.close()
+
+
+def test_eight_openers_of_a_damaged_index(storage: SessionStorage) -> None:
+    """Eight processes that find the index damaged repair it without losing a session."""
+    for number in range(20):
+        storage.save(Session(f"old-{number:03}"))
+    SessionIndex(storage).close()
+    (storage.storage_dir / ".cortext" / "index.sqlite3").write_bytes(b"garbage" * 2000)
+    together(INDEX, storage.storage_dir, 5, 8)
+    index = SessionIndex(storage)
+    assert index.count() == 60
+    index.close()
+
+
+def test_a_list_loads_nothing_heavy(storage: SessionStorage) -> None:
+    """Listing loads no asyncio, no terminal library and no network."""
+    storage.save(Session("a"))
+    done = subprocess.run(
+        [sys.executable, "-c", HEAVY, str(storage.storage_dir)],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    heavy = {"asyncio", "click", "rich", "redis", "socket", "subprocess", "multiprocessing"}
+    assert set(done.stdout.split()) & heavy == set()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_has_a_connection_of_its_own(storage: SessionStorage) -> None:
+    """Parent and forked child use one index object, and both find everything."""
+    index = SessionIndex(storage)
+    index.add(Session("before"))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            index.add(Session("child"))
+            code = 0 if index.count() == 2 else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    index.add(Session("parent"))
+    assert sorted(summary.id for summary in index.list()) == ["before", "child", "parent"]
+    index.close()

@@ -1,0 +1,50 @@
+"""What an import loads: every module costs each start of each program."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+before = set(sys.modules)
+{statement}
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def loaded_by(statement: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", PROGRAM.format(statement=statement)],
+        capture_output=True, text=True, check=False, timeout=60,
+        env={"PYTHONPATH": ":".join(path for path in sys.path if path), "HOME": "/nonexistent"},
+    )  # fmt: skip
+    assert (done.stderr, done.returncode) == ("", 0)
+    return set(done.stdout.split())
+
+
+def test_importing_cortext_loads_nothing_heavy() -> None:
+    """`import cortext` loads itself, and none of what its parts need."""
+    heavy = {"asyncio", "sqlite3", "msgspec", "redis", "rich", "click", "typing"}
+    loaded = loaded_by("import cortext")
+    assert "cortext" in loaded
+    assert loaded & heavy == set()
+    assert {name for name in loaded if name.startswith("cortext.")} == set()
+
+
+def test_the_errors_load_nothing_heavy() -> None:
+    """An error can be caught without loading what raises it."""
+    heavy = {"asyncio", "sqlite3", "msgspec", "redis", "rich", "click"}
+    assert loaded_by("from cortext import SessionNotFoundError") & heavy == set()
+
+
+@pytest.mark.parametrize("name", ["Session", "SessionStorage", "SessionIndex", "SessionManager"])
+def test_the_python_api_loads_no_loop_and_no_terminal(name: str) -> None:
+    """A name of the Python API loads no asyncio, click, rich or redis."""
+    heavy = {"asyncio", "click", "rich", "redis", "subprocess", "socket", "ssl"}
+    assert loaded_by(f"from cortext import {name}") & heavy == set()
+
+
+def test_values_load_no_database() -> None:
+    """Sessions and their storage do without SQLite."""
+    assert "sqlite3" not in loaded_by("from cortext import Session, SessionStorage")
