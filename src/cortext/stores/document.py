@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +62,12 @@ class _Seen(NamedTuple):
     messages: Block
     history: Block
 
+    def records(self, id: str) -> Session:
+        """A session with the records and no head."""
+        return Session(
+            id, messages=list(self.messages.items), tool_history=list(self.history.items)
+        )
+
 
 class SessionStorage(SessionStore):
     """A folder of session documents, for programs with one conversation at a time.
@@ -105,24 +112,21 @@ class SessionStorage(SessionStore):
     def save(self, session: Session) -> None:
         path = self._path(session.id)
         with storage_errors("write", path), self._lock(session.id):
-            stored = self._stored(session.id, path)
-            if stored is not None:
-                self._known.keep_others(session, stored)
-            self._save(session, path)
+            seen = self._look(session.id, path)
+            if seen is not None:
+                self._known.keep_others(session, seen.records(session.id))
+            self._save(session, path, seen)
         self._known.note(session)
         self._changed(session.id)
 
     def checkpoint(self, session: Session) -> None:
         with storage_errors("write", self._path(session.id)), self._lock(session.id):
-            stored = self._load(session.id)
+            stored, seen = self._load(session.id)
             known = {call.id for call in stored.tool_history}
             calls = [call for call in session.tool_history if call.id not in known]
-            messages, history = session.messages, session.tool_history
-            session.messages, session.tool_history = stored.messages, stored.tool_history + calls
-            try:
-                self._save(session, self._path(session.id))
-            finally:
-                session.messages, session.tool_history = messages, history
+            head = copy(session)
+            head.messages, head.tool_history = stored.messages, stored.tool_history + calls
+            self._save(head, self._path(session.id), seen)
         self._changed(session.id)
 
     def append(
@@ -134,16 +138,16 @@ class SessionStorage(SessionStore):
         """As the port has it; here it rewrites the file, so it costs more in a long session."""
         path = self._path(id)
         with storage_errors("write", path), self._lock(id):
-            session = self._load(id)
+            session, seen = self._load(id)
             if add_records(session, messages, tool_invocations):
-                self._save(session, path)
+                self._save(session, path, seen)
             else:
                 # Acknowledged only now, if the try that wrote it failed at its last step.
                 sync_dir(self._folder)
         self._changed(id)
 
     def load(self, id: str) -> Session:
-        session = self._load(id)
+        session, _ = self._load(id)
         self._known.note(session)
         return session
 
@@ -158,7 +162,7 @@ class SessionStorage(SessionStore):
         path = self._path(id)
         data, found = read_session_file(id, path)
         try:
-            reading = self._decode(id, data, found)
+            reading, _ = self._decode(id, data, found)
         except ValueError as error:
             refuse_newer(document.decode_version(data), path)
             session, damages = document.salvage(data, id)
@@ -167,7 +171,7 @@ class SessionStorage(SessionStore):
         return reading
 
     def tail(self, id: str, count: int) -> list[SessionMessage]:
-        messages = self._load(id).messages
+        messages = self._load(id)[0].messages
         return messages[-count:] if count > 0 else []
 
     def delete(self, id: str) -> bool:
@@ -253,59 +257,57 @@ class SessionStorage(SessionStore):
         if self.on_change is not None:
             self.on_change(id)
 
-    def _save(self, session: Session, path: str) -> None:
-        refuse_link(path)
-        seen = self._seen.get(session.id)
-        if os.path.lexists(path):
-            if seen is not None and seen.fingerprint == Fingerprint.at(path):
-                link_over(path, self._backup(session.id), side_dir(self._folder))
-            else:
-                set_aside(path, "corrupt")
+    def _save(self, session: Session, path: str, seen: _Seen | None) -> None:
+        """Replace what is there, which is as `seen` says; without that it cannot be read."""
         messages = (seen.messages if seen else Block()).extended(session.messages)
         history = (seen.history if seen else Block()).extended(session.tool_history)
         chunks = document.encode(session, messages, history)
+        refuse_link(path)
+        if seen is not None:
+            link_over(path, self._backup(session.id), side_dir(self._folder))
+        elif os.path.lexists(path):
+            set_aside(path, "corrupt")
         written = replace(path, chunks, temp_dir=side_dir(self._folder))
         self._seen.put(session.id, _Seen(Fingerprint.of(written), messages, history))
 
-    def _stored(self, id: str, path: str) -> Session | None:
-        """The session that a save is about to replace; None without one that can be read."""
+    def _look(self, id: str, path: str) -> _Seen | None:
+        """What a save is about to replace; None without a session that can be read."""
         seen = self._seen.get(id)
         if seen is not None and seen.fingerprint == Fingerprint.at(path):
-            records = list(seen.messages.items), list(seen.history.items)
-            return Session(id, messages=records[0], tool_history=records[1])
+            return seen
         try:
-            return self._load(id)
+            return self._load(id)[1]
         except (SessionNotFoundError, SessionCorruptedError):
-            self._seen.pop(id)
             return None
 
-    def _load(self, id: str) -> Session:
+    def _load(self, id: str) -> tuple[Session, _Seen]:
         path = self._path(id)
         data, found = read_session_file(id, path)
         try:
-            reading = self._decode(id, data, found)
+            reading, seen = self._decode(id, data, found)
         except ValueError as error:
             refuse_newer(document.decode_version(data), path)
             hint = _RESTORE if os.path.exists(self._backup(id)) else ""
             raise SessionCorruptedError(path, str(error), hint=hint) from None
         raise_if_damaged(reading.damages)
-        return reading.session
+        return reading.session, seen
 
     def _load_quietly(self, id: str) -> Session | None:
         try:
-            return self._load(id)
+            return self._load(id)[0]
         except SessionStorageError:
             return None
 
-    def _decode(self, id: str, data: bytes, found: os.stat_result) -> Reading:
+    def _decode(self, id: str, data: bytes, found: os.stat_result) -> tuple[Reading, _Seen]:
         decoded = document.decode(data)
         refuse_newer({"version": decoded.version}, self._path(id))
         session = decoded.session
         damages = [Damage(note, fatal=False) for note in decoded.notes]
         damages += name_mismatch(session.id, id)
         session.id = id
-        self._seen.put(id, _Seen(Fingerprint.of(found), decoded.messages, decoded.history))
-        return Reading(session, at(self._path(id), damages))
+        seen = _Seen(Fingerprint.of(found), decoded.messages, decoded.history)
+        self._seen.put(id, seen)
+        return Reading(session, at(self._path(id), damages)), seen
 
     def _readable(self, path: str) -> bool:
         try:

@@ -103,9 +103,10 @@ class FolderStore(LineStore):
         place = self._place_of(session.id, session)
         with storage_errors("write", place.head), self._lock(place.files):
             stored = self._read_at(place)
+            head = folder.encode_head(session, stored.records)
             if _is_damaged(place.head, stored.reading.damages) and os.path.lexists(place.head):
                 set_aside(place.head, "corrupt")
-            self._replace(place.head, [folder.encode_head(session, stored.records)])
+            self._replace(place.head, [head])
         self._changed(session.id)
 
     def delete(self, id: str) -> bool:
@@ -181,11 +182,12 @@ class FolderStore(LineStore):
 
     def _create(self, session: Session, place: _Place) -> None:
         """Both files appear at once: the folder that holds them is renamed into place."""
+        records, head = encode_records(session, self.format), folder.encode_head(session)
         fresh = f"{side_dir(self._conversations)}/new-{new_id()}"
         os.makedirs(place.conversation, exist_ok=True)
         make_private_dir(fresh)
-        write_new(f"{fresh}/messages.jsonl", encode_records(session, self.format))
-        write_new(f"{fresh}/session.json", [folder.encode_head(session)])
+        write_new(f"{fresh}/messages.jsonl", records)
+        write_new(f"{fresh}/session.json", [head])
         sync_dir(fresh)
         os.rename(fresh, place.session)
         for path in (place.conversation, os.path.dirname(place.conversation), self._conversations):
@@ -195,12 +197,14 @@ class FolderStore(LineStore):
         for path in (place.head, place.lines):
             refuse_link(path)
         stored = self._read_at(place)
+        self._known.keep_others(session, stored.reading.session)
+        records = encode_records(session, self.format)
+        head = folder.encode_head(session)
         for path in {damage.path for damage in stored.reading.damages if damage.path}:
             if os.path.lexists(path):
                 set_aside(path, "corrupt")
-        self._known.keep_others(session, stored.reading.session)
-        self._replace(place.lines, encode_records(session, self.format))
-        self._replace(place.head, [folder.encode_head(session)])
+        self._replace(place.lines, records)
+        self._replace(place.head, [head])
 
     def _read(self, id: str) -> Stored:
         return self._read_at(self._place_of(id))

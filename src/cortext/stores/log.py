@@ -44,9 +44,11 @@ class LogStore(LineStore):
     def save(self, session: Session) -> None:
         files = self._files(session.id)
         with storage_errors("write", files.lines), self._lock(files):
-            if os.path.lexists(files.lines):
-                self._keep_what_is_there(session, files.lines)
-            replace(files.lines, [log.encode(session)], temp_dir=side_dir(self._folder))
+            damaged = self._keep_others(session, files.lines)
+            data = log.encode(session)
+            if damaged:
+                set_aside(files.lines, "corrupt")
+            replace(files.lines, [data], temp_dir=side_dir(self._folder))
         self._known.note(session)
         self._changed(session.id)
 
@@ -55,13 +57,13 @@ class LogStore(LineStore):
         path = files.lines
         with storage_errors("write", path), self._lock(files):
             stored = self._read(session.id)
+            head = log.encode_head_line(session, stored.records)
             data, _ = read_session_file(session.id, path)
             first, _, rest = data.partition(b"\n")
             if self._is_record(first):
                 rest = data
             elif any(damage.line == 1 for damage in stored.reading.damages):
                 set_aside(path, "corrupt")
-            head = log.encode_head_line(session, stored.records)
             replace(path, [head, rest], temp_dir=side_dir(self._folder))
         self._changed(session.id)
 
@@ -86,13 +88,14 @@ class LogStore(LineStore):
     def _stored_head(self, files: Files) -> dict[str, Any]:
         return log.decode_head_line(read_first_line(files.lines, _LONGEST_HEAD), [])
 
-    def _keep_what_is_there(self, session: Session, path: str) -> None:
-        """Before a whole save: others' new messages join ours, and damage is set aside."""
+    def _keep_others(self, session: Session, path: str) -> bool:
+        """Others' new messages join ours; whether what is there is damaged."""
+        if not os.path.lexists(path):
+            return False
         refuse_link(path)
         reading = self._read(session.id).reading
-        if reading.damages:
-            set_aside(path, "corrupt")
         self._known.keep_others(session, reading.session)
+        return bool(reading.damages)
 
     def _read(self, id: str) -> Stored:
         path = self._path(id)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
+from cortext.durability.replace import storage_errors
+from cortext.errors import SessionStorageError
 from cortext.model.ids import check_id
 
 
 def session_names(folder: str, suffix: str) -> list[str]:
     """The ids that files are named after, sorted; hidden and foreign files have none."""
     try:
-        with os.scandir(folder) as entries:
+        with storage_errors("list", folder), os.scandir(folder) as entries:
             names = [e.name for e in entries if e.name.endswith(suffix) and not e.is_dir()]
-    except FileNotFoundError:
+    except SessionStorageError as error:
+        if error.errno != errno.ENOENT:
+            raise
         return []
     return sorted(stem for name in names if is_id(stem := name[: -len(suffix)]))
 

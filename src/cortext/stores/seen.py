@@ -37,10 +37,11 @@ class Recent(Generic[T]):
         self._items: OrderedDict[str, T] = OrderedDict()
 
     def get(self, key: str) -> T | None:
-        item = self._items.get(key)
-        if item is not None:
+        try:
             self._items.move_to_end(key)
-        return item
+            return self._items[key]
+        except KeyError:
+            return None
 
     def put(self, key: str, item: T) -> T | None:
         """Keep `item`; what had to go for it, or None."""

@@ -1,0 +1,193 @@
+"""The trash: nothing is forgotten, nothing is written over, nothing unreadable is removed."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cortext import clock
+from cortext.durability import trash as trash_module
+from cortext.durability.trash import Trash
+from cortext.errors import InvalidIdError, SessionNotFoundError, SessionStorageError
+
+NOW = datetime(2025, 11, 22, tzinfo=UTC)
+
+
+@pytest.fixture
+def trash(tmp_path: Path) -> Trash:
+    return Trash(str(tmp_path / "trash"))
+
+
+def put(trash: Trash, path: Path, content: str = "words"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    return trash.put(path.name, [str(path)])
+
+
+def test_put_and_restore(trash: Trash, tmp_path: Path) -> None:
+    """Files and folders go and come back as they were, to folders that are gone too."""
+    (tmp_path / "a/folder/deep").mkdir(parents=True)
+    (tmp_path / "a/folder/deep/f").write_bytes(b"deep")
+    (tmp_path / "a/file").write_bytes(b"file")
+    entry = trash.put("both", [str(tmp_path / "a/folder"), str(tmp_path / "a/file")])
+    assert os.listdir(tmp_path / "a") == []
+    os.rmdir(tmp_path / "a")
+    assert trash.list() == [entry]
+    assert trash.restore(entry.id) == entry
+    assert (tmp_path / "a/folder/deep/f").read_bytes() == b"deep"
+    assert (tmp_path / "a/file").read_bytes() == b"file"
+    assert (trash.list(), os.listdir(tmp_path / "trash")) == ([], [])
+
+
+def test_list_is_newest_first(
+    trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With label, time and place; an empty trash is an empty list."""
+    assert trash.list() == []
+    for days in (1, 3, 2):
+        monkeypatch.setattr(clock, "now", lambda days=days: NOW + timedelta(days))
+        put(trash, tmp_path / f"f{days}")
+    assert [(e.label, e.deleted_at, e.origins) for e in trash.list()] == [
+        (f"f{days}", NOW + timedelta(days), (str(tmp_path / f"f{days}"),)) for days in (3, 2, 1)
+    ]
+
+
+def test_restore_onto_a_taken_place(trash: Trash, tmp_path: Path) -> None:
+    """Refused before anything moves: neither the new file nor the trash changes."""
+    (tmp_path / "a").write_bytes(b"a")
+    (tmp_path / "b").write_bytes(b"b")
+    entry = trash.put("both", [str(tmp_path / "a"), str(tmp_path / "b")])
+    (tmp_path / "b").write_bytes(b"new")
+    with pytest.raises(SessionStorageError) as caught:
+        trash.restore(entry.id)
+    assert (caught.value.path, bool(caught.value.hint)) == (str(tmp_path / "b"), True)
+    assert (tmp_path / "b").read_bytes() == b"new"
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "b").unlink()
+    trash.restore(entry.id)
+    assert [(tmp_path / name).read_bytes() for name in "ab"] == [b"a", b"b"]
+
+
+def test_restore_onto_a_dangling_link(trash: Trash, tmp_path: Path) -> None:
+    """A link in the place counts as taken."""
+    entry = put(trash, tmp_path / "f")
+    (tmp_path / "f").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(SessionStorageError):
+        trash.restore(entry.id)
+    assert (tmp_path / "f").is_symlink()
+
+
+def test_restore_what_is_not_there(trash: Trash, tmp_path: Path) -> None:
+    """Not found; an id that is a path is refused."""
+    put(trash, tmp_path / "f")
+    with pytest.raises(SessionNotFoundError):
+        trash.restore("nothing")
+    for id in ("..", "../trash", "", "a/b"):
+        with pytest.raises(InvalidIdError):
+            trash.restore(id)
+
+
+def test_empty_takes_only_what_is_old(
+    trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For good, and says what."""
+    for days in (0, 10, 40):
+        monkeypatch.setattr(clock, "now", lambda days=days: NOW - timedelta(days))
+        put(trash, tmp_path / f"f{days}", f"words {days}")
+    monkeypatch.setattr(clock, "now", lambda: NOW)
+    assert [entry.label for entry in trash.empty(older_than_days=30)] == ["f40"]
+    assert [entry.label for entry in trash.list()] == ["f0", "f10"]
+    assert [entry.label for entry in trash.empty()] == ["f0", "f10"]
+    assert (trash.list(), list((tmp_path / "trash").rglob("*"))) == ([], [])
+
+
+@pytest.mark.parametrize("note", [None, b"", b"{", b"null", b"{}", b'{"origins":1}', b"\0" * 50])
+def test_entry_with_an_unreadable_note_is_never_removed(
+    trash: Trash, tmp_path: Path, note: bytes | None
+) -> None:
+    """It is not shown, not restored, and no emptying takes it."""
+    entry = put(trash, tmp_path / "f", "precious")
+    info = tmp_path / "trash" / entry.id / "info.json"
+    info.unlink()
+    if note is not None:
+        info.write_bytes(note)
+    assert (trash.list(), trash.empty()) == ([], [])
+    with pytest.raises(SessionNotFoundError):
+        trash.restore(entry.id)
+    assert [path.read_text() for path in (tmp_path / "trash").rglob("0")] == ["precious"]
+
+
+def test_foreign_files_in_the_trash_stay(trash: Trash, tmp_path: Path) -> None:
+    """What we did not put there we do not take."""
+    put(trash, tmp_path / "f")
+    (tmp_path / "trash/note.txt").write_bytes(b"x")
+    assert len(trash.empty()) == 1
+    assert os.listdir(tmp_path / "trash") == ["note.txt"]
+
+
+def test_note_comes_before_the_files(
+    trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash in the middle forgets no place: what was moved can be restored."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(name.encode())
+    real = trash_module.move
+
+    def crash(source: str, target: str) -> None:
+        if source.endswith("b"):
+            raise KeyboardInterrupt
+        real(source, target)
+
+    monkeypatch.setattr(trash_module, "move", crash)
+    with pytest.raises(KeyboardInterrupt):
+        trash.put("both", [str(tmp_path / "a"), str(tmp_path / "b")])
+    monkeypatch.undo()
+    assert (tmp_path / "b").read_bytes() == b"b"
+    assert not (tmp_path / "a").exists()
+    (entry,) = trash.list()
+    trash.restore(entry.id)
+    assert [(tmp_path / name).read_bytes() for name in "ab"] == [b"a", b"b"]
+
+
+def test_put_of_what_is_not_there(trash: Trash, tmp_path: Path) -> None:
+    """An error that says so, and no entry without files."""
+    with pytest.raises(SessionStorageError, match="no such file"):
+        trash.put("missing", [str(tmp_path / "missing")])
+    assert trash.list() == []
+
+
+def test_move_across_file_systems(
+    trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where rename cannot go the copy is complete before the original goes."""
+    folder = tmp_path / "folder"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "inner/f").write_bytes(b"x" * 100_000)
+    (folder / "link").symlink_to("inner/f")
+    real = os.rename
+
+    def rename(source: str, target: str) -> None:
+        if not source.endswith(".tmp"):
+            raise OSError(18, "Invalid cross-device link")
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    entry = trash.put("folder", [str(folder)])
+    assert not folder.exists()
+    trash.restore(entry.id)
+    assert (folder / "inner/f").read_bytes() == b"x" * 100_000
+    assert os.readlink(folder / "link") == "inner/f"
+
+
+def test_everything_in_the_trash_is_private(trash: Trash, tmp_path: Path) -> None:
+    """0700 folders and 0600 notes, whatever the umask."""
+    old = os.umask(0)
+    try:
+        entry = put(trash, tmp_path / "f")
+    finally:
+        os.umask(old)
+    folder = tmp_path / "trash" / entry.id
+    modes = [path.stat().st_mode & 0o777 for path in (tmp_path / "trash", folder)]
+    assert modes == [0o700, 0o700]
+    assert (folder / "info.json").stat().st_mode & 0o777 == 0o600

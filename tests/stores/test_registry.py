@@ -1,0 +1,52 @@
+"""Stores by URL, and what their objects say when something changes."""
+
+from pathlib import Path
+
+import pytest
+
+from cortext.stores.registry import STORES, open_session_store
+from cortext.testing.base import message, session
+from cortext.testing.child import open_store
+
+URLS = ("document:{}", "log:{}", "workspace:{}", "memory:")
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_every_kind_opens(url: str, tmp_path: Path) -> None:
+    """A relative or absolute path; memory takes none."""
+    store = open_session_store(url.format(tmp_path / "deep/er"))
+    store.save(session("s"))
+    assert store.list_session_ids() == ["s"]
+
+
+def test_the_urls_are_all() -> None:
+    """A kind that the registry has is tested here."""
+    assert {url.partition(":")[0] for url in URLS} == set(STORES)
+
+
+@pytest.mark.parametrize("url", ["", "log", "log:", "odd:/x", "memory:/x", ":", "LOG:/x"])
+def test_what_is_no_url(url: str) -> None:
+    """ValueError that says what there is."""
+    with pytest.raises(ValueError):
+        open_session_store(url)
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_on_change_names_the_session(url: str, tmp_path: Path) -> None:
+    """After every write, and after nothing else."""
+    changed: list[str] = []
+    store = open_session_store(url.format(tmp_path), on_change=changed.append)
+    store.save(session("s"))
+    store.append("s", message("one"))
+    store.checkpoint(store.load("s"))
+    store.tail("s", 1)
+    store.delete("s")
+    store.delete("s")
+    assert changed == ["s"] * 4
+
+
+def test_a_store_of_ones_own(tmp_path: Path) -> None:
+    """The suite's children open stores that the registry does not know."""
+    store = open_store(f"python:cortext.stores.log:LogStore:{tmp_path}/with:colon")
+    store.save(session("s"))
+    assert (tmp_path / "with:colon/s.jsonl").exists()
