@@ -33,11 +33,11 @@ check: setup ## lint, types, layers, docs
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/docs.py --check
 
-bench: .venv/run.stamp ## time ourselves against the raw floors
-	PYTHONPATH=. scripts/with-home $(BIN)/python -m bench $(BENCH)
+bench: .venv-bench/run.stamp ## time ourselves against the raw floors
+	PYTHONPATH=. scripts/with-home .venv-bench/bin/python -m bench $(BENCH)
 
-bench-peers: .venv-peers/peers.stamp ## the same, beside other libraries
-	PYTHONPATH=. scripts/with-home .venv-peers/bin/python -m bench --peers $(BENCH)
+bench-peers: .venv-bench/run.stamp .venv-peers/peers.stamp ## the same, beside other libraries
+	PYTHONPATH=. scripts/with-home .venv-bench/bin/python -m bench --peers .venv-peers/bin/python $(BENCH)
 
 docs: .venv/run.stamp ## rerun the examples in the docs and write their output
 	$(BIN)/python scripts/docs.py
@@ -49,7 +49,7 @@ shell: .venv/run.stamp ## a shell with cortext and an empty HOME, to try things 
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/with-home $${SHELL:-bash} || true
 
 clean: ## remove what was installed and cached
-	rm -rf .venv .venv-peers .hypothesis .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-bench .venv-peers .hypothesis .pytest_cache .ruff_cache build dist
 	find src tests bench scripts -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 programs:
@@ -60,6 +60,10 @@ programs:
 
 .venv/%.stamp: requirements/%.lock | .venv/run.stamp
 	@scripts/venv .venv $< && touch $@
+
+# Only what we need to run: other packages there would change what an import costs.
+.venv-bench/run.stamp: requirements/run.lock pyproject.toml
+	@scripts/venv .venv-bench requirements/run.lock && touch $@
 
 # Ours last: where a peer pins another version of a shared library, our pin wins.
 .venv-peers/peers.stamp: requirements/peers.lock requirements/run.lock pyproject.toml

@@ -1,0 +1,189 @@
+"""`python -m bench [--quick] [--peers PYTHON]`: the table, the JSON, and whether the bars hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, NamedTuple
+
+from bench import ours, race, starts
+from bench.timing import Figures, in_turns, median, ratio, runs
+
+RESULTS = os.path.join(os.path.dirname(__file__), "results")
+
+
+class Bar(NamedTuple):
+    """A promise, and what was measured."""
+
+    work: str
+    measured: float
+    limit: float
+    unit: str
+    at_least: bool = False
+
+    @property
+    def holds(self) -> bool:
+        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
+
+
+def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
+    """All of our own work, and the bars over it."""
+    count = 2 if quick else 5
+    appends = 400 if quick else 2000
+    sizes = (500, 5_000) if quick else (500, 5_000, 50_000)
+    a = runs(lambda n: ours.short_appends(f"{folder}/a{n}", appends), count)
+    b = runs(lambda n: ours.long_appends(f"{folder}/b{n}", appends // 4), count)
+    cd = runs(lambda n: ours.reads(f"{folder}/c{n}"), count)
+    e = list_times(folder, sizes, count)
+    f = races(folder, count)
+    g = starts.times(10 if quick else 40)
+    memory = starts.memory(starts.OURS)
+    bars = [
+        Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
+        Bar("(a) folder append / raw append+fdatasync", ratio(a, "folder", "raw"), 1.25, "x"),
+        Bar("(b) append at 10,000 / at 10", ratio(b, "10000", "10"), 1.2, "x"),
+        Bar("(b) append at 100,000 / at 10", ratio(b, "100000", "10"), 1.2, "x"),
+        Bar("(c) log: last 20 of 10,000 / raw tail", ratio(cd, "log tail", "raw tail"), 3, "x"),
+        Bar("(c) folder: the same", ratio(cd, "folder tail", "raw tail"), 3, "x"),
+        Bar("(d) log: load 10,000 / raw typed decode", ratio(cd, "log load", "raw load"), 2.2, "x"),
+        Bar("(d) folder: the same", ratio(cd, "folder load", "raw load"), 2.2, "x"),
+        Bar("(d) document: the same", ratio(cd, "document load", "raw load"), 2.2, "x"),
+        *(Bar(f"(e) open + list of {n:,}", median(e, str(n)) * 1e3, 2, "ms") for n in sizes),
+        Bar("(e) the largest / the smallest", ratio(e, str(sizes[-1]), str(sizes[0])), 1.5, "x"),
+        Bar("(f) acknowledged and missing", max(f["missing"]), 0, "messages"),
+        Bar("(f) errors", max(f["errors"]), 0, "errors"),
+        Bar("(f) rate / eight raw appenders", ratio(f, "log", "raw"), 0.55, "x", at_least=True),
+        Bar("(g) import cortext / bare start", g["import cortext"] / g["bare"], 1.15, "x"),
+        Bar("(g) from cortext import SessionManager", g[starts.OURS] / g["bare"], 5.5, "x"),
+        Bar("(g) memory of that", memory, 40, "MB"),
+    ]
+    return {"a": a, "b": b, "cd": cd, "e": e, "f": f, "g": g, "memory": memory}, bars
+
+
+def list_times(folder: str, sizes: tuple[int, ...], count: int) -> Figures:
+    for size in sizes:
+        ours.make_sessions(f"{folder}/e{size}", size)
+    operations = {
+        str(size): lambda size=size: ours.list_newest(f"{folder}/e{size}") for size in sizes
+    }
+    return runs(lambda _: in_turns(operations, 20), count)
+
+
+def races(folder: str, count: int) -> Figures:
+    def once(number: int) -> dict[str, float]:
+        log = race.run("log", f"{folder}/f-log{number}")
+        raw = race.run("raw", f"{folder}/f-raw{number}")
+        return {
+            "log": log.rate,
+            "raw": raw.rate,
+            "missing": log.acknowledged - log.present,
+            "errors": log.errors,
+        }
+
+    return runs(once, count)
+
+
+def measure_peers(folder: str, python: str) -> dict[str, dict[str, Any]]:
+    """Every peer through the same work, each in a process of its own."""
+    from bench.peers import PEERS
+
+    found: dict[str, dict[str, Any]] = {}
+    for key in PEERS:
+        print(f"measuring {key} …", file=sys.stderr, flush=True)
+        command = [python, "-m", "bench.peer_work", key, f"{folder}/peers"]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        found[key] = json.loads(done.stdout.splitlines()[-1])
+        found[key]["f"] = race.run(key, f"{folder}/race-{key}", python=python)._asdict()
+        found[key]["import"] = starts.seconds(PEERS[key].imports, python)
+        found[key]["memory"] = starts.memory(PEERS[key].imports, python)
+    return found
+
+
+def show(figures: dict[str, Any], bars: list[Bar]) -> None:
+    a, cd, e, f = figures["a"], figures["cd"], figures["e"], figures["f"]
+    print("\nours and the floors, medians")
+    print(f"  (a) append   {line(a, 1e6, 'us')}")
+    print(f"  (b) append   {line(figures['b'], 1e6, 'us')}")
+    print(f"  (c) (d)      {line(cd, 1e6, 'us')}")
+    print(f"  (e) list     {line(e, 1e3, 'ms')}")
+    print(f"  (f) race     log {median(f, 'log'):.0f}/s, raw {median(f, 'raw'):.0f}/s")
+    print(f"\n{'':42} {'measured':>10}  {'bar':>8}")
+    for bar in bars:
+        limit = f"{'>=' if bar.at_least else '<='} {bar.limit:g}"
+        verdict = "" if bar.holds else "  MISSED"
+        print(f"{bar.work:42} {bar.measured:10.2f}  {limit:>8} {bar.unit}{verdict}")
+
+
+def line(figures: Figures, scale: float, unit: str) -> str:
+    return ", ".join(f"{name} {median(figures, name) * scale:.1f}" for name in figures) + f" {unit}"
+
+
+def show_peers(figures: dict[str, Any], peers: dict[str, dict[str, Any]]) -> list[Bar]:
+    """The table beside the peers, and the bars that speak of them."""
+    cd, f = figures["cd"], figures["f"]
+    mine = {
+        "a": median(figures["a"], "log"),
+        "b": median(figures["b"], "10000"),
+        "c": median(cd, "log tail"),
+        "d": median(cd, "log load"),
+        "e": median(figures["e"], "5000"),
+    }
+    print(
+        f"\n{'ms':34} (a) append  (b) at 10k  (c) last 20  (d) load  (e) list  syncs  (f) present"
+    )
+    row("cortext log", mine, True, f"1600 of 1600, {f['errors'][0]:.0f} errors")
+    for peer in peers.values():
+        r = peer["f"]
+        told = f"{r['present']} of {r['acknowledged']} acknowledged, {r['errors']} errors"
+        row(f"{peer['name']} {peer['version']}", peer, peer["syncs"], told)
+    for work in "abcde":
+        times = [
+            peer[work] for peer in peers.values() if peer[work] and (work != "a" or peer["syncs"])
+        ]
+        print(f"  ({work}) ours / the best peer: {mine[work] / min(times):.3f} x")
+    print(
+        "\n(g) start, memory: "
+        + ", ".join(
+            f"{key} {peer['import'] * 1e3:.0f} ms {peer['memory']:.0f} MB"
+            for key, peer in peers.items()
+        )
+    )
+    best = min(peer["a"] for peer in peers.values() if peer["syncs"])
+    return [Bar("(a) ours / the best peer that syncs", mine["a"] / best, 1, "x")]
+
+
+def row(name: str, times: dict[str, Any], syncs: bool, present: str) -> None:
+    cells = [f"{times[work] * 1e3:.3f}" if times[work] else "-" for work in "abcde"]
+    widths = (11, 11, 12, 9, 9)
+    text = " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+    print(f"{name:33} {text}  {'yes' if syncs else 'no':>5}  {present}")
+
+
+def main() -> int:
+    quick = "--quick" in sys.argv
+    with tempfile.TemporaryDirectory(prefix="cortext-bench-") as folder:
+        figures, bars = measure(folder, quick)
+        show(figures, bars)
+        result: dict[str, Any] = {"figures": figures}
+        if "--peers" in sys.argv:
+            python = os.path.abspath(sys.argv[sys.argv.index("--peers") + 1])
+            result["peers"] = measure_peers(folder, python)
+            bars += show_peers(figures, result["peers"])
+    result["bars"] = [{**bar._asdict(), "holds": bar.holds} for bar in bars]
+    os.makedirs(RESULTS, exist_ok=True)
+    path = os.path.join(RESULTS, time.strftime("%Y%m%d-%H%M%S.json"))
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=1)
+    missed = [bar.work for bar in bars if not bar.holds]
+    print(
+        f"\n{len(bars) - len(missed)} of {len(bars)} bars hold; written to {os.path.relpath(path)}"
+    )
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
