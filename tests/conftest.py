@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.faults.totals import pytest_terminal_summary as pytest_terminal_summary
+
 # At import, not in a fixture: a test module may read these while it is being collected.
 HOME = Path(tempfile.mkdtemp(prefix="cortext-home-"))
 for name in [name for name in os.environ if name.startswith(("XDG_", "CORTEXT_"))]:

@@ -37,6 +37,7 @@ class Appender:
         wait: float = DEFAULT_WAIT,
     ) -> None:
         self._path = path
+        self._temp_dir = os.path.dirname(lock_path)
         self._lock = FileLock(lock_path, guards=path, wait=wait, keep_open=True)
         self._is_record = is_record
         self._ids_in = ids_in
@@ -148,17 +149,25 @@ class Appender:
         with self._lock:
             end = os.fstat(fd).st_size
             if data and end == start + len(data) and self._is_current(fd):
-                os.ftruncate(fd, start)
-                self._drop()
+                # A new file: whoever saw our lines must not count on them.
+                self._rewrite(fd, read_range(fd, 0, start))
                 return
-            self._drop()
-            replace(self._path, [read_file(self._path)])
+            self._rewrite(fd, read_file(self._path))
         raise SessionStorageError(
             f"{self._path}: the disk reported an error, and what was appended may be present",
             path=self._path,
             errno=error.errno,
             hint="append it again: a message with the same id is not written twice",
         ) from error
+
+    def _rewrite(self, fd: int, data: bytes) -> None:
+        try:
+            replace(self._path, [data], temp_dir=self._temp_dir)
+        except OSError:
+            os.ftruncate(fd, len(data))
+            raise
+        finally:
+            self._drop()
 
     def _is_current(self, fd: int) -> bool:
         return os.fstat(fd).st_ino == os.stat(self._path).st_ino

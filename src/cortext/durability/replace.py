@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 
@@ -44,8 +45,11 @@ _HINTS = {
 
 def make_private_dir(path: str) -> None:
     """The folder and its missing parents, each for this user only from its first instant."""
-    if os.path.isdir(path):
-        return
+    try:
+        if stat.S_ISDIR(os.stat(path).st_mode):
+            return
+    except FileNotFoundError:
+        pass
     parent = os.path.dirname(path)
     if parent and parent != path:
         make_private_dir(parent)
@@ -141,6 +145,22 @@ def link_over(source: str, target: str, temp_dir: str) -> None:
     finally:
         # Two names of one file: rename leaves the first where it is.
         remove_if_there(temp)
+
+
+def exchange(first: str, second: str) -> bool:
+    """Each gets the other's name, in one instant; False where the system has no such thing."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):
+        return False
+    here, swap = ctypes.c_int(-100), ctypes.c_uint(2)  # AT_FDCWD, RENAME_EXCHANGE
+    if libc.renameat2(here, os.fsencode(first), here, os.fsencode(second), swap) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EOPNOTSUPP):
+        return False
+    raise OSError(number, os.strerror(number), second)
 
 
 def set_aside(path: str, suffix: str) -> str:

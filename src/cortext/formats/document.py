@@ -12,7 +12,7 @@ import msgspec
 from cortext.formats.records import Damage, encode_plain, may_hide_type
 from cortext.model import json, wire
 from cortext.model.head import HEAD, decode_head, encode_head
-from cortext.model.message import SessionMessage, ToolInvocation, minted
+from cortext.model.message import SessionMessage, ToolInvocation, all_complete
 from cortext.model.session import Session
 
 
@@ -60,13 +60,12 @@ def decode(data: bytes) -> Decoded:
     messages_at, history_at = cuts
     try:
         head = wire.as_dict(_any.decode(data[:messages_at] + b"}"))
-        before = minted.count
         # From bracket to bracket: the marks hold those around the records.
         messages = _messages.decode(view[messages_at + len(_MESSAGES) - 2 : history_at + 2])
         history = _history.decode(view[history_at + len(_HISTORY) - 2 : 2 - len(_END)])
-        if minted.count != before:
-            return _decode_slowly(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _decode_slowly(data)
+    if not (all_complete(messages) and all_complete(history)):
         return _decode_slowly(data)
     session = wire.convert(decode_head(head, HEAD), Session)
     session.messages, session.tool_history = messages, history

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
 
 from cortext.model import json, wire
-from cortext.model.message import SessionMessage, ToolInvocation, minted
+from cortext.model.message import SessionMessage, ToolInvocation, all_complete
 
 INVOCATIONS = "tool_invocations"
 
@@ -134,12 +135,11 @@ def _decode_plain(
     """All lines in one go, when each is as we write it; None when one is not."""
     if table.names or (not table.type and may_hide_type(data, start)):
         return None
-    before = minted.count
     try:
         messages = _plain.decode_lines(memoryview(data)[start:end])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return messages if minted.count == before else None
+    return messages if all_complete(messages) else None
 
 
 def _decode_line(line: bytes, number: int, table: RecordTable, lines: Lines) -> None:
@@ -174,7 +174,7 @@ def _add(record: Record, lines: Lines) -> None:
 
 def _name_duplicates(lines: Lines) -> None:
     seen: set[str] = set()
-    ids = [message.id for message in lines.messages]
+    ids = list(map(attrgetter("id"), lines.messages))
     if len(set(ids)) == len(ids):
         return
     for id in ids:

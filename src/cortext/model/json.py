@@ -1,8 +1,10 @@
-"""The one JSON codec: msgspec first, the standard library where msgspec gives up."""
+"""The one JSON codec: msgspec first, the standard library where msgspec gives up.
+
+That one is imported when it is needed, which is rarely.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from math import isfinite
 from typing import Any
@@ -18,6 +20,8 @@ def encode(value: Any) -> bytes:
     try:
         return _fast_encode(value)
     except UnicodeEncodeError:
+        import json
+
         plain = msgspec.to_builtins(value)
         return json.dumps(plain, separators=(",", ":"), allow_nan=False).encode("ascii")
     except RecursionError:
@@ -30,6 +34,8 @@ def pretty(value: Any) -> bytes:
     try:
         return msgspec.json.format(data, indent=2)
     except msgspec.DecodeError:
+        import json
+
         return json.dumps(json.loads(data), indent=2).encode("ascii")
 
 
@@ -46,6 +52,8 @@ def decode(data: bytes, notes: list[str] | None = None) -> Any:
 
 
 def _tolerant_decode(data: bytes, notes: list[str]) -> Any:
+    import json
+
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
         notes.append("starts with a byte order mark")

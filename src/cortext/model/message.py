@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Sequence
 from datetime import datetime
 from types import NoneType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct, StructMeta
 from msgspec.structs import force_setattr
 
 from cortext import clock
@@ -23,23 +23,8 @@ ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool"))
 EXTRA_WIRE_NAME = f"extra {new_id()}"
 
 
-class _Minted(threading.local):
-    """How many ids and times this thread made up: a decoder can tell that a record lacked one."""
-
-    count = 0
-
-
-minted = _Minted()
-
-
-def _mint() -> str:
-    minted.count += 1
-    return new_id()
-
-
-def _now() -> datetime:
-    minted.count += 1
-    return clock.now()
+NO_TIME = datetime.min  # noqa: DTZ901  without a zone, no time that was given is equal to it
+"""In the place of a time that was not given: the construction sets it, decoding leaves it."""
 
 
 def _require(name: str, value: Any, *kinds: type[Any]) -> None:
@@ -49,8 +34,36 @@ def _require(name: str, value: Any, *kinds: type[Any]) -> None:
         raise ValueError(f"{name} is {words}, not {type(value).__name__}")
 
 
+def complete_identity(value: SessionMessage | ToolInvocation) -> None:
+    when = clock.now() if value.timestamp is NO_TIME else as_utc(value.timestamp)
+    force_setattr(value, "timestamp", when)
+    if not value.id:
+        force_setattr(value, "id", new_id())
+
+
+def all_complete(values: Sequence[SessionMessage] | Sequence[ToolInvocation]) -> bool:
+    """Whether decoded values all have what a construction would have given them."""
+    return all([value.id and value.timestamp.tzinfo is UTC for value in values])  # noqa: C419  faster
+
+
+class _Checked(StructMeta):
+    """Values are checked and completed when a caller makes one, not when a decoder does.
+
+    Decoded values have their types checked by the decoder, and their nested values belong to
+    nobody else; a decoder that finds them not `all_complete` takes the slow way.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args, **kwargs):
+            value = super().__call__(*args, **kwargs)
+            value.complete()
+            return value
+
+
 class SessionMessage(
     Struct,
+    metaclass=_Checked,
     frozen=True,
     forbid_unknown_fields=True,
     omit_defaults=True,
@@ -65,8 +78,8 @@ class SessionMessage(
 
     role: Role
     content: str
-    timestamp: datetime = field(default_factory=_now)
-    id: str = field(default_factory=_mint)
+    timestamp: datetime = NO_TIME
+    id: str = ""
     tool_calls: list[dict[str, Any]] | None = None
     tool_call_id: str | None = None
     name: str | None = None
@@ -74,23 +87,16 @@ class SessionMessage(
     structured_data: Any = None
     extra: dict[str, Any] = {}
 
-    def __post_init__(self) -> None:
+    def complete(self) -> None:
+        """Give it a time and an id, copy what is nested; ValueError for what has no place."""
         if self.role not in ROLES:
             raise ValueError(f"role is one of {', '.join(sorted(ROLES))}, not {self.role!r}")
         if type(self.content) is not str or type(self.id) is not str:
             raise ValueError("content and id are text")
-        if type(self.timestamp) is not datetime or self.timestamp.tzinfo is not UTC:
-            force_setattr(self, "timestamp", as_utc(self.timestamp))
-        if not self.id:
-            force_setattr(self, "id", _mint())
-        if self.tool_calls is not None or self.structured_data is not None or self.extra:
-            self._copy_nested()
-        if self.tool_call_id is not None or self.name is not None or self.tokens is not None:
-            _require("tool_call_id", self.tool_call_id, str, NoneType)
-            _require("name", self.name, str, NoneType)
-            _require("tokens", self.tokens, int, NoneType)
-
-    def _copy_nested(self) -> None:
+        complete_identity(self)
+        _require("tool_call_id", self.tool_call_id, str, NoneType)
+        _require("name", self.name, str, NoneType)
+        _require("tokens", self.tokens, int, NoneType)
         if self.tool_calls is not None:
             calls = json_copy(self.tool_calls, "tool_calls")
             force_setattr(self, "tool_calls", calls)
@@ -114,7 +120,12 @@ class SessionMessage(
 
 
 class ToolInvocation(
-    Struct, frozen=True, forbid_unknown_fields=True, rename={"extra": EXTRA_WIRE_NAME}, gc=False
+    Struct,
+    metaclass=_Checked,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"extra": EXTRA_WIRE_NAME},
+    gc=False,
 ):
     """One recorded tool call."""
 
@@ -124,11 +135,12 @@ class ToolInvocation(
     duration: float = 0.0
     success: bool = True
     error: str | None = None
-    id: str = field(default_factory=_mint)
-    timestamp: datetime = field(default_factory=_now)
+    id: str = ""
+    timestamp: datetime = NO_TIME
     extra: dict[str, Any] = {}
 
-    def __post_init__(self) -> None:
+    def complete(self) -> None:
+        """Give it a time and an id, copy what is nested; ValueError for what has no place."""
         _require("tool_name", self.tool_name, str)
         _require("id", self.id, str)
         _require("error", self.error, str, NoneType)
@@ -136,12 +148,10 @@ class ToolInvocation(
         _require("arguments", self.arguments, dict)
         _require("extra", self.extra, dict)
         _require("duration", self.duration, float, int)
-        force_setattr(self, "timestamp", as_utc(self.timestamp))
+        complete_identity(self)
         force_setattr(self, "arguments", json_copy(self.arguments, "arguments"))
         force_setattr(self, "result", json_copy(self.result, "result"))
         force_setattr(self, "duration", json_copy(float(self.duration), "duration"))
-        if not self.id:
-            force_setattr(self, "id", _mint())
         if self.extra:
             force_setattr(self, "extra", json_copy(self.extra, "extra"))
 

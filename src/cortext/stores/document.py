@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import timedelta
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
 from cortext.durability.lock import DEFAULT_WAIT, FileLock
@@ -49,6 +48,9 @@ from cortext.stores.names import session_names
 from cortext.stores.port import Reading, SessionStore
 from cortext.stores.seen import Fingerprint, Recent
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 INDEX_NAME = "index"
 """`index.json` is the export of the index, so no session has this id."""
 
@@ -83,8 +85,7 @@ class SessionStorage(SessionStore):
         lock_wait: float = DEFAULT_WAIT,
         on_change: Callable[[str], None] | None = None,
     ) -> None:
-        self.storage_dir = Path(os.path.abspath(storage_dir or self.get_default_dir()))
-        self._folder = str(self.storage_dir)
+        self._folder: str = os.path.abspath(os.fspath(storage_dir or paths.document_dir()))
         self._lock_wait = lock_wait
         self.on_change = on_change
         self._seen: Recent[_Seen] = Recent(8)
@@ -94,17 +95,21 @@ class SessionStorage(SessionStore):
 
     @staticmethod
     def get_default_dir() -> Path:
-        return paths.document_dir()
+        return _path(paths.document_dir())
 
     @staticmethod
     def get_project_dir(root: str | os.PathLike[str]) -> Path:
-        return paths.project_document_dir(root)
+        return _path(paths.project_document_dir(root))
+
+    @property
+    def storage_dir(self) -> Path:
+        return _path(self._folder)
 
     def get_path(self, id: str) -> Path:
-        return Path(self._path(id))
+        return _path(self._path(id))
 
     def get_backup_path(self, id: str) -> Path:
-        return Path(self._backup(id))
+        return _path(self._backup(id))
 
     def exists(self, id: str) -> bool:
         return os.path.isfile(self._path(id))
@@ -201,7 +206,7 @@ class SessionStorage(SessionStore):
             try:
                 data, _ = read_file_and_stat(backup)
                 document.decode(data)
-            except (OSError, ValueError):
+            except (FileNotFoundError, IsADirectoryError, ValueError):
                 return False
             refuse_link(path)
             if os.path.lexists(path):
@@ -315,6 +320,13 @@ class SessionStorage(SessionStore):
         except (OSError, ValueError):
             return False
         return True
+
+
+def _path(text: str) -> Path:
+    # Imported here: pathlib would be a tenth of what importing this module takes.
+    from pathlib import Path
+
+    return Path(text)
 
 
 def _check(id: str) -> str:

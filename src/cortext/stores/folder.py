@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from cortext.durability.lock import DEFAULT_WAIT
 from cortext.durability.read import read_file
 from cortext.durability.replace import (
+    exchange,
     make_private_dir,
     refuse_link,
     replace,
@@ -183,15 +184,24 @@ class FolderStore(LineStore):
     def _create(self, session: Session, place: _Place) -> None:
         """Both files appear at once: the folder that holds them is renamed into place."""
         records, head = encode_records(session, self.format), folder.encode_head(session)
-        fresh = f"{side_dir(self._conversations)}/new-{new_id()}"
         os.makedirs(place.conversation, exist_ok=True)
-        make_private_dir(fresh)
-        write_new(f"{fresh}/messages.jsonl", records)
-        write_new(f"{fresh}/session.json", [head])
-        sync_dir(fresh)
+        fresh = self._write_fresh(records, head)
         os.rename(fresh, place.session)
         for path in (place.conversation, os.path.dirname(place.conversation), self._conversations):
             sync_dir(path)
+
+    def _write_fresh(self, records: list[bytes], head: bytes) -> str:
+        """A folder with both files, synced, that has no place yet."""
+        fresh = f"{side_dir(self._conversations)}/new-{new_id()}"
+        try:
+            make_private_dir(fresh)
+            write_new(f"{fresh}/messages.jsonl", records)
+            write_new(f"{fresh}/session.json", [head])
+            sync_dir(fresh)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+        return fresh
 
     def _save_over(self, session: Session, place: _Place) -> None:
         for path in (place.head, place.lines):
@@ -203,8 +213,19 @@ class FolderStore(LineStore):
         for path in {damage.path for damage in stored.reading.damages if damage.path}:
             if os.path.lexists(path):
                 set_aside(path, "corrupt")
-        self._replace(place.lines, records)
-        self._replace(place.head, [head])
+        fresh = self._write_fresh(records, head)
+        try:
+            for name in {*os.listdir(place.session)}.difference(os.listdir(fresh)):
+                os.link(f"{place.session}/{name}", f"{fresh}/{name}", follow_symlinks=False)
+            sync_dir(fresh)
+            # Two renames would be two instants, and a crash between them a mix.
+            if not exchange(fresh, place.session):
+                os.rename(f"{fresh}/messages.jsonl", place.lines)
+                os.rename(f"{fresh}/session.json", place.head)
+                sync_dir(place.session)
+            sync_dir(place.conversation)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
 
     def _read(self, id: str) -> Stored:
         return self._read_at(self._place_of(id))
@@ -270,8 +291,9 @@ def _names_session(day: str, name: str) -> bool:
 
 def _folders(path: str) -> list[str]:
     """The names of the folders in a folder, sorted; hidden ones are not ours to look at."""
-    try:
-        with os.scandir(path) as entries:
-            return sorted(e.name for e in entries if not e.name.startswith(".") and e.is_dir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    with storage_errors("read", path):
+        try:
+            with os.scandir(path) as entries:
+                return sorted(e.name for e in entries if not e.name.startswith(".") and e.is_dir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []

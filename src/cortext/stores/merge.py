@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
@@ -18,14 +19,14 @@ class Known:
     """
 
     def __init__(self) -> None:
-        self._records: dict[int, tuple[weakref.ref[Session], Session]] = {}
-        self._latest: Recent[Session] = Recent(64)
+        self._records: dict[int, tuple[weakref.ref[Session], _Records]] = {}
+        self._latest: Recent[_Records] = Recent(64)
 
     def note(self, session: Session) -> None:
         key = id(session)
         ref = weakref.ref(session, lambda _: self._records.pop(key, None))
         # Their ids are asked for rarely, so the records are kept and the ids are not.
-        had = Session("", messages=list(session.messages), tool_history=list(session.tool_history))
+        had = _Records(tuple(session.messages), tuple(session.tool_history))
         self._records[key] = ref, had
         self._latest.put(session.id, had)
 
@@ -43,8 +44,15 @@ class Known:
         session.tool_history.extend(c for c in stored.tool_history if c.id not in known)
 
 
-def ids_of(session: Session) -> frozenset[str]:
-    """The ids of all its records."""
+class _Records(NamedTuple):
+    """What a session had."""
+
+    messages: Sequence[SessionMessage]
+    tool_history: Sequence[ToolInvocation]
+
+
+def ids_of(session: Session | _Records) -> frozenset[str]:
+    """The ids of all records."""
     ids = [message.id for message in session.messages]
     return frozenset(ids + [call.id for call in session.tool_history])
 

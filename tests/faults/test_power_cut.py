@@ -1,0 +1,55 @@
+"""A power cut, as a file system that forgets at once whatever was not synced."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.faults.mounts import mounted
+from tests.faults.promises import appending, go, lost
+
+pytestmark = [
+    pytest.mark.needs("mkfs.xfs", "for a disk to cut the power of"),
+    pytest.mark.needs("xfs_io", "to cut the power"),
+]
+MAKE = {"xfs": ["mkfs.xfs", "-q"], "ext4": ["mkfs.ext4", "-q"]}
+NEEDS_EXT4 = pytest.mark.needs("mkfs.ext4", "for a disk to cut the power of")
+FOREVER = 0
+
+
+def _cut(root: Path, system: str, times: int, after: int) -> tuple[list[str], list[str]]:
+    """Write until the power goes, some acknowledgements in; what was said, and what is lost."""
+    image, disk = root / "image", root / "disk"
+    with open(image, "wb") as file:
+        file.truncate(320 << 20)
+    subprocess.run([*MAKE[system], image], check=True, capture_output=True)
+    urls = [f"{kind}:{disk}/{kind}" for kind in ("document", "log", "workspace")]
+    mount = ("-t", system, "-o", "loop", str(image))
+    with mounted(disk, *mount), appending(root / "home", times, "w", *urls) as writer:
+        go(writer)
+        assert writer.stdout is not None
+        said = [writer.stdout.readline() for _ in range(after)]
+        subprocess.run(["xfs_io", "-x", "-c", "shutdown", disk], check=True)
+        rest, stderr = writer.communicate(timeout=60)
+    assert stderr == ""
+    # Unlike a power cut, a shutdown may let the sync in flight report success: in 100 cuts of
+    # a bare write + fdatasync the last line acknowledged was lost 12 times on ext4, once on
+    # xfs. So the last one does not count, unless it came before the shutdown began.
+    said += [line for line in rest.splitlines() if line.startswith("ack")][:-1]
+    with mounted(disk, *mount):
+        return said, lost(said, urls)
+
+
+@pytest.mark.parametrize("after", [1, 40, 200])
+@pytest.mark.parametrize("system", ["xfs", pytest.param("ext4", marks=NEEDS_EXT4)])
+def test_power_cut(system: str, after: int, tmp_path: Path) -> None:
+    """Whatever was acknowledged before the power went is there when it is back."""
+    said, missing = _cut(tmp_path, system, FOREVER, after)
+    assert sum(line.startswith("ack") for line in said) >= after
+    assert missing == []
+
+
+def test_power_cut_finds_a_careless_writer(tmp_path: Path) -> None:
+    """A writer that does not sync is caught."""
+    _, missing = _cut(tmp_path, "xfs", -1_000_000, 200)
+    assert missing != []
