@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from bench.floors import RawAppender, SqliteAppender, raw_load, raw_tail
@@ -26,6 +27,11 @@ def session_of(count: int, id: str = "bench") -> Session:
     return Session(id, title="bench", messages=messages, created_at=_START)
 
 
+def fresh_messages(count: int) -> Iterator[SessionMessage]:
+    """Messages that are made before the clock starts, as the raw floor's line is."""
+    return iter([SessionMessage("user", TEXT) for _ in range(count)])
+
+
 def short_appends(folder: str, appends: int) -> dict[str, float]:
     """(a) seconds for one durable append: ours, the raw file, SQLite."""
     log = open_session_store(f"log:{folder}/log")
@@ -36,11 +42,12 @@ def short_appends(folder: str, appends: int) -> dict[str, float]:
     raw = RawAppender(f"{folder}/raw/raw.jsonl")
     sqlite = SqliteAppender(f"{folder}/raw/raw.sqlite3")
     line = b"x" * 640 + b"\n"
+    messages = fresh_messages(2 * appends)
     return in_turns(
         {
             "raw": lambda: raw.append(line),
-            "log": lambda: log.append("bench", SessionMessage("user", TEXT)),
-            "folder": lambda: workspace.append("bench", SessionMessage("user", TEXT)),
+            "log": lambda: log.append("bench", next(messages)),
+            "folder": lambda: workspace.append("bench", next(messages)),
             "sqlite": lambda: sqlite.append(line),
         },
         rounds=10,
@@ -53,9 +60,10 @@ def long_appends(folder: str, appends: int) -> dict[str, float]:
     store = open_session_store(f"log:{folder}/log")
     for count in (10, 10_000, 100_000):
         store.save(session_of(count, f"of-{count}"))
+    messages = fresh_messages(3 * appends)
     return in_turns(
         {
-            str(count): lambda id=f"of-{count}": store.append(id, SessionMessage("user", TEXT))
+            str(count): lambda id=f"of-{count}": store.append(id, next(messages))
             for count in (10, 10_000, 100_000)
         },
         rounds=10,

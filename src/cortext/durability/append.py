@@ -66,7 +66,9 @@ class Appender:
 
     def _append(self, lines: Sequence[tuple[str, bytes]]) -> int:
         with self._lock:
-            self._follow()
+            now = os.lstat(self._path)
+            if now.st_ino != self._inode or now.st_size != self._seen or self._forked():
+                self._follow(now)
             new: dict[str, bytes] = {}
             for id, line in lines:
                 if id not in self._ids:
@@ -90,18 +92,18 @@ class Appender:
         self._fd = self._inode = -1
         self._ids.clear()
 
-    def _follow(self) -> None:
+    def _forked(self) -> bool:
+        return self._pid != os.getpid()
+
+    def _follow(self, now: os.stat_result) -> None:
         """Have the file open that the path names now, and know what others wrote to it."""
-        now = os.stat(self._path, follow_symlinks=False)
-        if now.st_ino != self._inode or self._pid != os.getpid():
+        if now.st_ino != self._inode or self._forked():
             self._drop()
             self._fd = os.open(self._path, _OPEN)
             now = os.fstat(self._fd)
             self._inode, self._pid = now.st_ino, os.getpid()
             self._seen = max(now.st_size - FIRST_LOOK, 0)
         size = now.st_size
-        if size == self._seen and self._ids:
-            return
         if size < self._seen:
             self._seen = 0
         if size and os.pread(self._fd, 1, size - 1) != b"\n":

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cortext.formats.records import INVOCATIONS, Lines, Record, RecordTable, encode_record
+from cortext.formats.records import INVOCATIONS, Lines, RecordTable, encode_record
 from cortext.model import wire
 from cortext.model.head import HeadTable, decode_head, encode_head
 from cortext.model.message import SessionMessage, ToolInvocation
@@ -57,15 +57,13 @@ def head_to_dict(
 
 def encode_records(session: Session, format: Format) -> list[bytes]:
     """Every record as a line, each with the tool calls that came before it."""
-    return [encode_record(record, format.records) for record in records_of(session)]
-
-
-def records_of(session: Session) -> Iterator[Record]:
     riding: dict[int, list[ToolInvocation]] = {}
     for position, invocation in place_invocations(session):
         riding.setdefault(position, []).append(invocation)
-    for position, message in enumerate(session.messages):
-        yield Record(message, riding.get(position, ()))
+    return [
+        encode_record(message, format.records, riding.get(position, ()))
+        for position, message in enumerate(session.messages)
+    ]
 
 
 def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:

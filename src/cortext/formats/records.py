@@ -52,9 +52,10 @@ class Lines(NamedTuple):
     damages: list[Damage]
 
 
-def encode_record(record: Record, table: RecordTable) -> bytes:
-    """One line, with its newline."""
-    message, invocations = record
+def encode_record(
+    message: SessionMessage, table: RecordTable, invocations: Sequence[ToolInvocation] = ()
+) -> bytes:
+    """One line, with its newline: a message, and the tool calls that came just before it."""
     if not (message.extra or invocations or table.names):
         return (json.encode(message) if table.type else encode_plain(message)) + b"\n"
     data: dict[str, Any] = {"type": table.type} if table.type else {}

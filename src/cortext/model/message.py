@@ -35,8 +35,10 @@ def _require(name: str, value: Any, *kinds: type[Any]) -> None:
 
 
 def complete_identity(value: SessionMessage | ToolInvocation) -> None:
-    when = clock.now() if value.timestamp is NO_TIME else as_utc(value.timestamp)
-    force_setattr(value, "timestamp", when)
+    if value.timestamp is NO_TIME:
+        force_setattr(value, "timestamp", clock.now())
+    else:
+        force_setattr(value, "timestamp", as_utc(value.timestamp))
     if not value.id:
         force_setattr(value, "id", new_id())
 
@@ -94,9 +96,11 @@ class SessionMessage(
         if type(self.content) is not str or type(self.id) is not str:
             raise ValueError("content and id are text")
         complete_identity(self)
-        _require("tool_call_id", self.tool_call_id, str, NoneType)
-        _require("name", self.name, str, NoneType)
-        _require("tokens", self.tokens, int, NoneType)
+        # Most messages have none of these, and a message is made for every append.
+        if self.tool_call_id is not None or self.name is not None or self.tokens is not None:
+            _require("tool_call_id", self.tool_call_id, str, NoneType)
+            _require("name", self.name, str, NoneType)
+            _require("tokens", self.tokens, int, NoneType)
         if self.tool_calls is not None:
             calls = json_copy(self.tool_calls, "tool_calls")
             force_setattr(self, "tool_calls", calls)

@@ -18,7 +18,6 @@ from cortext.formats.parts import Format, StoredRecords, calls_in_head, join
 from cortext.formats.records import (
     Damage,
     Lines,
-    Record,
     decode_lines,
     decode_record,
     encode_record,
@@ -86,10 +85,10 @@ class LineStore(SessionStore):
         tool_invocations: Sequence[ToolInvocation] = (),
     ) -> None:
         table = self.format.records
-        lines = [(message.id, encode_record(Record(message), table)) for message in messages]
+        lines = [(message.id, encode_record(message, table)) for message in messages]
         if tool_invocations:
             check_riders(messages, tool_invocations)
-            lines[0] = lines[0][0], encode_record(Record(messages[0], tool_invocations), table)
+            lines[0] = messages[0].id, encode_record(messages[0], table, tool_invocations)
         try:
             self._appender(id).append(lines)
         except FileNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -30,24 +29,22 @@ class Fingerprint(NamedTuple):
 
 
 class Recent(Generic[T]):
-    """The latest few values by key."""
+    """The few values that were put last, by key."""
 
     def __init__(self, most: int = 16) -> None:
         self._most = most
-        self._items: OrderedDict[str, T] = OrderedDict()
+        self._items: dict[str, T] = {}
 
     def get(self, key: str) -> T | None:
-        try:
-            self._items.move_to_end(key)
-            return self._items[key]
-        except KeyError:
-            return None
+        return self._items.get(key)
 
     def put(self, key: str, item: T) -> T | None:
         """Keep `item`; what had to go for it, or None."""
+        self._items.pop(key, None)
         self._items[key] = item
-        self._items.move_to_end(key)
-        return self._items.popitem(last=False)[1] if len(self._items) > self._most else None
+        if len(self._items) <= self._most:
+            return None
+        return self._items.pop(next(iter(self._items)), None)
 
     def pop(self, key: str) -> T | None:
         return self._items.pop(key, None)
