@@ -7,7 +7,8 @@ An example is a comment with a command, and what the command printed:
     <!-- end -->
 
 `run(json): ...` names the language of the block. Commands run in ~/demo of an empty HOME, whose
-path is written as ~ in the output. Without --check the blocks are rewritten in place.
+path is written as ~ in the output, and find the programs of docs/examples in $EXAMPLES. Without
+--check the blocks are rewritten in place.
 """
 
 import difflib
@@ -44,6 +45,7 @@ def run(command: str) -> str:
             env={
                 "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
                 "HOME": str(home),
+                "EXAMPLES": str(ROOT / "docs/examples"),
                 "TZ": "UTC",
                 "LC_ALL": "C.UTF-8",
                 "COLUMNS": "80",

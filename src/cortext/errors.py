@@ -1,6 +1,7 @@
 """Everything that cortext raises on purpose.
 
     CortextError
+    ├── AmbiguousIdError          (also LookupError)
     ├── InvalidIdError            (also ValueError)
     ├── InvalidTransitionError    (also ValueError)
     └── SessionStorageError
@@ -15,6 +16,7 @@ may carry a `hint`: what the person can do next.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -37,6 +39,18 @@ def _rebuild(kind: type[CortextError], args: tuple[Any, ...], facts: dict[str, A
     error.args = args
     error.__dict__.update(facts)
     return error
+
+
+class AmbiguousIdError(CortextError, LookupError):
+    """Several sessions begin with what was given as an id."""
+
+    def __init__(self, given: str, ids: Sequence[str]) -> None:
+        self.given = given
+        self.ids = list(ids)
+        super().__init__(
+            f"{len(ids)} sessions begin with {given}: {', '.join(ids[:10])}",
+            hint="give more of the id",
+        )
 
 
 class InvalidIdError(CortextError, ValueError):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.errors import CortextError, SessionNotFoundError
+from cortext.errors import AmbiguousIdError, SessionNotFoundError
 from cortext.formats.records import Damage
 from cortext.index.session_index import SessionIndex
 from cortext.model.session import Session
@@ -15,17 +15,6 @@ from cortext.model.summary import SessionSummary
 from cortext.stores.document import SessionStorage
 from cortext.stores.port import SessionStore
 from cortext.stores.registry import open_session_store
-
-
-class AmbiguousIdError(CortextError):
-    """Several sessions begin with what was given as an id."""
-
-    def __init__(self, given: str, ids: Sequence[str]) -> None:
-        self.ids = list(ids)
-        super().__init__(
-            f"{len(ids)} sessions begin with {given}: {', '.join(ids[:10])}",
-            hint="give more of the id",
-        )
 
 
 class Found(NamedTuple):

@@ -8,12 +8,11 @@ import sys
 import click
 
 from cortext import errors
-from cortext.app.sessions import AmbiguousIdError
 from cortext.cli.text import clean
 
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.SessionNotFoundError, 3),
-    (AmbiguousIdError, 4),
+    (errors.AmbiguousIdError, 4),
     (errors.SessionCorruptedError, 5),
     (errors.SessionLockedError, 6),
     (errors.InvalidIdError, 2),

@@ -8,10 +8,11 @@ import click
 
 from cortext import __version__
 
-_COMMANDS = {
+LISTED = {
     "demo": "A tour of the main job, on real files in a throw-away folder.",
     "list": "List sessions, newest first.",
     "show": "Show one session.",
+    "copy": "Copy sessions from one store to another.",
 }
 
 
@@ -19,16 +20,16 @@ class LazyGroup(click.Group):
     """Commands by name, each a module of `cortext.cli.commands`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(LISTED)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in LISTED:
             return None
         return import_module(f"cortext.cli.commands.{cmd_name}").command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl(list(LISTED.items()))
 
 
 @click.group(cls=LazyGroup, invoke_without_command=True)

@@ -14,7 +14,8 @@ from cortext.stores.registry import STORES
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _check_store(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def check_store(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """A store's URL as an option or argument; the usage error says which there are."""
     kind, colon, path = value.partition(":")
     if not colon or kind not in STORES or kind == "memory" or not path:
         kinds = ", ".join(f"{name}:PATH" for name in STORES if name != "memory")
@@ -27,7 +28,7 @@ def store_option(command: F) -> F:
         "--store",
         metavar="URL",
         default=default_store,
-        callback=_check_store,
+        callback=check_store,
         help="Where to look: document:PATH, log:PATH or workspace:PATH.",
     )(command)
 

@@ -1,0 +1,49 @@
+"""The documentation is true: its Python runs, and every command and public name is in it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import cortext
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+WITH_PYTHON = [page for page in PAGES if PYTHON.search(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of a page, one after the other, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__page__"}
+    for block in PYTHON.findall(page.read_text(encoding="utf-8")):
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    """A name that nobody documents is a name that nobody finds."""
+    text = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/reference/*.md"))
+    assert [
+        name for name in cortext.__all__ if f"`{name}" not in text and f"## {name}" not in text
+    ] == []
+
+
+def test_every_command_is_in_the_reference() -> None:
+    """Each has a section with its help."""
+    from cortext.cli.group import LISTED
+
+    text = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
+    assert [name for name in LISTED if f"## cortext {name}\n" not in text] == []
+
+
+def test_every_format_has_a_page_and_every_page_is_linked() -> None:
+    """No page that only its author can find."""
+    pages = {page.resolve() for page in ROOT.glob("docs/**/*.md")}
+    linked = {
+        (page.parent / target.partition("#")[0]).resolve()
+        for page in [*ROOT.glob("*.md"), *pages]
+        for target in re.findall(r"\]\(([^):]+)\)", page.read_text(encoding="utf-8"))
+    }
+    assert sorted(pages - linked) == []
