@@ -133,7 +133,7 @@ def show_peers(figures: dict[str, Any], peers: dict[str, dict[str, Any]]) -> lis
         "e": median(figures["e"], "5000"),
     }
     print(
-        f"\n{'ms':34} (a) append  (b) at 10k  (c) last 20  (d) load  (e) list  syncs  (f) present"
+        f"\n{'ms':41} (a) append  (b) at 10k  (c) last 20  (d) load  (e) list  syncs  (f) present"
     )
     row("cortext log", mine, True, f"1600 of 1600, {f['errors'][0]:.0f} errors")
     for peer in peers.values():
@@ -160,7 +160,7 @@ def row(name: str, times: dict[str, Any], syncs: bool, present: str) -> None:
     cells = [f"{times[work] * 1e3:.3f}" if times[work] else "-" for work in "abcde"]
     widths = (11, 11, 12, 9, 9)
     text = " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-    print(f"{name:33} {text}  {'yes' if syncs else 'no':>5}  {present}")
+    print(f"{name:40} {text}  {'yes' if syncs else 'no':>5}  {present}")
 
 
 def main() -> int:
