@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from cortext.durability.lock import DEFAULT_WAIT, FileLock
 from cortext.durability.read import read_file, read_range
 from cortext.durability.replace import replace, storage_errors, write_all, write_new
+from cortext.durability.sync import sync_data
 from cortext.durability.tail import read_last_lines
 from cortext.errors import SessionStorageError
 
@@ -80,7 +81,7 @@ class Appender:
         # Outside the lock: writers that wait here share one journal commit. Also after a
         # retry that found its lines there: it acknowledges them.
         try:
-            os.fdatasync(fd)
+            sync_data(fd)
         except OSError as error:
             self._undo(fd, start, data, error)
             raise

@@ -24,8 +24,8 @@ class LiveMark:
             return None
         make_private_dir(os.path.dirname(self._path))
         fd = os.open(self._path, _OPEN, 0o600)
-        # Twice, because one who only asks holds the lock for an instant.
-        if not try_flock(fd) and not (os.sched_yield() or try_flock(fd)):
+        # Several times, because one who only asks holds the lock for an instant.
+        if not any(try_flock(fd) for _ in range(3)):
             holder = _signature(fd)
             os.close(fd)
             return holder

@@ -89,7 +89,7 @@ class FileLock:
                 raise SessionLockedError(self._guards, holder=holder, waited=self._wait)
             tries += 1
             if tries < 20:
-                os.sched_yield()
+                time.sleep(0)
             else:
                 time.sleep(min(20e-6 * tries, 0.02, max(self._wait - waited, 0)))
 

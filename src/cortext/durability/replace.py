@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 
 from cortext.durability.read import read_file
+from cortext.durability.sync import sync_dir, sync_file
 from cortext.errors import SessionStorageError
 
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -101,7 +102,7 @@ def write_new(path: str, chunks: Iterable[bytes | memoryview]) -> os.stat_result
     try:
         for chunk in chunks:
             write_all(fd, chunk)
-        os.fsync(fd)
+        sync_file(fd)
         return os.fstat(fd)
     finally:
         os.close(fd)
@@ -111,15 +112,6 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
-
-
-def sync_dir(path: str) -> None:
-    """Make the names in a folder durable."""
-    fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def refuse_link(path: str) -> None:

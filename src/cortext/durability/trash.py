@@ -12,9 +12,9 @@ from cortext import clock
 from cortext.durability.replace import (
     make_private_dir,
     storage_errors,
-    sync_dir,
     write_new,
 )
+from cortext.durability.sync import sync_dir
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.model import json, wire
 from cortext.model.ids import check_id, new_id

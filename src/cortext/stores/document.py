@@ -22,8 +22,8 @@ from cortext.durability.replace import (
     set_aside,
     side_dir,
     storage_errors,
-    sync_dir,
 )
+from cortext.durability.sync import sync_dir
 from cortext.errors import (
     InvalidIdError,
     SessionCorruptedError,

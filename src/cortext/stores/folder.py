@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from cortext.durability.lock import DEFAULT_WAIT
 from cortext.durability.read import read_file
 from cortext.durability.replace import (
     exchange,
@@ -17,9 +17,9 @@ from cortext.durability.replace import (
     set_aside,
     side_dir,
     storage_errors,
-    sync_dir,
     write_new,
 )
+from cortext.durability.sync import sync_dir
 from cortext.errors import InvalidIdError, SessionNotFoundError, SessionStorageError
 from cortext.formats import folder
 from cortext.formats.parts import Format, encode_records
@@ -65,15 +65,10 @@ class FolderStore(LineStore):
 
     format: Format = folder.FOLDER
 
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        lock_wait: float = DEFAULT_WAIT,
-        on_change: Callable[[str], None] | None = None,
-    ) -> None:
-        super().__init__(folder, lock_wait=lock_wait, on_change=on_change)
-        self._found: dict[str, _Place] = {}
+    @cached_property
+    def _found(self) -> dict[str, _Place]:
+        """Where sessions were when they were last looked for."""
+        return {}
 
     def exists(self, id: str) -> bool:
         return bool(self._places(id))

@@ -14,8 +14,8 @@ from cortext.durability.replace import (
     set_aside,
     side_dir,
     storage_errors,
-    sync_dir,
 )
+from cortext.durability.sync import sync_dir
 from cortext.formats import log
 from cortext.formats.parts import Format
 from cortext.formats.records import Damage, decode_lines
