@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from cortext import Session, SessionIndex, SessionStorage, SessionStorageError
+from cortext import (
+    Session,
+    SessionIndex,
+    SessionStorage,
+    SessionStorageError,
+    SessionSummary,
+)
 
 Opener = Callable[[], SessionIndex]
 
@@ -18,13 +24,13 @@ Opener = Callable[[], SessionIndex]
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of the sessions that a storage was asked to load, in order."""
     loaded: list[str] = []
-    load = SessionStorage.load
+    summarize = SessionStorage.summarize
 
-    def counted(self: SessionStorage, id: str) -> Session:
+    def counted(self: SessionStorage, id: str) -> SessionSummary:
         loaded.append(id)
-        return load(self, id)
+        return summarize(self, id)
 
-    monkeypatch.setattr(SessionStorage, "load", counted)
+    monkeypatch.setattr(SessionStorage, "summarize", counted)
     return loaded
 
 

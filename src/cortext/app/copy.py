@@ -49,6 +49,8 @@ def _copy(session: Session, target: SessionStore) -> bool:
             return False
         ours = {message.id for message in session.messages}
         others = sum(message.id not in ours for message in stored.messages)
+        if stored.updated_at > session.updated_at:
+            raise ValueError(f"{session.id} was updated later in the target")
         if others:
             raise ValueError(f"{session.id} has {others} messages in the target that are not ours")
     target.save(session)

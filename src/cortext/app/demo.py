@@ -86,7 +86,7 @@ def _list(folder: str) -> Step:
     hits = [_row(summary) for summary in list_sessions(url, search="graphql")]
     return Step(
         "It is listed, and found by a word of its title",
-        "cortext list; cortext list --search graphql",
+        'manager.list_sessions(); manager.list_sessions(search="graphql")',
         [*rows, "searching for graphql:", *hits],
     )
 
@@ -108,11 +108,16 @@ def _kill(folder: str) -> Step:
     store.save(Session("killed", title="A writer that is killed"))
     command = [sys.executable, "-c", _WRITER, f"log:{folder}"]
     whole = 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        for line in child.stdout or ():
-            whole += line.endswith("\n")
-            if whole == _ACKNOWLEDGED:
-                child.send_signal(signal.SIGKILL)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as child:
+        try:
+            for line in child.stdout or ():
+                whole += line.endswith("\n")
+                if whole == _ACKNOWLEDGED:
+                    child.send_signal(signal.SIGKILL)
+        finally:
+            child.kill()
     present = store.load("killed").message_count
     verdict = "nothing is lost" if present >= whole else "something is lost: a defect"
     return Step(
@@ -128,6 +133,10 @@ def _row(summary: SessionSummary) -> str:
 
 def _python(code: str, *args: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", code, *args], stdout=subprocess.PIPE, text=True, check=True
+        [sys.executable, "-c", code, *args],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        start_new_session=True,
     )
     return done.stdout

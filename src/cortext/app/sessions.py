@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from cortext import paths
-from cortext.errors import AmbiguousIdError, SessionNotFoundError
+from cortext.errors import AmbiguousIdError, SessionNotFoundError, SessionStorageError
 from cortext.formats.records import Damage
-from cortext.index.session_index import SessionIndex
+from cortext.index.session_index import IndexedStorage, SessionIndex
 from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
-from cortext.stores.document import SessionStorage
 from cortext.stores.port import SessionStore
 from cortext.stores.registry import open_session_store
+
+log = logging.getLogger("cortext.app")
 
 
 class Found(NamedTuple):
@@ -26,7 +30,7 @@ class Found(NamedTuple):
 
 def default_store() -> str:
     """The URL of the store that commands use unless another is given."""
-    return f"document:{paths.document_dir()}"
+    return os.environ.get("CORTEXT_STORE") or f"document:{paths.document_dir()}"
 
 
 def list_sessions(
@@ -41,14 +45,24 @@ def list_sessions(
     store = open_existing(url)
     if store is None:
         return []
-    if isinstance(store, SessionStorage):
+    if isinstance(store, IndexedStorage):
         index = SessionIndex(store)
         return index.list(limit=limit, search=search, tags=tags, sort_by=sort_by)
-    found = [SessionSummary.from_session(store.read(id).session) for id in store.list_session_ids()]
+    found = [summary for id in store.list_session_ids() if (summary := _summarize(store, id))]
     wanted = [summary for summary in found if _matches(summary, search, tags)]
     by_name = sort_by in ("title", "id")
     wanted.sort(key=lambda summary: getattr(summary, sort_by), reverse=not by_name)
     return wanted[:limit]
+
+
+def _summarize(store: SessionStore, id: str) -> SessionSummary | None:
+    """What can be read of a session, under the id that names it in its store."""
+    try:
+        summary = SessionSummary.from_session(store.read(id).session)
+    except SessionStorageError as error:
+        log.warning("left out of the list: %s", error)
+        return None
+    return msgspec.structs.replace(summary, id=id)
 
 
 def show_session(url: str, given: str) -> Found:
@@ -62,14 +76,20 @@ def show_session(url: str, given: str) -> Found:
 
 def open_existing(url: str) -> SessionStore | None:
     """The store of a URL; None, and nothing is made, when its folder is not there."""
-    return open_session_store(url) if os.path.isdir(url.partition(":")[2]) else None
+    return open_session_store(url) if os.path.isdir(folder_of(url)) else None
+
+
+def folder_of(url: str) -> str:
+    """Where a store is."""
+    return os.path.expanduser(url.partition(":")[2])
 
 
 def complete_id(store: SessionStore, given: str) -> str:
-    """The id that is given, or the only one that begins with it."""
-    if store.exists(given):
+    """The id that is given, or the only one that begins with it, with or without its day."""
+    known = store.list_session_ids()
+    if store.exists(given) and not any(id.endswith(f"/{given}") for id in known):
         return given
-    ids = [id for id in store.list_session_ids() if id.startswith(given)]
+    ids = [id for id in known if id.startswith(given) or id.partition("/")[2].startswith(given)]
     if len(ids) > 1:
         raise AmbiguousIdError(given, ids)
     if not ids:

@@ -8,15 +8,27 @@ import sys
 
 def main() -> int:
     """Run a command; the exit code says how it went."""
+    import logging
+
     from cortext.cli.errors import report
     from cortext.cli.group import cortext
 
+    logging.basicConfig(format="warning: %(message)s", level=logging.WARNING)
     try:
         code = cortext.main(prog_name="cortext", standalone_mode=False)
-    except BrokenPipeError:
-        # The reader has gone, as `head` does; say nothing, also not at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  report raises again what it does not know
+        if _reader_has_gone(error):
+            return 0
         return report(error)
     return code if isinstance(code, int) else 0
+
+
+def _reader_has_gone(error: BaseException) -> bool:
+    """As `head` does when it has enough: nothing more can be said, and nothing is wrong."""
+    # click notices first, puts a quiet wrapper around stdout, and exits with 1.
+    pacified = isinstance(error, SystemExit) and "Pacify" in type(sys.stdout).__name__
+    if not (pacified or isinstance(error, BrokenPipeError)):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return True

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import traceback
 
 import click
 
 from cortext import errors
 from cortext.cli.text import clean
+
+
+class _Debugging:
+    """Set by `--debug`."""
+
+    on = False
+
+
+debugging = _Debugging()
 
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.SessionNotFoundError, 3),
@@ -25,8 +33,8 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 def report(error: BaseException) -> int:
     """Say what went wrong and give the exit code for it; what is unexpected is raised again."""
-    if "--debug" in sys.argv or os.environ.get("CORTEXT_DEBUG"):
-        raise error
+    if debugging.on:
+        traceback.print_exception(error)
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.ClickException):
@@ -40,6 +48,8 @@ def report(error: BaseException) -> int:
 
 
 def _say(error: BaseException) -> None:
+    if debugging.on:
+        return
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         click.echo("interrupted", err=True)
         return

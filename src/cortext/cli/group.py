@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 from cortext import __version__
+from cortext.cli.errors import debugging
 
 LISTED = {
     "demo": "A tour of the main job, on real files in a throw-away folder.",
@@ -32,7 +33,11 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(LISTED.items()))
 
 
-@click.group(cls=LazyGroup, invoke_without_command=True)
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="cortext")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
@@ -41,6 +46,7 @@ def cortext(ctx: click.Context, debug: bool) -> None:
 
     Without a command it lists them.
     """
+    debugging.on = debug
     if ctx.invoked_subcommand is None:
         from cortext.cli.commands.list import command
 

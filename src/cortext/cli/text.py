@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import datetime
 
 _KEPT = frozenset("\n\t")
 
@@ -14,6 +15,11 @@ def clean(text: str, *, lines: bool = True) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(_shown(character) for character in text)
+
+
+def local(when: datetime) -> str:
+    """A time as the person's clock shows it."""
+    return f"{when.astimezone():%Y-%m-%d %H:%M}"
 
 
 def _shown(character: str) -> str:

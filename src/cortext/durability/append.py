@@ -22,9 +22,9 @@ class Appender:
     """One file of lines, open for appending; safe to use from several threads.
 
     `append` returns when the lines are on stable storage. A line whose id is
-    already there is not written again: ids are compared with those that this
-    appender wrote, with all that others wrote since its last look, and, at its
-    first, with the file's last 64 KB. A file that is gone is a FileNotFoundError, any
+    already there is not written again: ids are compared with the last few thousand
+    that this appender wrote or saw others write, and at its first look with those
+    in the file's last 64 KB. A file that is gone is a FileNotFoundError, any
     other failure a SessionStorageError.
     """
 
@@ -51,6 +51,9 @@ class Appender:
 
     def append(self, lines: Sequence[tuple[str, bytes]]) -> int:
         """Write `(id, line)` pairs that are new, each line with its newline; how many were."""
+        if self._pid and self._forked():
+            # A thread of the parent may hold it, and there is no such thread here.
+            self._threads = threading.Lock()
         try:
             with self._threads:
                 return self._append(lines)
@@ -64,6 +67,10 @@ class Appender:
         with self._threads:
             self._drop()
             self._lock.close()
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
 
     def _append(self, lines: Sequence[tuple[str, bytes]]) -> int:
         with self._lock:
@@ -99,14 +106,18 @@ class Appender:
     def _follow(self, now: os.stat_result) -> None:
         """Have the file open that the path names now, and know what others wrote to it."""
         if now.st_ino != self._inode or self._forked():
+            first = self._inode < 0
             self._drop()
             self._fd = os.open(self._path, _OPEN)
             now = os.fstat(self._fd)
             self._inode, self._pid = now.st_ino, os.getpid()
-            self._seen = max(now.st_size - FIRST_LOOK, 0)
+            # A file that took the place of one that we know is read whole: some of what we
+            # wrote may be in it, and some may not.
+            self._seen = max(now.st_size - FIRST_LOOK, 0) if first else 0
         size = now.st_size
         if size < self._seen:
             self._seen = 0
+            self._ids.clear()
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
             size = self._mend_tail()
         if size > self._seen:

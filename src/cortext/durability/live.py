@@ -39,6 +39,8 @@ class LiveMark:
 
     def release(self) -> None:
         if self._fd >= 0:
+            # Unlocked, not only closed: a child that was forked meanwhile has the file open too.
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)
             self._fd = -1
 

@@ -61,6 +61,9 @@ class FileLock:
             os.close(self._fd)
             self._fd = -1
 
+    def __del__(self) -> None:
+        self.close()
+
     def _open(self) -> None:
         self.close()
         try:

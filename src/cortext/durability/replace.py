@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shutil
 import stat
+import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 
@@ -83,9 +86,7 @@ def replace(
     """
     folder, name = os.path.split(path)
     refuse_link(path)
-    temp = os.path.join(
-        temp_dir or folder, f".{name[:100]}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
-    )
+    temp = os.path.join(temp_dir or folder, temp_name(name))
     try:
         written = write_new(temp, chunks)
         os.rename(temp, path)
@@ -129,8 +130,7 @@ def remove_if_there(path: str) -> bool:
 
 def link_over(source: str, target: str, temp_dir: str) -> None:
     """Make `target` another name of the file that `source` names now, or else a copy of it."""
-    name = os.path.basename(target)[:100]
-    temp = os.path.join(temp_dir, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    temp = os.path.join(temp_dir, temp_name(os.path.basename(target)))
     link_or_copy(source, temp)
     try:
         os.rename(temp, target)
@@ -183,7 +183,29 @@ def link_or_copy(source: str, target: str) -> None:
 def remove_set_aside(path: str) -> None:
     """What was set aside of a file goes with it."""
     folder, name = os.path.split(path)
-    starts = tuple(f"{name}.{suffix}" for suffix in ("torn", "corrupt", "replaced"))
+    ours = re.compile(re.escape(name) + r"\.(torn|corrupt|replaced)(-\d+)?")
     for other in os.listdir(folder):
-        if other.startswith(starts):
+        if ours.fullmatch(other):
             os.unlink(os.path.join(folder, other))
+
+
+def temp_name(name: str) -> str:
+    """A name that nobody else uses, hidden, and that `sweep_temps` knows."""
+    return f".{name[:100]}.{os.urandom(8).hex()}.tmp"
+
+
+def sweep_temps(folder: str) -> None:
+    """Remove what writers that were killed left behind: it may hold words that were deleted."""
+    limit = time.time() - _ABANDONED_SECONDS
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if _TEMP.fullmatch(name) and os.lstat(path).st_mtime < limit:
+            if stat.S_ISDIR(os.lstat(path).st_mode):
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
+
+
+_TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
+# Nobody writes one file for that long.
+_ABANDONED_SECONDS = 3600

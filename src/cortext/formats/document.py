@@ -140,7 +140,7 @@ def _encode_item(item: SessionMessage | ToolInvocation) -> bytes:
 def _decode_slowly(data: bytes) -> Decoded:
     notes: list[str] = []
     found = wire.as_dict(json.decode(data, notes))
-    session = Session.from_dict(found)
+    session = Session.from_decoded(found)
     messages = Block().extended(session.messages)
     return Decoded(
         session, messages, Block().extended(session.tool_history), found.get("version"), notes
@@ -159,7 +159,7 @@ def _salvaged(
         except ValueError:
             head = {}
     try:
-        session = Session.from_dict(head)
+        session = Session.from_decoded(head)
     except ValueError:
         session = Session(created_at=messages[0].timestamp if messages else _EPOCH)
         session.updated_at = messages[-1].timestamp if messages else session.created_at

@@ -56,6 +56,8 @@ def encode_record(
     message: SessionMessage, table: RecordTable, invocations: Sequence[ToolInvocation] = ()
 ) -> bytes:
     """One line, with its newline: a message, and the tool calls that came just before it."""
+    if type(message) is not SessionMessage:
+        raise ValueError(f"a message is a SessionMessage, not {type(message).__name__}")
     if not (message.extra or invocations or table.names):
         return (json.encode(message) if table.type else encode_plain(message)) + b"\n"
     data: dict[str, Any] = {"type": table.type} if table.type else {}

@@ -10,8 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from cortext.durability.lock import FileLock
 from cortext.durability.replace import replace, side_dir, storage_errors
 from cortext.errors import SessionStorageError
 from cortext.index import query, table
@@ -20,7 +22,6 @@ from cortext.model import json
 from cortext.model.ids import check_id
 from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
-from cortext.stores.document import INDEX_NAME, SessionStorage
 from cortext.stores.seen import Fingerprint
 
 T = TypeVar("T")
@@ -28,8 +29,28 @@ INDEX_VERSION = 1
 # A folder's time moves in steps of a few milliseconds: what happens in the same step
 # as a look may be missed by it.
 _SETTLED_NS = 20_000_000
+_LARGE = 1000
 
 log = logging.getLogger("cortext.index")
+
+
+@runtime_checkable
+class IndexedStorage(Protocol):
+    """What an index needs of a folder of session documents."""
+
+    @property
+    def storage_dir(self) -> os.PathLike[str]: ...
+
+    @property
+    def index_path(self) -> str: ...
+
+    def list_session_ids(self) -> builtins.list[str]: ...
+
+    def exists(self, id: str) -> bool: ...
+
+    def summarize(self, id: str) -> SessionSummary: ...
+
+    def fingerprint(self, id: str) -> Fingerprint | None: ...
 
 
 class SessionIndex:
@@ -38,18 +59,19 @@ class SessionIndex:
     The working index is a SQLite table beside them; `index.json` is its export. When
     either is missing, damaged or older than the files, it is brought up to date from
     them, and only files that changed are read. A session that cannot be read is named
-    in the log and left out.
+    in the log and left out. Where nothing can be written the table is in memory.
     """
 
-    def __init__(self, storage: SessionStorage) -> None:
+    def __init__(self, storage: IndexedStorage) -> None:
         self._storage = storage
-        self._folder = str(storage.storage_dir)
-        self._export_path = os.path.join(self._folder, f"{INDEX_NAME}.json")
+        self._folder = os.fspath(storage.storage_dir)
+        self._export_path = storage.index_path
         self._threads = threading.RLock()
         self._dirty = False
         self._stale: set[str] = set()
         with storage_errors("open the index of", self._folder):
-            self._table = Table(os.path.join(side_dir(self._folder), "index.sqlite3"))
+            self._writable = _can_write(self._folder)
+            self._table = Table(self._table_path())
             self._catch_up()
 
     @property
@@ -63,9 +85,10 @@ class SessionIndex:
         # summary is older than the file, and the next comparison reads the file.
         found = self._storage.fingerprint(session.id)
         summary = SessionSummary.from_session(session)
-        self._stale.discard(session.id)
-        self._run(lambda db: table.put(db, summary, found))
-        self._dirty = True
+        with self._threads:
+            self._stale.discard(session.id)
+            self._run(lambda db: table.put(db, summary, found))
+            self._dirty = True
 
     update = add
 
@@ -89,7 +112,7 @@ class SessionIndex:
     def rebuild(self) -> int:
         """Read every session file anew and write `index.json`; how many sessions there are."""
         with self._threads, storage_errors("rebuild the index of", self._folder):
-            self._table.discard()
+            self._run(table.clear)
             self._refresh()
             self._export()
             return self.count()
@@ -124,6 +147,8 @@ class SessionIndex:
         Times and numbers sort with the greatest first, titles from A to Z, unless
         `descending` says otherwise. ValueError for an unknown `sort_by`.
         """
+        if isinstance(tags, str):
+            raise ValueError(f"tags is a list, as in [{tags!r}]")
         where, values = query.conditions(tags, search, working_dir, owner)
         order = query.order(sort_by, descending)
         values += [table.bounded(max(limit, 0)), table.bounded(max(offset, 0))]
@@ -132,9 +157,11 @@ class SessionIndex:
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do `work` on the table; a table that turns out damaged is made anew first."""
         with self._threads, _database_errors(self._folder), storage_errors("use", self._folder):
-            while self._stale:
-                self._read_noted(self._stale.pop())
             try:
+                self._table.ready()
+                if self._table.fresh:
+                    self._refresh()
+                self._read_noted()
                 return self._table.run(work)
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if isinstance(error, sqlite3.DatabaseError) and not table.is_damage(error):
@@ -178,17 +205,17 @@ class SessionIndex:
         self._run(write)
         self._dirty = self._dirty or bool(summaries or gone)
 
-    def _read_noted(self, id: str) -> None:
-        summary = self._read(id) if self._storage.exists(id) else None
-        found = self._storage.fingerprint(id)
-        self._table.run(
-            lambda db: table.put(db, summary, found) if summary else table.drop(db, [id])
-        )
-        self._dirty = True
+    def _read_noted(self) -> None:
+        for id in tuple(self._stale):
+            summary = self._read(id) if self._storage.exists(id) else None
+            found = self._storage.fingerprint(id)
+            self._table.run(partial(_put_or_drop, id=id, summary=summary, found=found))
+            self._stale.discard(id)
+            self._dirty = True
 
     def _read(self, id: str) -> SessionSummary | None:
         try:
-            return SessionSummary.from_session(self._storage.load(id))
+            return self._storage.summarize(id)
         except SessionStorageError as error:
             log.warning("left out of the index: %s", error)
             return None
@@ -207,6 +234,14 @@ class SessionIndex:
         return found
 
     def _export(self) -> None:
+        """Write `index.json`; one at a time, so that the last one written has everything."""
+        if not self._writable:
+            return
+        with FileLock(f"{side_dir(self._folder)}/locks/index.json.lock", guards=self._export_path):
+            self._write_export()
+        self._dirty = False
+
+    def _write_export(self) -> None:
         summaries = self._run(lambda db: _rows(db, "ORDER BY id", []))
         # One session a line, for people who grep and diff.
         lines = b",\n".join(
@@ -214,18 +249,44 @@ class SessionIndex:
         )
         data = b'{"version":%d,"sessions":{\n%b\n}}\n' % (INDEX_VERSION, lines)
         written = replace(self._export_path, [data], temp_dir=side_dir(self._folder))
-        started, folder_time = time.time_ns(), self._folder_time()
-        settled = self._agrees() and started - int(folder_time) > _SETTLED_NS
+        settled = self._settled_time(len(summaries))
 
         def note(db: sqlite3.Connection) -> None:
             table.set_fact(db, "export", str(Fingerprint.of(written)))
-            table.set_fact(db, "folder", folder_time if settled else "")
+            table.set_fact(db, "folder", settled)
 
         self._run(note)
-        self._dirty = False
 
-    def _agrees(self) -> bool:
-        return self._run(table.fingerprints) == self._scan()
+    def _settled_time(self, count: int) -> str:
+        """The folder's time, if the table is known to be right as of then; else nothing.
+
+        For a small folder the next one who opens it compares in no time. For a large one we
+        wait until the folder's time is past, and compare now.
+        """
+        if count < _LARGE:
+            return ""
+        folder_time = os.stat(self._folder).st_mtime_ns
+        time.sleep(max(folder_time + _SETTLED_NS - time.time_ns(), 0) / 1e9)
+        return str(folder_time) if self._run(table.fingerprints) == self._scan() else ""
+
+    def _table_path(self) -> str:
+        if not self._writable:
+            return ":memory:"
+        return os.path.join(side_dir(self._folder), "index.sqlite3")
+
+
+def _can_write(folder: str) -> bool:
+    side = os.path.join(folder, ".cortext")
+    return os.access(side if os.path.isdir(side) else folder, os.W_OK)
+
+
+def _put_or_drop(
+    db: sqlite3.Connection, *, id: str, summary: SessionSummary | None, found: Fingerprint | None
+) -> None:
+    if summary is None:
+        table.drop(db, [id])
+    else:
+        table.put(db, summary, found)
 
 
 def _facts(db: sqlite3.Connection) -> dict[str, Any]:

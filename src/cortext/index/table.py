@@ -19,6 +19,7 @@ from cortext.stores.seen import Fingerprint
 T = TypeVar("T")
 SCHEMA_VERSION = 1
 _BUSY_MS = 10_000
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _SCHEMA = """
@@ -48,6 +49,7 @@ class Table:
         self._path = path
         self._db: sqlite3.Connection | None = None
         self._pid = 0
+        self._inode = 0
         self.fresh = False
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -55,6 +57,10 @@ class Table:
         db = self._open()
         with db:
             return work(db)
+
+    def ready(self) -> None:
+        """Open it if it is not; `fresh` then says whether it had to be made."""
+        self._open()
 
     def close(self) -> None:
         if self._db is not None:
@@ -72,9 +78,9 @@ class Table:
             remove_if_there(self._path + suffix)
 
     def _open(self) -> sqlite3.Connection:
-        if self._db is not None and self._pid == os.getpid():
+        if self._db is not None and self._pid == os.getpid() and self._is_current():
             return self._db
-        self._db = None
+        self.close()
         try:
             db = self._connect()
         except sqlite3.DatabaseError as error:
@@ -83,11 +89,23 @@ class Table:
             self._remove()
             db = self._connect()
         self._db, self._pid = db, os.getpid()
+        self._inode = 0 if self._path == ":memory:" else os.stat(self._path).st_ino
         return db
 
+    def _is_current(self) -> bool:
+        """Whether the file that we have open is the one that is there: another process may
+        have found it damaged and made it anew."""
+        if self._path == ":memory:":
+            return True
+        try:
+            return os.stat(self._path).st_ino == self._inode
+        except FileNotFoundError:
+            return False
+
     def _connect(self) -> sqlite3.Connection:
-        # Made here, because SQLite would make it with the mode that the umask gives.
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        if self._path != ":memory:":
+            # Made here, because SQLite would make it with the mode that the umask gives.
+            os.close(os.open(self._path, _OPEN, 0o600))
         db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
         try:
             if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
@@ -132,6 +150,11 @@ _DAMAGE = frozenset(
     )
 )
 _LARGEST = 2**63 - 1
+
+
+def clear(db: sqlite3.Connection) -> None:
+    for name in ("sessions", "tags", "facts"):
+        db.execute(f"DELETE FROM {name}")  # noqa: S608  names of our own
 
 
 def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | None) -> None:

@@ -27,13 +27,24 @@ class AutoSaveThread(threading.Thread):
         self._stop_asked.set()
 
 
-def start_auto_save(interval: float, save: Callable[[], bool]) -> Any:
-    """What saves from now on, with a `cancel()`; None when the interval says never."""
+def start_auto_save(
+    interval: float, save: Callable[[], bool], on_end: Callable[[Any], None]
+) -> Any:
+    """What saves from now on, with a `cancel()`; None when the interval says never.
+
+    A task ends with its loop: `on_end` is told, whoever ended it.
+    """
     if interval <= 0:
         return None
     loop = _running_loop()
-    if loop is not None:
-        return loop.create_task(_save_in_loop(loop, interval, save))
+    if loop is None:
+        return start_thread(interval, save)
+    task = loop.create_task(_save_in_loop(loop, interval, save))
+    task.add_done_callback(on_end)
+    return task
+
+
+def start_thread(interval: float, save: Callable[[], bool]) -> AutoSaveThread:
     thread = AutoSaveThread(interval, save)
     thread.start()
     return thread

@@ -19,6 +19,8 @@ class Hooks:
         self._hooks: dict[str, list[Hook]] = {event: [] for event in EVENTS}
 
     def register(self, event: str, hook: Hook) -> None:
+        if not callable(hook):
+            raise ValueError(f"a hook is called, and {type(hook).__name__} cannot be")
         self._of(event).append(hook)
 
     def unregister(self, event: str, hook: Hook) -> bool:

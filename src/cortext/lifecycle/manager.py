@@ -14,7 +14,7 @@ from cortext.durability.live import LiveMark
 from cortext.durability.replace import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.index.session_index import SessionIndex
-from cortext.lifecycle.autosave import start_auto_save, stop_auto_save
+from cortext.lifecycle.autosave import start_auto_save, start_thread, stop_auto_save
 from cortext.lifecycle.hooks import Hook, Hooks
 from cortext.model import json
 from cortext.model.head import HEAD, encode_head
@@ -25,6 +25,7 @@ from cortext.model.title import generate_title
 from cortext.stores.document import SessionStorage
 
 log = logging.getLogger("cortext.lifecycle")
+_State = tuple[tuple[SessionMessage, ...], tuple[ToolInvocation, ...], bytes]
 
 
 class SessionManager:
@@ -39,9 +40,11 @@ class SessionManager:
     _instance_lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(
-        self, storage: SessionStorage | None = None, auto_save_interval: float = 60.0
+        self,
+        storage: SessionStorage | str | os.PathLike[str] | None = None,
+        auto_save_interval: float = 60.0,
     ) -> None:
-        self.storage = storage or SessionStorage()
+        self.storage = _open_storage(storage)
         self.index = SessionIndex(self.storage)
         if self.storage.on_change is None:
             self.storage.on_change = self.index.note
@@ -51,7 +54,7 @@ class SessionManager:
         self._auto_save_task: Any = None
         self._hooks = Hooks()
         self._mark: LiveMark | None = None
-        self._saved: tuple[int, int, bytes] | None = None
+        self._saved: _State | None = None
         self._threads = threading.RLock()
         _save_at_exit(self)
 
@@ -59,6 +62,12 @@ class SessionManager:
         # Dropped without a close: what it holds is not lost with it.
         if getattr(self, "current_session", None) is not None:
             self._auto_save()
+
+    def __enter__(self) -> SessionManager:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @classmethod
     def get_instance(cls) -> SessionManager:
@@ -88,9 +97,9 @@ class SessionManager:
         """Begin a session, save it, and make it the current one."""
         session = Session(
             title=title,
-            working_dir=os.getcwd() if working_dir is None else working_dir,
+            working_dir=_current_dir() if working_dir is None else working_dir,
             model=model,
-            tags=list(tags or ()),
+            tags=_tag_list(tags),
             metadata=metadata or {},
         )
         with self._threads:
@@ -196,6 +205,7 @@ class SessionManager:
     def set_title(self, title: str) -> None:
         with self._threads:
             session = self._current()
+            _require_text("title", title)
             session.title = title
             session.touch()
 
@@ -203,6 +213,7 @@ class SessionManager:
         """Tag the current session; False if it has the tag already."""
         with self._threads:
             session = self._current()
+            _require_text("tag", tag)
             if tag in session.tags:
                 return False
             session.tags.append(tag)
@@ -241,15 +252,23 @@ class SessionManager:
 
     def _enter(self, session: Session) -> None:
         self.current_session = session
-        self._mark = LiveMark(f"{side_dir(str(self.storage.storage_dir))}/live/{session.id}")
         try:
+            self._mark = LiveMark(f"{side_dir(str(self.storage.storage_dir))}/live/{session.id}")
             holder = self._mark.take()
         except OSError as error:
             log.warning("session %s cannot be marked as open: %s", session.id, error)
         else:
             if holder is not None:
                 log.warning("session %s is also open in %s", session.id, holder)
-        self._auto_save_task = start_auto_save(self.auto_save_interval, weak_auto_save(self))
+        save, ref = weak_auto_save(self), weakref.ref(self)
+
+        def on_end(task: Any) -> None:
+            manager = ref()
+            if manager is not None and manager._auto_save_task is task:
+                # The loop has ended, and the conversation has not.
+                manager._auto_save_task = start_thread(manager.auto_save_interval, save)
+
+        self._auto_save_task = start_auto_save(self.auto_save_interval, save, on_end)
 
     def _leave(self) -> None:
         """Another session takes the place of the current one: lose nothing of it."""
@@ -295,10 +314,36 @@ class SessionManager:
             self._hooks.fire("session:save", session)
 
 
-def _state(session: Session) -> tuple[int, int, bytes]:
-    """What tells whether a session changed, without looking at its records."""
+def _state(session: Session) -> _State:
+    """What tells whether a session changed: its records are frozen, so equal ones are the same."""
     head = json.encode(encode_head(session, HEAD))
-    return len(session.messages), len(session.tool_history), head
+    return tuple(session.messages), tuple(session.tool_history), head
+
+
+def _require_text(name: str, value: Any) -> None:
+    if type(value) is not str:
+        raise ValueError(f"{name} is text, not {type(value).__name__}")
+
+
+def _current_dir() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
+
+
+def _open_storage(storage: SessionStorage | str | os.PathLike[str] | None) -> SessionStorage:
+    if storage is None or isinstance(storage, (str, os.PathLike)):
+        return SessionStorage(storage)
+    if not isinstance(storage, SessionStorage):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError("a SessionManager keeps documents: give it a SessionStorage or a path")
+    return storage
+
+
+def _tag_list(tags: Sequence[str] | None) -> list[str]:
+    if isinstance(tags, str):
+        raise ValueError(f"tags is a list, as in [{tags!r}]")
+    return list(tags or ())
 
 
 def weak_auto_save(manager: SessionManager) -> Any:

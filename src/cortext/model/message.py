@@ -91,10 +91,13 @@ class SessionMessage(
 
     def complete(self) -> None:
         """Give it a time and an id, copy what is nested; ValueError for what has no place."""
-        if self.role not in ROLES:
+        if type(self.role) is not str or self.role not in ROLES:
             raise ValueError(f"role is one of {', '.join(sorted(ROLES))}, not {self.role!r}")
-        if type(self.content) is not str or type(self.id) is not str:
-            raise ValueError("content and id are text")
+        if type(self.content) is not str:
+            kind = type(self.content).__name__
+            raise ValueError(f"content is text, not {kind}; other things are structured_data")
+        if type(self.id) is not str:
+            raise ValueError(f"id is text, not {type(self.id).__name__}")
         complete_identity(self)
         # Most messages have none of these, and a message is made for every append.
         if self.tool_call_id is not None or self.name is not None or self.tokens is not None:
@@ -120,7 +123,7 @@ class SessionMessage(
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SessionMessage:
-        return wire.message_from_dict(data)
+        return wire.message_from_dict(json_copy(data, "the message", around=8))
 
 
 class ToolInvocation(
@@ -165,4 +168,4 @@ class ToolInvocation(
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ToolInvocation:
-        return wire.invocation_from_dict(data)
+        return wire.invocation_from_dict(json_copy(data, "the tool call", around=8))

@@ -73,6 +73,8 @@ class Session(Struct, weakref=True):
         self.updated_at = max(clock.now(), later)
 
     def add_message(self, message: SessionMessage) -> None:
+        if not isinstance(message, SessionMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"a message is a SessionMessage, not {type(message).__name__}")
         self.messages.append(message)
         self.touch()
 
@@ -82,6 +84,8 @@ class Session(Struct, weakref=True):
         return message
 
     def add_tool_invocation(self, invocation: ToolInvocation) -> None:
+        if not isinstance(invocation, ToolInvocation):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"a tool call is a ToolInvocation, not {type(invocation).__name__}")
         self.tool_history.append(invocation)
         self.touch()
 
@@ -99,6 +103,8 @@ class Session(Struct, weakref=True):
         return invocation
 
     def update_usage(self, prompt: int, completion: int) -> None:
+        if type(prompt) is not int or type(completion) is not int:
+            raise ValueError("tokens are whole numbers")
         self.total_prompt_tokens += prompt
         self.total_completion_tokens += completion
         self.touch()
@@ -113,6 +119,11 @@ class Session(Struct, weakref=True):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Session:
         """The inverse of `to_dict`; ValueError says what does not fit."""
+        return cls.from_decoded(json_copy(data, "the session", around=8))
+
+    @classmethod
+    def from_decoded(cls, data: dict[str, Any]) -> Session:
+        """As `from_dict`, for a dict that a decoder made and that nobody else has."""
         head = dict(data)
         messages = wire.dicts(head.pop("messages", None), "messages")
         history = wire.dicts(head.pop("tool_history", None), "tool_history")
@@ -128,4 +139,4 @@ class Session(Struct, weakref=True):
     @classmethod
     def from_json(cls, text: str | bytes) -> Session:
         raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        return cls.from_dict(wire.as_dict(json.decode(raw)))
+        return cls.from_decoded(wire.as_dict(json.decode(raw)))

@@ -13,9 +13,12 @@ DEEPEST = 200
 """How far values may be nested: what is written from one depth of a stack is read at another."""
 
 
-def json_copy(value: Any, where: str = "value") -> Any:
-    """A deep copy of `value`; ValueError if JSON could not give back an equal one."""
-    return _copy(value, where, DEEPEST)
+def json_copy(value: Any, where: str = "value", *, around: int = 0) -> Any:
+    """A deep copy of `value`; ValueError if JSON could not give back an equal one.
+
+    `around` are the levels of a whole that holds values of the full depth.
+    """
+    return _copy(value, where, DEEPEST + around)
 
 
 def _copy(value: Any, where: str, depth: int) -> Any:

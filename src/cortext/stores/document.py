@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
@@ -22,6 +22,7 @@ from cortext.durability.replace import (
     set_aside,
     side_dir,
     storage_errors,
+    sweep_temps,
 )
 from cortext.durability.sync import sync_dir
 from cortext.errors import (
@@ -36,6 +37,7 @@ from cortext.formats.records import Damage
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
+from cortext.model.summary import SessionSummary
 from cortext.stores.checks import (
     at,
     name_mismatch,
@@ -51,7 +53,7 @@ from cortext.stores.seen import Fingerprint, Recent
 if TYPE_CHECKING:
     from pathlib import Path
 
-INDEX_NAME = "index"
+_INDEX = "index"
 """`index.json` is the export of the index, so no session has this id."""
 
 _RESTORE = "recover_from_backup(id) brings back the version before it; nothing was changed"
@@ -85,7 +87,9 @@ class SessionStorage(SessionStore):
         lock_wait: float = DEFAULT_WAIT,
         on_change: Callable[[str], None] | None = None,
     ) -> None:
-        self._folder: str = os.path.abspath(os.fspath(storage_dir or paths.document_dir()))
+        folder = os.path.expanduser(storage_dir or paths.document_dir())
+        with storage_errors("open", str(folder)):
+            self._folder: str = os.path.abspath(folder)
         self._lock_wait = lock_wait
         self.on_change = on_change
         self._seen: Recent[_Seen] = Recent(8)
@@ -100,6 +104,11 @@ class SessionStorage(SessionStore):
     @staticmethod
     def get_project_dir(root: str | os.PathLike[str]) -> Path:
         return _path(paths.project_document_dir(root))
+
+    @property
+    def index_path(self) -> str:
+        """Where the export of the index is."""
+        return f"{self._folder}/{_INDEX}.json"
 
     @property
     def storage_dir(self) -> Path:
@@ -180,20 +189,14 @@ class SessionStorage(SessionStore):
         return messages[-count:] if count > 0 else []
 
     def delete(self, id: str) -> bool:
-        path, backup = self._path(id), self._backup(id)
-        with storage_errors("delete", path), self._lock(id):
-            without_backup = remove_if_there(backup)
-            there = remove_if_there(path) or without_backup
-            if there:
-                remove_set_aside(path)
-                sync_dir(self._folder)
-        self._seen.pop(id)
+        with storage_errors("delete", self._path(id)), self._lock(id):
+            there = self._delete(id)
         if there:
             self._changed(id)
         return there
 
     def list_session_ids(self) -> list[str]:
-        return [name for name in session_names(self._folder, ".json") if name != INDEX_NAME]
+        return [name for name in session_names(self._folder, ".json") if name != _INDEX]
 
     def recover_from_backup(self, id: str) -> bool:
         """Put the backup in the place of the session; False if there is none that can be read.
@@ -227,9 +230,9 @@ class SessionStorage(SessionStore):
             if (session := self._load_quietly(id)) is not None
         ]
         ages.sort(reverse=True)
-        limit = clock.now() - timedelta(days=max_age_days)
+        limit = _days_ago(max_age_days)
         old = [id for updated, id in ages[max(keep_minimum, 0) :] if updated < limit]
-        return [id for id in old if self.delete(id)]
+        return [id for id in old if self._delete_if_older(id, limit)]
 
     def get_storage_size(self) -> int:
         """Bytes in all files of the folder: sessions, backups and the index."""
@@ -239,6 +242,10 @@ class SessionStorage(SessionStore):
                 with suppress(FileNotFoundError):
                     total += os.lstat(os.path.join(folder, name)).st_size
         return total
+
+    def summarize(self, id: str) -> SessionSummary:
+        """What a list shows of a session: as `load`, for callers that will not save it."""
+        return SessionSummary.from_session(self._load(id)[0])
 
     def fingerprint(self, id: str) -> Fingerprint | None:
         """Of a session's file as this storage last read or wrote it; None without a look."""
@@ -274,6 +281,27 @@ class SessionStorage(SessionStore):
             set_aside(path, "corrupt")
         written = replace(path, chunks, temp_dir=side_dir(self._folder))
         self._seen.put(session.id, _Seen(Fingerprint.of(written), messages, history))
+
+    def _delete(self, id: str) -> bool:
+        path = self._path(id)
+        # The backup last: as long as it is there, a delete that failed has lost nothing.
+        there = remove_if_there(path)
+        there = remove_if_there(self._backup(id)) or there
+        if there:
+            remove_set_aside(path)
+            sync_dir(self._folder)
+            sweep_temps(side_dir(self._folder))
+        self._seen.pop(id)
+        return there
+
+    def _delete_if_older(self, id: str, limit: datetime) -> bool:
+        """Looks once more: somebody may have gone on with it."""
+        with storage_errors("delete", self._path(id)), self._lock(id):
+            session = self._load_quietly(id)
+            gone = session is not None and session.updated_at < limit and self._delete(id)
+        if gone:
+            self._changed(id)
+        return gone
 
     def _look(self, id: str, path: str) -> _Seen | None:
         """What a save is about to replace; None without a session that can be read."""
@@ -322,6 +350,13 @@ class SessionStorage(SessionStore):
         return True
 
 
+def _days_ago(days: float) -> datetime:
+    try:
+        return clock.now() - timedelta(days=days)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
 def _path(text: str) -> Path:
     # Imported here: pathlib would be a tenth of what importing this module takes.
     from pathlib import Path
@@ -330,6 +365,6 @@ def _path(text: str) -> Path:
 
 
 def _check(id: str) -> str:
-    if id == INDEX_NAME:
+    if id == _INDEX:
         raise InvalidIdError(id)
     return check_id(id)

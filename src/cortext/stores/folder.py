@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from cortext.durability.read import read_file
 from cortext.durability.replace import (
     exchange,
+    link_or_copy,
     make_private_dir,
     refuse_link,
     replace,
     set_aside,
     side_dir,
     storage_errors,
+    sweep_temps,
+    temp_name,
     write_new,
 )
 from cortext.durability.sync import sync_dir
@@ -24,10 +28,12 @@ from cortext.errors import InvalidIdError, SessionNotFoundError, SessionStorageE
 from cortext.formats import folder
 from cortext.formats.parts import Format, encode_records
 from cortext.formats.records import Damage, decode_lines
-from cortext.model.ids import check_workspace_id, new_id
+from cortext.model.ids import check_workspace_id
 from cortext.model.session import Session
+from cortext.model.values import as_utc
 from cortext.stores.checks import at
 from cortext.stores.lines import Files, LineStore, Stored
+from cortext.stores.seen import Fingerprint
 
 _OURS = ("session.json", "messages.jsonl")
 
@@ -55,6 +61,13 @@ class _Place(NamedTuple):
     def conversation(self) -> str:
         return f"{self.folder}/{self.day}/{self.name}"
 
+    def refuse_links(self) -> None:
+        """What is written here is written here, and not where somebody's link leads."""
+        for path in (os.path.dirname(self.conversation), self.conversation, self.session):
+            refuse_link(path)
+        for path in (self.head, self.lines):
+            refuse_link(path)
+
     @property
     def files(self) -> Files:
         return Files(self.lines, f"{self.folder}/.cortext/locks/{self.day}~{self.name}.lock")
@@ -63,7 +76,7 @@ class _Place(NamedTuple):
 class FolderStore(LineStore):
     """The sessions below one workspace. `DATE/ID` names a session where an ID has two."""
 
-    format: Format = folder.FOLDER
+    format: ClassVar[Format] = folder.FOLDER
 
     @cached_property
     def _found(self) -> dict[str, _Place]:
@@ -82,12 +95,13 @@ class FolderStore(LineStore):
             if _names_session(day, name)
             and self._has_session(_Place(self._conversations, day, name))
         ]
-        names = [name for _, name in found]
-        return sorted(name if names.count(name) == 1 else f"{day}/{name}" for day, name in found)
+        days = Counter(name for _, name in found)
+        return sorted(name if days[name] == 1 else f"{day}/{name}" for day, name in found)
 
     def save(self, session: Session) -> None:
         place = self._place_for(session)
         with storage_errors("write", place.session), self._lock(place.files):
+            place.refuse_links()
             if self._has_session(place):
                 self._save_over(session, place)
             else:
@@ -98,6 +112,8 @@ class FolderStore(LineStore):
     def checkpoint(self, session: Session) -> None:
         place = self._place_of(session.id, session)
         with storage_errors("write", place.head), self._lock(place.files):
+            refuse_link(place.session)
+            refuse_link(place.head)
             stored = self._read_at(place)
             head = folder.encode_head(session, stored.records)
             if _is_damaged(place.head, stored.reading.damages) and os.path.lexists(place.head):
@@ -111,13 +127,15 @@ class FolderStore(LineStore):
             return False
         place = self._place_of(id)
         with storage_errors("delete", place.session), self._lock(place.files):
+            place.refuse_links()
             _refuse_foreign(place.session)
-            gone = f"{side_dir(self._conversations)}/deleted-{new_id()}"
+            gone = f"{side_dir(self._conversations)}/{temp_name('deleted')}"
             os.rename(place.session, gone)
             sync_dir(place.conversation)
             shutil.rmtree(gone)
             if not os.listdir(place.conversation):
                 os.rmdir(place.conversation)
+            sweep_temps(side_dir(self._conversations))
         self._found.pop(id, None)
         self._forget(id)
         self._changed(id)
@@ -155,9 +173,14 @@ class FolderStore(LineStore):
     def _place_for(self, session: Session) -> _Place:
         if "/" in check_workspace_id(session.id):
             raise InvalidIdError(session.id)
-        if self._places(session.id):
-            return self._place_of(session.id, session)
-        return _Place(self._conversations, _day_of(session), session.id)
+        day = _day_of(session)
+        places = {place.day: place for place in self._places(session.id)}
+        if places and day not in places:
+            # The same id on another day is another conversation, unless this one was moved.
+            for place in places.values():
+                if self._read_at(place).reading.session.created_at == session.created_at:
+                    return place
+        return _Place(self._conversations, day, session.id)
 
     def _has_session(self, place: _Place) -> bool:
         return os.path.lexists(place.head) or os.path.lexists(place.lines)
@@ -187,7 +210,7 @@ class FolderStore(LineStore):
 
     def _write_fresh(self, records: list[bytes], head: bytes) -> str:
         """A folder with both files, synced, that has no place yet."""
-        fresh = f"{side_dir(self._conversations)}/new-{new_id()}"
+        fresh = f"{side_dir(self._conversations)}/{temp_name('new')}"
         try:
             make_private_dir(fresh)
             write_new(f"{fresh}/messages.jsonl", records)
@@ -199,8 +222,6 @@ class FolderStore(LineStore):
         return fresh
 
     def _save_over(self, session: Session, place: _Place) -> None:
-        for path in (place.head, place.lines):
-            refuse_link(path)
         stored = self._read_at(place)
         self._known.keep_others(session, stored.reading.session)
         records = encode_records(session, self.format)
@@ -211,7 +232,7 @@ class FolderStore(LineStore):
         fresh = self._write_fresh(records, head)
         try:
             for name in {*os.listdir(place.session)}.difference(os.listdir(fresh)):
-                os.link(f"{place.session}/{name}", f"{fresh}/{name}", follow_symlinks=False)
+                link_or_copy(f"{place.session}/{name}", f"{fresh}/{name}")
             sync_dir(fresh)
             # Two renames would be two instants, and a crash between them a mix.
             if not exchange(fresh, place.session):
@@ -226,6 +247,15 @@ class FolderStore(LineStore):
         return self._read_at(self._place_of(id))
 
     def _read_at(self, place: _Place) -> Stored:
+        """Both files as they are at one time: a save exchanges the folder that they are in."""
+        while True:
+            before = Fingerprint.at(place.session)
+            stored = self._read_files(place)
+            after = Fingerprint.at(place.session)
+            if before is None or after is None or before.inode == after.inode:
+                return stored
+
+    def _read_files(self, place: _Place) -> Stored:
         damages: list[Damage] = []
         missing: list[Damage] = []
         notes: list[str] = []
@@ -273,7 +303,7 @@ def _is_damaged(path: str, damages: Sequence[Damage]) -> bool:
 
 
 def _day_of(session: Session) -> str:
-    return session.created_at.strftime("%Y-%m-%d").rjust(10, "0")
+    return as_utc(session.created_at).strftime("%Y-%m-%d").rjust(10, "0")
 
 
 def _names_session(day: str, name: str) -> bool:

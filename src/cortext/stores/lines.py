@@ -7,7 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from cortext.durability.append import Appender
 from cortext.durability.lock import DEFAULT_WAIT, FileLock
@@ -49,7 +49,7 @@ class Stored(NamedTuple):
 class LineStore(SessionStore):
     """Append, tail and load over a file of lines; the rest is its subclasses'."""
 
-    format: Format
+    format: ClassVar[Format]
     head_line: int | None = None
     """The line of the head in its file, where the file has others."""
 
@@ -60,7 +60,7 @@ class LineStore(SessionStore):
         lock_wait: float = DEFAULT_WAIT,
         on_change: Callable[[str], None] | None = None,
     ) -> None:
-        self._folder: str = os.path.abspath(os.fspath(folder))
+        self._folder: str = os.path.abspath(os.path.expanduser(folder))
         self._lock_wait = lock_wait
         self.on_change = on_change
         self._appenders: Recent[Appender] = Recent(64)
@@ -144,16 +144,18 @@ class LineStore(SessionStore):
             return
         refuse_newer(head, files.lines)
 
-    def _is_record(self, line: bytes) -> bool:
+    @classmethod
+    def _is_record(cls, line: bytes) -> bool:
         try:
-            decode_record(line, self.format.records, [])
+            decode_record(line, cls.format.records, [])
         except ValueError:
             return False
         return True
 
-    def _is_whole(self, line: bytes) -> bool:
+    @classmethod
+    def _is_whole(cls, line: bytes) -> bool:
         """Is a last line without a newline complete all the same?"""
-        return self._is_record(line)
+        return cls._is_record(line)
 
     def _appender(self, id: str) -> Appender:
         """The appender of a session, kept by its id, which is checked when it is made."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 from cortext.durability.read import read_first_line
 from cortext.durability.replace import (
@@ -32,7 +32,7 @@ _LONGEST_HEAD = 1 << 16
 class LogStore(LineStore):
     """A folder of logs. A change of the head rewrites the file under the lock; turns append."""
 
-    format: Format = log.LOG
+    format: ClassVar[Format] = log.LOG
     head_line: int | None = 1
 
     def exists(self, id: str) -> bool:
@@ -117,10 +117,12 @@ class LogStore(LineStore):
         lines.damages[:] = at(path, lines.damages)
         return self._join(id, path, head, damages, lines)
 
-    def _is_whole(self, line: bytes) -> bool:
-        return super()._is_whole(line) or self._is_head(line)
+    @classmethod
+    def _is_whole(cls, line: bytes) -> bool:
+        return super()._is_whole(line) or cls._is_head(line)
 
-    def _is_head(self, line: bytes) -> bool:
+    @classmethod
+    def _is_head(cls, line: bytes) -> bool:
         try:
             log.decode_head_line(line, [])
         except ValueError:

@@ -20,7 +20,7 @@ class Known:
 
     def __init__(self) -> None:
         self._records: dict[int, tuple[weakref.ref[Session], _Records]] = {}
-        self._latest: Recent[_Records] = Recent(64)
+        self._latest: Recent[_Records] = Recent(8)
 
     def note(self, session: Session) -> None:
         key = id(session)
@@ -31,15 +31,16 @@ class Known:
         self._latest.put(session.id, had)
 
     def keep_others(self, session: Session, stored: Session) -> None:
-        """Add to `session` what others stored. A session that is new to us replaces all.
+        """Add to `session` what others stored.
 
-        A copy of a session counts as that session when it was last given or taken.
+        A copy of a session counts as that session when it was last given or taken; of one
+        that we have never seen, all that is stored is others'.
         """
         found = self._records.get(id(session))
         had = self._latest.get(session.id) if found is None else found[1]
-        if had is None:
-            return
-        known = ids_of(session) | ids_of(had)
+        known = ids_of(session)
+        if had is not None:
+            known |= ids_of(had)
         session.messages.extend(m for m in stored.messages if m.id not in known)
         session.tool_history.extend(c for c in stored.tool_history if c.id not in known)
 

@@ -36,7 +36,8 @@ class SessionStore(Protocol):
         """Make the stored session equal to this one, all of it. `updated_at` is not changed.
 
         Messages that others added since this store last saw the session are kept, after
-        ours: they also appear in `session.messages`.
+        ours: they also appear in `session.messages`. If it has never seen the session, all
+        that is stored is others': to remove messages, load, remove, save.
         """
         ...
 
@@ -58,8 +59,9 @@ class SessionStore(Protocol):
         `tool_invocations` came before the first of the messages and are stored with it.
         A message whose id is already there is not stored twice, so an append that timed
         out can simply be repeated. For the log and the folder, "already there" is judged
-        by what this store wrote, what others wrote since its last look, and at its first
-        touch the last 64 KB. Any number of processes may append to one session.
+        by the last few thousand messages that this store wrote to the session or saw others
+        write, and, when it opens the session (anew, after 64 others), by the last 64 KB. Any
+        number of processes may append to one session.
         """
         ...
 

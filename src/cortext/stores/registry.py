@@ -27,4 +27,6 @@ def open_session_store(url: str, *, on_change: Callable[[str], None] | None = No
         )
     module, name = STORES[kind]
     opener = getattr(import_module(module), name)
-    return opener(on_change=on_change) if kind == "memory" else opener(path, on_change=on_change)
+    if kind == "memory":
+        return opener(on_change=on_change)
+    return opener(path, on_change=on_change)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -34,22 +35,24 @@ class Recent(Generic[T]):
     def __init__(self, most: int = 16) -> None:
         self._most = most
         self._items: dict[str, T] = {}
+        self._threads = threading.Lock()
 
     def get(self, key: str) -> T | None:
         return self._items.get(key)
 
     def put(self, key: str, item: T) -> T | None:
         """Keep `item`; what had to go for it, or None."""
-        self._items.pop(key, None)
-        self._items[key] = item
-        if len(self._items) <= self._most:
-            return None
-        return self._items.pop(next(iter(self._items)), None)
+        with self._threads:
+            replaced = self._items.pop(key, None)
+            self._items[key] = item
+            if len(self._items) <= self._most:
+                return replaced
+            return self._items.pop(next(iter(self._items)))
 
     def pop(self, key: str) -> T | None:
         return self._items.pop(key, None)
 
     def clear(self) -> list[T]:
-        items = list(self._items.values())
-        self._items.clear()
+        with self._threads:
+            items, self._items = list(self._items.values()), {}
         return items

@@ -25,11 +25,13 @@ def command(keep: bool) -> None:
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
+    # Before it is installed for good, it runs by make and is not on the PATH.
+    program = "cortext" if shutil.which("cortext") else ".venv/bin/cortext"
     if keep:
-        click.echo(f"Look around:  cortext list --store document:{folder}/sessions")
-        click.echo(f"              cortext show killed --store log:{folder}/logs -n 3")
+        click.echo(f"Look around:  {program} list --store document:{folder}/sessions")
+        click.echo(f"              {program} show killed --store log:{folder}/logs -n 3")
     else:
         click.echo("The folder is gone again. Next:")
-        click.echo("  cortext demo --keep     keep it, and look at the plain files")
-        click.echo("  cortext list            your own sessions")
-        click.echo("  cortext --help          everything else")
+        click.echo(f"  {program} demo --keep     keep it, and look at the plain files")
+        click.echo(f"  {program} list            your own sessions")
+        click.echo(f"  {program} --help          everything else")
