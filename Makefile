@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n 2
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-run: .venv/run.stamp ## install and run cortext: make run ARGS="resume --list" (default: demo)
+run: .venv/run.stamp ## install and run cortext: make run ARGS="list" (default: demo)
 	@$(BIN)/cortext $(ARGS)
 
 test: .venv/test.stamp programs ## install what the tests need and run them

@@ -45,14 +45,23 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
         Bar("(a) folder append / raw append+fdatasync", ratio(a, "folder", "raw"), 1.25, "x"),
-        Bar("(b) append at 10,000 / at 10", ratio(b, "10000", "10"), 1.2, "x"),
-        Bar("(b) append at 100,000 / at 10", ratio(b, "100000", "10"), 1.2, "x"),
+        *(
+            Bar(
+                f"(b) {kind} append at {n:,} / at 10",
+                ratio(b, f"{kind} {n}", f"{kind} 10"),
+                1.2,
+                "x",
+            )
+            for kind in ("log", "folder")
+            for n in (10_000, 100_000)
+        ),
         Bar("(c) log: last 20 of 10,000 / raw tail", ratio(cd, "log tail", "raw tail"), 3, "x"),
         Bar("(c) folder: the same", ratio(cd, "folder tail", "raw tail"), 3, "x"),
         Bar("(d) log: load 10,000 / raw typed decode", ratio(cd, "log load", "raw load"), 2.2, "x"),
         Bar("(d) folder: the same", ratio(cd, "folder load", "raw load"), 2.2, "x"),
         Bar("(d) document: the same", ratio(cd, "document load", "raw load"), 2.2, "x"),
         *(Bar(f"(e) open + list of {n:,}", median(e, str(n)) * 1e3, 2, "ms") for n in sizes),
+        Bar("(e) the largest after a create and close", median(e, "after") * 1e3, 2, "ms"),
         Bar("(e) the largest / the smallest", ratio(e, str(sizes[-1]), str(sizes[0])), 1.5, "x"),
         Bar("(f) acknowledged and missing", max(f["missing"]), 0, "messages"),
         Bar("(f) errors", max(f["errors"]), 0, "errors"),
@@ -70,7 +79,13 @@ def list_times(folder: str, sizes: tuple[int, ...], count: int) -> Figures:
     operations = {
         str(size): lambda size=size: ours.list_newest(f"{folder}/e{size}") for size in sizes
     }
-    return runs(lambda _: in_turns(operations, 20), count)
+    figures = runs(lambda _: in_turns(operations, 20), count)
+    largest = f"{folder}/e{sizes[-1]}"
+    for _ in range(count):
+        ours.create_and_close(largest)
+        after = in_turns({"it": lambda: ours.list_newest(largest)}, 1)
+        figures.setdefault("after", []).append(after["it"])
+    return figures
 
 
 def races(folder: str, count: int) -> Figures:
@@ -80,6 +95,8 @@ def races(folder: str, count: int) -> Figures:
         return {
             "log": log.rate,
             "raw": raw.rate,
+            "acknowledged": log.acknowledged,
+            "present": log.present,
             "missing": log.acknowledged - log.present,
             "errors": log.errors,
         }
@@ -127,7 +144,7 @@ def show_peers(figures: dict[str, Any], peers: dict[str, dict[str, Any]]) -> lis
     cd, f = figures["cd"], figures["f"]
     mine = {
         "a": median(figures["a"], "log"),
-        "b": median(figures["b"], "10000"),
+        "b": median(figures["b"], "log 10000"),
         "c": median(cd, "log tail"),
         "d": median(cd, "log load"),
         "e": median(figures["e"], "5000"),
@@ -135,7 +152,8 @@ def show_peers(figures: dict[str, Any], peers: dict[str, dict[str, Any]]) -> lis
     print(
         f"\n{'ms':41} (a) append  (b) at 10k  (c) last 20  (d) load  (e) list  syncs  (f) present"
     )
-    row("cortext log", mine, True, f"1600 of 1600, {f['errors'][0]:.0f} errors")
+    told = f"{f['present'][0]} of {f['acknowledged'][0]} acknowledged, {f['errors'][0]} errors"
+    row("cortext log (list: documents)", mine, True, told)
     for peer in peers.values():
         r = peer["f"]
         told = f"{r['present']} of {r['acknowledged']} acknowledged, {r['errors']} errors"

@@ -9,7 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 from bench.floors import RawAppender, SqliteAppender, raw_load, raw_tail
 from bench.timing import in_turns
-from cortext import Session, SessionIndex, SessionMessage, SessionStorage, open_session_store
+from cortext import (
+    Session,
+    SessionIndex,
+    SessionManager,
+    SessionMessage,
+    SessionStorage,
+    open_session_store,
+)
 from cortext.durability.tail import CHUNK
 from cortext.formats import document
 from cortext.formats.document import Block
@@ -57,13 +64,18 @@ def short_appends(folder: str, appends: int) -> dict[str, float]:
 
 def long_appends(folder: str, appends: int) -> dict[str, float]:
     """(b) the same at 10,000 and at 100,000 messages, beside a short session."""
-    store = open_session_store(f"log:{folder}/log")
+    stores = {
+        "log": open_session_store(f"log:{folder}/log"),
+        "folder": open_session_store(f"workspace:{folder}/workspace"),
+    }
     for count in (10, 10_000, 100_000):
-        store.save(session_of(count, f"of-{count}"))
-    messages = fresh_messages(3 * appends)
+        for store in stores.values():
+            store.save(session_of(count, f"of-{count}"))
+    messages = fresh_messages(6 * appends)
     return in_turns(
         {
-            str(count): lambda id=f"of-{count}": store.append(id, next(messages))
+            f"{name} {count}": lambda s=store, id=f"of-{count}": s.append(id, next(messages))
+            for name, store in stores.items()
             for count in (10, 10_000, 100_000)
         },
         rounds=10,
@@ -112,6 +124,13 @@ def make_sessions(folder: str, count: int) -> None:
             file.writelines(chunks)
     SessionIndex(SessionStorage(folder)).close()
     settle(folder)
+
+
+def create_and_close(folder: str) -> None:
+    """Another program has a conversation, as any does."""
+    manager = SessionManager(SessionStorage(folder), auto_save_interval=0)
+    manager.create(title="new")
+    manager.close()
 
 
 def settle(folder: str) -> None:

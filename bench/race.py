@@ -112,7 +112,8 @@ def _present(kind: str, folder: str) -> int:
     if kind == "log":
         from cortext import open_session_store
 
-        return open_session_store(f"log:{folder}").load(SESSION).message_count
+        messages = open_session_store(f"log:{folder}").load(SESSION).messages
+        return len({message.id for message in messages})
     if kind == "raw":
         with open(f"{folder}/raw.jsonl", "rb") as file:
             return file.read().count(b"\n")
