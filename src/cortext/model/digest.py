@@ -1,0 +1,345 @@
+"""A summary of a conversation made without a model: its own sentences, the telling ones."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from cortext.model.message import SessionMessage
+
+LONGEST = 200
+_HEAD, _TAIL = 4000, 2000  # of a long message no more is read, so that its size costs nothing
+_FIRST, _LAST = 20, 300  # nor more messages of a long conversation
+
+
+def _list(text: str, mark: str | None = None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(mark))
+
+
+# Possessive, so that no text makes them go back.
+_MARKUP = (
+    (re.compile(r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]?|\x1b\][^\x07\x1b]*+(?:\x07|\x1b\\)?"), ""),
+    (re.compile(r"<(system-reminder|command-name|command-message)>[^<]*+(?:</\1>)?"), ""),
+    (re.compile(r"!?\[([^\[\]\n]*+)\]\([^()\s]*+\)"), r"\1"),
+    (re.compile(r"</?[A-Za-z][^<>\n]*+>"), " "),
+    (re.compile(r"https?://(?:[^\s/@]*+@)?([^\s/?#)>]++(?:/[^\s/?#)>]*+)?)[^\s)>]*+"), r"\1"),
+)
+_COMMAND = re.compile(r"\s*+/[A-Za-z][\w.:-]*+(?=\s|\Z)")
+_MARKER = re.compile(r"(?:#{1,6}\s|[-*+•]\s(?:\[[ xX]\]\s)?|\d{1,3}[.)]\s)\s*+|")
+_EMPHASIS = re.compile(r"\*\*|~~|`|(?<!\w)[*_](?=\w)|(?<=[\w.!?:])[*_](?!\w)")
+_NOISE = re.compile(
+    r'[|>{}<]|\$\s|@@|\+\+\+|---|diff --git|Traceback \(|File "|at [^\s(]++ ?\(|import \w++$'
+    r"|from \S++ import|\[?\d{4}-\d\d-\d\d[T ]\d|\[?(?:ERROR|WARN|INFO|DEBUG)\b|\[Request"
+)
+_SYMBOLS = "{}()[]<>=;|\\_&^%$@+~\"'/:#*"
+_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0]")
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？؟۔।॥]++[\"'”’」』）)]*+")
+_CLAUSE = re.compile(r"\A|[,;:،]\s|\s[—–-]\s|、")
+_NO_END = _list("e.g. i.e. vs. etc. cf. dr. mr. mrs. no. z.b. bzw. ca. usw. nr. ej.")
+
+_SMALL_TALK = _list(
+    """hi hello hey there all team everyone claude good morning afternoon evening
+thanks thank you thx so very much a lot for the that this it help ok okay k yes yep yeah no nope
+sure great perfect nice cool awesome continue go on ahead proceed please bye later done lgtm
+looks works again stop you're welcome hallo moin guten morgen tag danke schön ja nein gut weiter
+tschüss bonjour salut merci d'accord beaucoup oui non hola buenos días gracias muchas sí vale
+こんにちは はい ありがとう ありがとうございます よろしくお願いします 你好 谢谢 好的 안녕하세요
+감사합니다 привет спасибо да مرحبا شكرا شكراً نعم السلام عليكم नमस्ते धन्यवाद शुक्रिया हाँ जी
+ठीक है"""
+)
+_COMMON = _list(
+    """about after also been before could does doing don't from going happens have help
+here into just know like more need please should some that that's them then there these they
+this want what what's when where which will with would wrong your we're we've i've i'm peux-tu
+m'aider trouver kannst helfen bitte puedes ayudarme"""
+)
+_LEAD = re.compile(
+    r"(?:(?:hi|hey|hello|hallo|bonjour|salut|hola)\b[^,.!?]{0,20}[,.!]|नमस्ते,|السلام عليكم،"
+    r"|(?:yes|no|yeah|right|great|thanks|thank you|perfect|good|nice|cool|well|sure|true|hm+"
+    r"|actually|ok|okay|ja|gut|danke|merci|oui|d'accord|perfecto|vale|sí|gracias|makes sense"
+    r"|good (?:point|catch|idea)|open question|offene frage|question ouverte|ठीक है|حسناً|حسنا)"
+    r"[,.!:;…–—،]|(?:ok|okay|so|and|but|now|also|hm+|und|aber|et|mais|pero|y)\s)[\s,–—-]*+",
+    re.IGNORECASE,
+)
+_PLEASE = re.compile(
+    r"(?:(?:can|could|would|will) you\s|i (?:want|need) you to\s|i'd like you to\s)?"
+    r"(?:please\s)?(?:help (?:me|us)\s(?:to\s)?)?",
+    re.IGNORECASE,
+)
+_ASKING = re.compile(
+    r"(?:add|build|change|check|compare|create|debug|design|draft|explain|find|fix|how|implement|make"
+    r"|migrate|plan|refactor|remove|rename|review|should|show|summari[sz]e|teach|translate|update"
+    r"|upgrade|what|which|why|write|i (?:want|need)|i'd like|we need)\s",
+    re.IGNORECASE,
+)
+# Cues are in lower case and begin where a word begins.
+_DECIDED = _list(
+    """we decided|we've decided|we have decided|i decided|i've decided|we agreed|agreed:
+|agreed on|agreed to|we settled on|decided to|decided on|decided against|decision:|going with
+|leaning toward|the fix is|the fix was|the culprit|root cause is|root cause was|root cause:
+|entschieden|beschlossen|beschluss:|geeinigt|entscheidung:|wir nehmen|wir bleiben bei
+|tendiere zu|ursache ist|ursache war|ursache:|die lösung ist|nous avons décidé|on a décidé
+|on part sur|on garde|décision :|décision:|je penche pour|la cause est|la cause vient
+|la solution est|hemos decidido|decidimos|decisión:|quedamos en|nos quedamos con|acordamos
+|me inclino por|la causa es|la causa era|la solución es|abbiamo deciso|decisione:|decisão:
+|に決め|に決定|ことにし|を採用|原因は|决定|就用|采用|原因是|하기로|결정|решили|решение:
+|причина в|قررنا|اتفقنا|القرار|السبب هو|तय किया|तय हुआ|फैसला|कारण यह""",
+    "|",
+)
+_CHOSEN = _list(
+    """let's go|let's use|let's do|let's stick|let's keep|let's pick|let's choose
+|let's drop|let's ship|let's stay|agreed|i'll use|i'll go with|i'll take|we'll use
+|we'll go with|we'll keep|we will use|it is.|nehmen wir|machen wir|ich nehme|einverstanden
+|on prend|on utilise|je prends|je vais utiliser|d'accord pour|vamos con|usaremos|usamos
+|voy a usar|にします|にしましょう|でいきます|いきましょう|로 하자|سنستخدم|لنستخدم|سأستخدم
+|इस्तेमाल करेंगे|चुनते हैं|रखेंगे""",
+    "|",
+)
+_ADVISED = _list(
+    """i recommend|i'd recommend|i would recommend|my recommendation|i'd go with
+|i'd suggest|ich empfehle|ich würde|je recommande|je conseille|recomiendo|te sugiero|をおすすめ
+|がおすすめ|を推奨|建议|推荐|أنصح|أقترح|सुझाव|सलाह""",
+    "|",
+)
+_NOT_YET = re.compile(
+    r"n't\b|\b(?:not|never|if|whether|before|until|once|unless|when|yet|nicht|noch|wenn|falls|ob|pas"
+    r"|si|no|cuando)\b|未|まだ|还没|لم"
+)
+_OPEN = _list(
+    """open question|still open|unresolved|undecided|tbd|to be decided|not decided
+|haven't decided|still need to decide|offene frage|noch offen|noch unklar|question ouverte
+|reste à|pregunta abierta|queda pendiente|falta decidir|未定|未決|要確認|待定|لم نقرر
+|अभी तय नहीं""",
+    "|",
+)
+_DEFERRED = _list(
+    """think about it|sleep on it|not sure|don't know|no idea|tomorrow|get back to
+|i'll ask|i'll check|weiß ich nicht|morgen|je ne sais pas|demain|no sé|mañana|わかりません|明日
+|不知道|明天|لا أعرف|غدا|पता नहीं|thank|thx|danke|merci|gracias|bye|ありがとう|谢谢|شكر|धन्यवाद
+|शुक्रिया""",
+    "|",
+)
+_FILLER = _list(
+    """anything else|that help|this help|make sense|i help|you think|sound good
+|sounds good|i proceed|i continue|go ahead|sonst noch|autre chose|algo más|ayudarte|vous aider
+|helfen|أساعدك""",
+    "|",
+)
+
+
+def digest(messages: Sequence[SessionMessage], limit: int = LONGEST) -> str:
+    """What a conversation is about, in one line of at most `limit` characters.
+
+    Made of the first request, the last decision, the latest request and the open question, as
+    far as they exist and differ. The same messages give the same line; no messages give "".
+    """
+    spoken = [m for m in messages if m.role in ("user", "assistant") and m.content]
+    spoken = spoken if len(spoken) <= _FIRST + _LAST else spoken[:_FIRST] + spoken[-_LAST:]
+    said = [(m.role, found) for m in spoken if (found := _sentences(m.content))]
+    requests = _requests(said)
+    if not requests:
+        return _line([_polished(sentences[0]) for _, sentences in said[:1]], limit)
+    first, question = _best(requests[0]), _open_question(said)
+    decision, shown = _decision(said)
+    parts = {first: _polished(first)}
+    if decision:
+        parts.setdefault(decision, _polished(shown))
+    rest = [s for s in requests[-1] if s not in parts and s != question and _weight(s)]
+    if rest and requests[1:]:
+        parts[_best(rest)] = "Latest: " + _polished(_best(rest))
+    if question:
+        parts.setdefault(question, "Open: " + _polished(question))
+    # The sentences around the first request have a place only where there is place.
+    around = {s: _polished(s) for s in requests[0] if s == requests[0][0] or _asks(s)}
+    whole = " ".join((around | parts).values())
+    return whole if len(whole) <= limit else _line([*parts.values()], limit)
+
+
+def _requests(said: list[tuple[str, list[str]]]) -> list[list[str]]:
+    """What the person asked for, message by message, without small talk and mere answers."""
+    found, answers = list[list[str]](), False
+    for role, sentences in said:
+        if role == "user":
+            ends = sentences[:12] + sentences[12:][-3:]
+            found.append([s for s in ends if _is_telling(s) and (not answers or _asks(s))])
+        answers = role == "assistant" and _is_question(sentences[-1])
+    return [sentences for sentences in found if sentences]
+
+
+def _sentences(text: str) -> list[str]:
+    """The sentences of a message, at its two ends if it is long."""
+    head, tail = text[:_HEAD], text[max(_HEAD, len(text) - _TAIL) :]
+    if command := _COMMAND.match(head):
+        head = head[command.end() :]
+    if len(text) <= _HEAD + _TAIL:
+        head, tail = head + tail, ""
+    tail = tail.partition("\n")[2] or tail  # from the beginning of a line
+    if tail.count("```") % 2:  # it begins inside a block of code
+        tail = "```\n" + tail
+    return _prose(head) + _prose(tail) or _prose(head, code=True)[-1:]
+
+
+def _prose(text: str, *, code: bool = False) -> list[str]:
+    """Sentences without markup and, if not `code`, without code, tables, quotes and traces."""
+    for pattern, kept in _MARKUP:
+        text = pattern.sub(kept, text)
+    paragraphs, fenced = [""], False
+    for line in text.splitlines():
+        bare, last = line.strip(), paragraphs[-1]
+        fence = bare.startswith(("```", "~~~"))
+        fenced ^= fence
+        if fence or (not code and (fenced or _is_code(line))):
+            paragraphs.append("")
+            continue
+        words = _plain(_EMPHASIS.sub("", _MARKER.sub("", bare, 1)))
+        if bare.startswith("#") and words[-1:].isalnum():
+            words += ":"
+        if (last[-1:] == ":" and len(last) < 40) or (len(last) > 50 and words[:1].islower()):
+            paragraphs[-1] = f"{last} {words}"
+        else:
+            paragraphs.append(words)
+    return [s for p in paragraphs for s in _split(p) if any(map(str.isalnum, s))]
+
+
+def _is_code(line: str) -> bool:
+    bare = line.strip()
+    if bare.endswith("?") or not bare:
+        return False
+    symbols = sum(map(bare.count, _SYMBOLS)) * (1 if line[:4].strip() else 2)
+    return bool(_NOISE.match(bare)) or 6 * symbols > len(bare) or bare[-1] in ";{}"
+
+
+def _plain(text: str) -> str:
+    """On one line, without what does not show: control, bidi, zero-width, lone surrogates."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
+    seen = (" " if c.isspace() else c for c in _BLANK.sub("", text))
+    return " ".join("".join(c for c in seen if c.isprintable()).split())
+
+
+def _split(text: str) -> list[str]:
+    found, start = list[str](), 0
+    for end in _END.finditer(text):
+        if text[start : end.end()].rpartition(" ")[2].lower() not in _NO_END:
+            found.append(text[start : end.end()].strip())
+            start = end.end()
+    return [*found, text[start:].strip()]
+
+
+def _words(sentence: str) -> list[str]:
+    words = (word.strip("\"'“”‘’()¡¿.,:;!?…、。！？،؟।-–—") for word in sentence.split())
+    return [word for word in words if any(map(str.isalnum, word))]
+
+
+def _is_telling(sentence: str) -> bool:
+    small = all(word.lower() in _SMALL_TALK for word in _words(sentence))
+    defers = _cue(_polished(sentence), _DEFERRED) >= 0 and _weight(sentence) < 5
+    return not small and (not defers or _asks(sentence))
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip(" \"'”’»)]」』）")[-1:] in tuple("?？؟") or sentence.endswith("か。")
+
+
+def _weight(sentence: str) -> int:
+    """How many words say something: names count twice, scripts without spaces by length."""
+    telling = [word for word in _words(sentence) if word.lower() not in _COMMON]
+    long = [word for word in telling if len(word) > 3 or word[1:] != word[1:].lower()]
+    named = sum(word[1:] != word[1:].lower() for word in long)
+    return named + sum(1 if word.isascii() else max(1, len(word) // 4) for word in long)
+
+
+def _asks(sentence: str) -> bool:
+    return _is_question(sentence) or bool(_ASKING.match(_polished(sentence)))
+
+
+def _best(sentences: list[str]) -> str:
+    """The sentence of a request that says most of what is wanted."""
+
+    def score(sentence: str) -> int:
+        weight = _weight(sentence)
+        return min(weight, 6) + (2 if weight > 1 and _asks(sentence) else sentence == sentences[0])
+
+    return max(sentences, key=score)
+
+
+def _cue(sentence: str, cues: Sequence[str]) -> int:
+    """Where the first of the cues begins in a sentence, else -1."""
+    text = sentence.lower().replace("’", "'")
+    for cue in cues:
+        at = text.find(cue)
+        if at == 0 or (at > 0 and not (cue[0].isascii() and text[at - 1].isalnum())):
+            return at
+    return -1
+
+
+def _decision(said: list[tuple[str, list[str]]]) -> tuple[str, str]:
+    """The last sentence that decides, else the last that advises; and what to show of it."""
+    advice = ""
+    for role, sentences in reversed(said):
+        # What a person chooses is a decision; an agent says the same of its next step.
+        cues = _DECIDED + (_CHOSEN if role == "user" else _ADVISED)
+        text = " ".join(sentences).lower().replace("’", "'")
+        cues = [cue for cue in cues if cue in text]
+        for sentence in reversed(sentences if cues else []):
+            if _is_question(sentence) or _weight(sentence) < 2:
+                continue
+            at = _cue(sentence, [cue for cue in cues if cue not in _ADVISED])
+            clause = max(m.end() for m in _CLAUSE.finditer(sentence[: max(at, 0)]))
+            if at >= 0 and not _NOT_YET.search(sentence[clause:at].lower()):
+                return sentence, sentence[clause if len(sentence) > 80 else 0 :]
+            if not advice and role == "assistant" and _cue(sentence, _ADVISED) >= 0:
+                advice = sentence
+    return advice, advice
+
+
+def _open_question(said: list[tuple[str, list[str]]]) -> str:
+    """The last question that nobody answered, else what was called open near the end."""
+    for role, sentences in reversed(said):
+        near = sentences if role == "user" else sentences[-2:]
+        if asked := [s for s in near if _is_question(s) and _cue(s, _FILLER) < 0]:
+            before = sentences[: sentences.index(asked[-1])]
+            return before[-1] if before and not _weight(asked[-1]) else asked[-1]
+        telling = any(map(_is_telling, sentences))
+        deferred = any(_cue(s, _DEFERRED) >= 0 for s in sentences)
+        if telling if role == "assistant" else not deferred:
+            break
+    points = [s for _, sentences in said[-6:] for s in sentences if _cue(s, _OPEN) >= 0]
+    return points[-1] if points else ""
+
+
+def _polished(sentence: str) -> str:
+    """A sentence without its greeting and politeness, with a mark at its end."""
+    text = sentence
+    for _ in range(3):
+        if (lead := _LEAD.match(text)) and lead.end() < len(text):
+            text = text[lead.end() :]
+    please = _PLEASE.match(text)
+    if please and 0 < please.end() < len(text):
+        text = text[please.end() :].rstrip("? ")
+    text = text.rstrip(" :,;")
+    if re.sub("[',’]", "", text.partition(" ")[0]).isalpha():
+        text = text[:1].upper() + text[1:]
+    return text + "." if text[-1:].isalnum() and text[-1] < "ɐ" else text
+
+
+def _line(parts: list[str], limit: int) -> str:
+    """The parts on one line; the longest are cut until all fit."""
+    parts = parts[: max(1, limit // 40)]
+    room = limit - len(parts) + 1
+    longest = max([0, *map(len, parts)])
+    while longest > 0 and sum(min(len(part), longest) for part in parts) > room:
+        longest -= 1
+    return " ".join(_cut(part, longest) for part in parts)
+
+
+def _cut(text: str, longest: int) -> str:
+    """At most that long: cut between words, else between characters as people see them."""
+    if len(text) <= longest:
+        return text
+    end = max(longest - 1, 0)
+    while end > 0 and (unicodedata.category(text[end])[0] == "M" or "🏻" <= text[end] <= "🏿"):
+        end -= 1
+    space = text.rfind(" ", end * 2 // 3, end + 1)
+    return (text[: space if space > 0 else end].rstrip(" ,;:.—–-(") + "…")[: max(longest, 0)]
