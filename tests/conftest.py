@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -23,6 +24,9 @@ os.environ |= {
     "XDG_RUNTIME_DIR": str(HOME / ".run"),
     "XDG_STATE_HOME": str(HOME / ".local/state"),
 }
+# Folders of conversations are named by the person's day.
+os.environ["TZ"] = "UTC"
+time.tzset()
 CI = os.environ.get("CI") == "true"
 
 pytest.register_assert_rewrite("cortext.testing")

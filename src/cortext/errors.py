@@ -42,14 +42,14 @@ def _rebuild(kind: type[CortextError], args: tuple[Any, ...], facts: dict[str, A
 
 
 class AmbiguousIdError(CortextError, LookupError):
-    """Several sessions begin with what was given as an id."""
+    """Several sessions are meant by what was given; or, by nothing at all, several are active."""
 
     def __init__(self, given: str, ids: Sequence[str]) -> None:
         self.given = given
         self.ids = list(ids)
+        what = f"match {given}" if given else "are active"
         super().__init__(
-            f"{len(ids)} sessions begin with {given}: {', '.join(ids[:10])}",
-            hint="give more of the id",
+            f"{len(ids)} sessions {what}: {', '.join(ids[:10])}", hint="name one by its whole id"
         )
 
 

@@ -19,3 +19,8 @@ def document_dir() -> str:
 def project_document_dir(root: str | os.PathLike[str]) -> str:
     """The folder of session documents that belong to one project."""
     return os.path.join(root, ".src", "opencode", "sessions")
+
+
+def personal_workspace() -> str:
+    """The workspace of conversations that were had outside any workspace."""
+    return os.path.join(data_home(), "cortext", "personal")

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,14 +25,19 @@ from cortext.durability.replace import (
     write_new,
 )
 from cortext.durability.sync import sync_dir
-from cortext.errors import InvalidIdError, SessionNotFoundError, SessionStorageError
+from cortext.errors import (
+    InvalidIdError,
+    SessionCorruptedError,
+    SessionNotFoundError,
+    SessionStorageError,
+)
 from cortext.formats import folder
-from cortext.formats.parts import Format, encode_records
-from cortext.formats.records import Damage, decode_lines
+from cortext.formats.parts import Format, encode_records, join
+from cortext.formats.records import Damage, Lines, decode_lines
 from cortext.model.ids import check_workspace_id
 from cortext.model.session import Session
 from cortext.model.values import as_utc
-from cortext.stores.checks import at
+from cortext.stores.checks import at, read_session_file, refuse_newer
 from cortext.stores.lines import Files, LineStore, Stored
 from cortext.stores.seen import Fingerprint
 
@@ -140,6 +146,23 @@ class FolderStore(LineStore):
         self._forget(id)
         self._changed(id)
         return True
+
+    def head(self, id: str) -> Session:
+        """The head alone, in a time that does not grow with the conversation."""
+        place = self._place_of(id)
+        data, _ = read_session_file(id, place.head)
+        try:
+            head = folder.decode_head(data, [])
+            refuse_newer(head, place.head)
+            session = join(head, Lines([], [], []), self.format)
+        except ValueError as error:
+            raise SessionCorruptedError(place.head, str(error)) from None
+        session.id = place.name
+        return session
+
+    def folder_of(self, id: str) -> str:
+        """The folder of a conversation, with its markdown."""
+        return self._place_of(id).conversation
 
     @property
     def _shelf(self) -> str:
@@ -303,7 +326,11 @@ def _is_damaged(path: str, damages: Sequence[Damage]) -> bool:
 
 
 def _day_of(session: Session) -> str:
-    return as_utc(session.created_at).strftime("%Y-%m-%d").rjust(10, "0")
+    """The day on which it began, as the person's calendar has it."""
+    began = as_utc(session.created_at)
+    with suppress(OverflowError):
+        began = began.astimezone()
+    return began.strftime("%Y-%m-%d").rjust(10, "0")
 
 
 def _names_session(day: str, name: str) -> bool:

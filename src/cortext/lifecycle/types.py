@@ -1,0 +1,76 @@
+"""The types of conversation: a command text for the agent, and a template for the markdown."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from importlib.resources import files
+
+from cortext.durability.read import read_file
+from cortext.errors import CortextError
+
+BUILT_IN = ("brainstorm", "debug", "plan", "learn", "meeting", "review")
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_NOT_TYPES = frozenset(("resume", "stop-conversation"))
+
+
+class UnknownTypeError(CortextError, LookupError):
+    """There is no such type of conversation."""
+
+    def __init__(self, kind: str, known: list[str]) -> None:
+        self.kind, self.known = kind, known
+        super().__init__(
+            f"there is no type of conversation called {kind!r:.60}",
+            hint=f"types are {', '.join(known)}; a new one is a file in .workspace/commands/",
+        )
+
+
+def built_in(part: str, name: str) -> bytes | None:
+    """A file that we ship: `part` is commands or templates."""
+    found = files("cortext.builtin") / part / f"{name}.md"
+    return found.read_bytes() if found.is_file() else None
+
+
+class Types:
+    """The types of one workspace: its own files before ours."""
+
+    def __init__(self, root: str) -> None:
+        self._folder = os.path.join(root, ".workspace")
+
+    def names(self) -> list[str]:
+        """Ours, and those that somebody dropped into `.workspace/commands/`."""
+        try:
+            found = os.listdir(os.path.join(self._folder, "commands"))
+        except FileNotFoundError:
+            found = []
+        own = {name[:-3] for name in found if name.endswith(".md") and _NAME.fullmatch(name[:-3])}
+        return sorted(own.union(BUILT_IN) - _NOT_TYPES)
+
+    def check(self, kind: str) -> str:
+        """`kind` itself, if there is such a type."""
+        known = self.names()
+        if kind not in known:
+            raise UnknownTypeError(kind, known)
+        return kind
+
+    def command(self, kind: str) -> str:
+        """The text that the agent of such a conversation gets, as it is now."""
+        return self._text("commands", kind)
+
+    def command_hash(self, kind: str) -> str:
+        """What tells that the text changed."""
+        return "sha256:" + hashlib.sha256(self.command(kind).encode()).hexdigest()
+
+    def document(self, kind: str, *, title: str, id: str, date: str) -> str:
+        """The markdown that a conversation begins with."""
+        text = self._text("templates", kind) or "# {{title}}\n\n{{date}}\n"
+        for name, value in (("title", title), ("id", id), ("date", date), ("type", kind)):
+            text = text.replace("{{" + name + "}}", value)
+        return text
+
+    def _text(self, part: str, kind: str) -> str:
+        path = os.path.join(self._folder, part, f"{kind}.md")
+        if os.path.isfile(path):
+            return read_file(path).decode("utf-8", "replace")
+        return (built_in(part, kind) or b"").decode()
