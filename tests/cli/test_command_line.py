@@ -78,7 +78,7 @@ def test_show_by_the_beginning_of_an_id(store: str) -> None:
     ("args", "code", "says"),
     [
         (["show", "nothing"], 3, "error: session not found: nothing"),
-        (["show", "first"], 4, "error: 2 sessions begin with first"),
+        (["show", "first"], 4, "error: 2 sessions match first"),
         (["show", "../../etc/passwd"], 2, "error: not a valid id"),
         (["list", "--sort", "a') OR 1=1--"], 2, "Error: Invalid value for '--sort'"),
         (["list", "-n", "0"], 2, "Error: Invalid value for '-n'"),

@@ -10,6 +10,11 @@ from cortext import __version__
 from cortext.cli.errors import debugging
 
 LISTED = {
+    "init": "Make a folder a workspace.",
+    "new": "Begin a conversation.",
+    "stop": "Save a conversation and pause it.",
+    "done": "Save a conversation and mark it as completed.",
+    "resume": "Find a conversation and go on with it.",
     "demo": "A tour of the main job, on real files in a throw-away folder.",
     "list": "List sessions, newest first.",
     "show": "Show one session.",

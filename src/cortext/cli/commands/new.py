@@ -1,0 +1,22 @@
+"""`cortext new`."""
+
+from __future__ import annotations
+
+import click
+
+from cortext.lifecycle.workspace import Workspace
+
+
+# A topic may begin with a hyphen.
+@click.command("new", context_settings={"ignore_unknown_options": True})
+@click.argument("type", metavar="TYPE")
+@click.argument("topic", nargs=-1, required=True)
+def command(type: str, topic: tuple[str, ...]) -> None:
+    """Begin a conversation, and print the path of its markdown.
+
+    TYPE is brainstorm, debug, plan, learn, meeting, review, or one of your own. Outside any
+    workspace it goes to your personal one.
+    """
+    started = Workspace.find().new(type, " ".join(topic))
+    click.echo(started.document)
+    click.echo(f"{started.session.id} is active; `cortext stop` pauses it", err=True)

@@ -1,0 +1,26 @@
+"""`cortext stop`."""
+
+from __future__ import annotations
+
+import click
+
+from cortext.app.stop import Stopped, stop
+from cortext.cli.text import clean
+from cortext.lifecycle.workspace import Workspace
+
+
+@click.command("stop")
+@click.argument("id", required=False)
+@click.option("--summary", help="Where the conversation stopped; made from it when not given.")
+def command(id: str | None, summary: str | None) -> None:
+    """Save a conversation and pause it. Without an ID: the only active one."""
+    confirm(stop(Workspace.find(), id, summary=summary), "paused")
+
+
+def confirm(stopped: Stopped, status: str) -> None:
+    """Say what was saved, and how to go on."""
+    title = clean(stopped.session.title, lines=False)
+    click.echo("Session saved.\n")
+    click.echo(f'Conversation "{title}" has been {status}.')
+    click.echo("You can continue later with /workspace.resume\n")
+    click.echo(f"Summary: {clean(stopped.session.summary, lines=False) or 'nothing was said yet'}")
