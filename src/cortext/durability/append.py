@@ -105,6 +105,7 @@ class Appender:
 
     def _follow(self, now: os.stat_result) -> None:
         """Have the file open that the path names now, and know what others wrote to it."""
+        cut = False
         if now.st_ino != self._inode or self._forked():
             first = self._inode < 0
             self._drop()
@@ -114,14 +115,21 @@ class Appender:
             # A file that took the place of one that we know is read whole: some of what we
             # wrote may be in it, and some may not.
             self._seen = max(now.st_size - FIRST_LOOK, 0) if first else 0
+            cut = self._seen > 0
         size = now.st_size
         if size < self._seen:
             self._seen = 0
             self._ids.clear()
-        if size and os.pread(self._fd, 1, size - 1) != b"\n":
+        new = read_range(self._fd, self._seen, size)
+        if new and not new.endswith(b"\n"):
             size = self._mend_tail()
-        if size > self._seen:
-            self._remember(self._ids_in(_whole_lines(self._fd, self._seen, size)))
+            self._seen = min(self._seen, size)
+            new = read_range(self._fd, self._seen, size)
+        if cut:
+            # It began somewhere in a line.
+            new = new[new.find(b"\n") + 1 :]
+        if new:
+            self._remember(self._ids_in(new))
         self._seen = size
 
     def _mend_tail(self) -> int:
@@ -185,14 +193,6 @@ class Appender:
 
     def _is_current(self, fd: int) -> bool:
         return os.fstat(fd).st_ino == os.stat(self._path).st_ino
-
-
-def _whole_lines(fd: int, start: int, end: int) -> bytes:
-    """The lines between two offsets; a first one that begins before `start` is passed over."""
-    data = read_range(fd, start, end)
-    if start and os.pread(fd, 1, start - 1) != b"\n":
-        data = data[data.find(b"\n") + 1 :]
-    return data
 
 
 def _free_name(path: str) -> str:
