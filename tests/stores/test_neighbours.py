@@ -114,7 +114,12 @@ def test_symlinked_folders_of_a_workspace_are_not_written_through(
     before = {path: path.read_bytes() for path in target.rglob("*") if path.is_file()}
     fresh = open_session_store(f"workspace:{place}")
     assert fresh.load("s") == session
-    for write in (lambda: fresh.save(session), lambda: fresh.delete("s")):
+    for write in (
+        lambda: fresh.save(session),
+        lambda: fresh.checkpoint(session),
+        lambda: fresh.append("s", SessionMessage("user", "through")),
+        lambda: fresh.delete("s"),
+    ):
         with pytest.raises(SessionStorageError, match="symbolic link"):
             write()
     assert {path: path.read_bytes() for path in target.rglob("*") if path.is_file()} == before

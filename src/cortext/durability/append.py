@@ -164,9 +164,9 @@ class Appender:
     def _undo(self, fd: int, start: int, data: bytes, error: OSError) -> None:
         """After a failed sync nobody knows what is on the disk, and syncing again would lie.
 
-        If our lines are still the last ones, they are cut off. Otherwise others
-        wrote after them: the file is written anew, and the caller is told that the
-        lines may be there.
+        If our lines are still the last ones, the file is written anew without them.
+        Otherwise others wrote after them: it is written anew as it is, and the caller is
+        told that the lines may be there.
         """
         with self._lock:
             end = os.fstat(fd).st_size

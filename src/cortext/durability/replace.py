@@ -139,22 +139,6 @@ def link_over(source: str, target: str, temp_dir: str) -> None:
         remove_if_there(temp)
 
 
-def exchange(first: str, second: str) -> bool:
-    """Each gets the other's name, in one instant; False where the system has no such thing."""
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(libc, "renameat2"):
-        return False
-    here, swap = ctypes.c_int(-100), ctypes.c_uint(2)  # AT_FDCWD, RENAME_EXCHANGE
-    if libc.renameat2(here, os.fsencode(first), here, os.fsencode(second), swap) == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EOPNOTSUPP):
-        return False
-    raise OSError(number, os.strerror(number), second)
-
-
 def set_aside(path: str, suffix: str) -> str:
     """Give a file that cannot be read a name of its own, never one that is taken."""
     for number in range(1, 10_000):

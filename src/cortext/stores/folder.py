@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
+from cortext.durability.folders import (
+    place_folder,
+    remove_folder,
+    swap_folder,
+    write_folder,
+)
 from cortext.durability.read import read_file
 from cortext.durability.replace import (
-    exchange,
-    link_or_copy,
-    make_private_dir,
     refuse_link,
     replace,
     set_aside,
     side_dir,
     storage_errors,
     sweep_temps,
-    temp_name,
-    write_new,
 )
-from cortext.durability.sync import sync_dir
 from cortext.errors import (
     InvalidIdError,
     SessionCorruptedError,
@@ -67,11 +66,10 @@ class _Place(NamedTuple):
     def conversation(self) -> str:
         return f"{self.folder}/{self.day}/{self.name}"
 
-    def refuse_links(self) -> None:
+    def refuse_links(self, *files: str) -> None:
         """What is written here is written here, and not where somebody's link leads."""
-        for path in (os.path.dirname(self.conversation), self.conversation, self.session):
-            refuse_link(path)
-        for path in (self.head, self.lines):
+        day = os.path.dirname(self.conversation)
+        for path in (day, self.conversation, self.session, *files):
             refuse_link(path)
 
     @property
@@ -107,7 +105,7 @@ class FolderStore(LineStore):
     def save(self, session: Session) -> None:
         place = self._place_for(session)
         with storage_errors("write", place.session), self._lock(place.files):
-            place.refuse_links()
+            place.refuse_links(place.head, place.lines)
             if self._has_session(place):
                 self._save_over(session, place)
             else:
@@ -118,8 +116,7 @@ class FolderStore(LineStore):
     def checkpoint(self, session: Session) -> None:
         place = self._place_of(session.id, session)
         with storage_errors("write", place.head), self._lock(place.files):
-            refuse_link(place.session)
-            refuse_link(place.head)
+            place.refuse_links(place.head)
             stored = self._read_at(place)
             head = folder.encode_head(session, stored.records)
             if _is_damaged(place.head, stored.reading.damages) and os.path.lexists(place.head):
@@ -133,12 +130,9 @@ class FolderStore(LineStore):
             return False
         place = self._place_of(id)
         with storage_errors("delete", place.session), self._lock(place.files):
-            place.refuse_links()
+            place.refuse_links(place.head, place.lines)
             _refuse_foreign(place.session)
-            gone = f"{side_dir(self._conversations)}/{temp_name('deleted')}"
-            os.rename(place.session, gone)
-            sync_dir(place.conversation)
-            shutil.rmtree(gone)
+            remove_folder(place.session, side_dir(self._conversations))
             if not os.listdir(place.conversation):
                 os.rmdir(place.conversation)
             sweep_temps(side_dir(self._conversations))
@@ -160,9 +154,9 @@ class FolderStore(LineStore):
         session.id = place.name
         return session
 
-    def folder_of(self, id: str) -> str:
-        """The folder of a conversation, with its markdown."""
-        return self._place_of(id).conversation
+    def folder_of(self, id: str, session: Session | None = None) -> str:
+        """The folder of a conversation, with its markdown; of several days' it is `session`'s."""
+        return self._place_of(id, session).conversation
 
     @property
     def _shelf(self) -> str:
@@ -215,6 +209,10 @@ class FolderStore(LineStore):
             place = self._found[id] = self._place_of(id)
         return place.files
 
+    def _before_appending(self, id: str) -> None:
+        place = self._place_of(id)
+        place.refuse_links(place.lines)
+
     def _stored_head(self, files: Files) -> dict[str, Any]:
         head = f"{os.path.dirname(files.lines)}/session.json"
         return folder.decode_head(read_file(head), [])
@@ -223,48 +221,23 @@ class FolderStore(LineStore):
         return replace(path, chunks, temp_dir=side_dir(self._conversations))
 
     def _create(self, session: Session, place: _Place) -> None:
-        """Both files appear at once: the folder that holds them is renamed into place."""
-        records, head = encode_records(session, self.format), folder.encode_head(session)
+        files = self._encode(session)
         os.makedirs(place.conversation, exist_ok=True)
-        fresh = self._write_fresh(records, head)
-        os.rename(fresh, place.session)
-        for path in (place.conversation, os.path.dirname(place.conversation), self._conversations):
-            sync_dir(path)
-
-    def _write_fresh(self, records: list[bytes], head: bytes) -> str:
-        """A folder with both files, synced, that has no place yet."""
-        fresh = f"{side_dir(self._conversations)}/{temp_name('new')}"
-        try:
-            make_private_dir(fresh)
-            write_new(f"{fresh}/messages.jsonl", records)
-            write_new(f"{fresh}/session.json", [head])
-            sync_dir(fresh)
-        except BaseException:
-            shutil.rmtree(fresh, ignore_errors=True)
-            raise
-        return fresh
+        fresh = write_folder(side_dir(self._conversations), files)
+        place_folder(fresh, place.session, below=self._conversations)
 
     def _save_over(self, session: Session, place: _Place) -> None:
         stored = self._read_at(place)
         self._known.keep_others(session, stored.reading.session)
-        records = encode_records(session, self.format)
-        head = folder.encode_head(session)
+        files = self._encode(session)
         for path in {damage.path for damage in stored.reading.damages if damage.path}:
             if os.path.lexists(path):
                 set_aside(path, "corrupt")
-        fresh = self._write_fresh(records, head)
-        try:
-            for name in {*os.listdir(place.session)}.difference(os.listdir(fresh)):
-                link_or_copy(f"{place.session}/{name}", f"{fresh}/{name}")
-            sync_dir(fresh)
-            # Two renames would be two instants, and a crash between them a mix.
-            if not exchange(fresh, place.session):
-                os.rename(f"{fresh}/messages.jsonl", place.lines)
-                os.rename(f"{fresh}/session.json", place.head)
-                sync_dir(place.session)
-            sync_dir(place.conversation)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+        swap_folder(write_folder(side_dir(self._conversations), files), place.session)
+
+    def _encode(self, session: Session) -> dict[str, list[bytes]]:
+        records = encode_records(session, self.format)
+        return {"messages.jsonl": records, "session.json": [folder.encode_head(session)]}
 
     def _read(self, id: str) -> Stored:
         return self._read_at(self._place_of(id))

@@ -94,7 +94,10 @@ class LineStore(SessionStore):
         except FileNotFoundError:
             # The session was moved or deleted since: look where it is now.
             self._forget(id)
-            self._appender(id).append(lines)
+            try:
+                self._appender(id).append(lines)
+            except FileNotFoundError:
+                raise SessionNotFoundError(id) from None
         if self.on_change is not None:
             self.on_change(id)
 
@@ -167,6 +170,7 @@ class LineStore(SessionStore):
         if not os.path.lexists(files.lines):
             raise SessionNotFoundError(id, path=files.lines)
         with storage_errors("write", files.lines):
+            self._before_appending(id)
             self._refuse_newer(files)
             side_dir(self._shelf)
         appender = Appender(
@@ -180,6 +184,9 @@ class LineStore(SessionStore):
         if dropped is not None:
             dropped.close()
         return appender
+
+    def _before_appending(self, id: str) -> None:
+        """OSError if the session is not to be written to where it is."""
 
     def _forget(self, id: str) -> None:
         appender = self._appenders.pop(id)

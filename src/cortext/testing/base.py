@@ -85,7 +85,7 @@ def full_session(id: str = "full") -> Session:
         title="A title with ünïcode \u2028 and \ud800",
         created_at=at[0],
         updated_at=at[9],
-        working_dir="/tmp/somewhere",  # noqa: S108 (a value, never opened)
+        working_dir="/somewhere/else",
         model="a-model",
         messages=[
             SessionMessage("system", "be brief", at[1], "m1"),

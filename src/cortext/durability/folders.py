@@ -1,0 +1,80 @@
+"""Folders of files that belong together: they appear, change and go in one step."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+
+from cortext.durability.replace import link_or_copy, make_private_dir, temp_name, write_new
+from cortext.durability.sync import sync_dir
+
+
+def write_folder(temp_dir: str, files: Mapping[str, Iterable[bytes]]) -> str:
+    """A folder with these files, synced, that has no place yet."""
+    fresh = os.path.join(temp_dir, temp_name("new"))
+    try:
+        make_private_dir(fresh)
+        for name, chunks in files.items():
+            write_new(os.path.join(fresh, name), chunks)
+        sync_dir(fresh)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    return fresh
+
+
+def place_folder(fresh: str, target: str, *, below: str) -> None:
+    """Give a fresh folder its place; the names of its parents up to `below` are durable too."""
+    try:
+        os.rename(fresh, target)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    parent = os.path.dirname(target)
+    sync_dir(parent)
+    while parent != below:
+        parent = os.path.dirname(parent)
+        sync_dir(parent)
+
+
+def swap_folder(fresh: str, target: str) -> None:
+    """Put a fresh folder in the place of one that is there; other files of that one stay."""
+    try:
+        new = os.listdir(fresh)
+        for name in {*os.listdir(target)}.difference(new):
+            link_or_copy(os.path.join(target, name), os.path.join(fresh, name))
+        sync_dir(fresh)
+        # Several renames would be several instants, and a crash between them a mix.
+        if not _exchange(fresh, target):
+            for name in new:
+                os.rename(os.path.join(fresh, name), os.path.join(target, name))
+            sync_dir(target)
+        sync_dir(os.path.dirname(target))
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def remove_folder(target: str, temp_dir: str) -> None:
+    """Remove a folder for good: it is gone at once, and its files after that."""
+    gone = os.path.join(temp_dir, temp_name("deleted"))
+    os.rename(target, gone)
+    sync_dir(os.path.dirname(target))
+    shutil.rmtree(gone)
+
+
+def _exchange(first: str, second: str) -> bool:
+    """Each gets the other's name, in one instant; False where the system has no such thing."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):
+        return False
+    here, swap = ctypes.c_int(-100), ctypes.c_uint(2)  # AT_FDCWD, RENAME_EXCHANGE
+    if libc.renameat2(here, os.fsencode(first), here, os.fsencode(second), swap) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EOPNOTSUPP):
+        return False
+    raise OSError(number, os.strerror(number), second)
