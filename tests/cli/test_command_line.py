@@ -138,7 +138,7 @@ def test_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     big = storage.load("s")
     big.messages = [SessionMessage("user", "line\n" * 200) for _ in range(500)]
     storage.save(big)
-    command = f"'{SCRIPT}' show s --store 'document:{tmp_path}' | head -n 1"
+    command = f"set -o pipefail; '{SCRIPT}' show s --store 'document:{tmp_path}' | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

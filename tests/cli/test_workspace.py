@@ -94,6 +94,24 @@ def test_numbers_count_up_over_all_types(workspace: Path) -> None:
     assert Path(ok(workspace, "new", "plan", "y").strip()).parent.name == "1000-plan-y"
 
 
+def test_the_same_topic_on_another_day(workspace: Path) -> None:
+    """Yesterday's 001 and today's: each has its markdown, and both are listed by their day."""
+    ok(workspace, "new", "plan", "x")
+    (day,) = (p for p in (workspace / "conversations").iterdir() if p.name[0].isdigit())
+    day.rename(day.with_name("2020-01-01"))
+    head = workspace / "conversations/2020-01-01/001-plan-x/.session/session.json"
+    text = head.read_text(encoding="utf-8")
+    head.write_text(text.replace(day.name, "2020-01-01"), encoding="utf-8")
+    for claim in workspace.glob("conversations/.cortext/numbers/*/*"):
+        claim.rmdir()
+    document = Path(ok(workspace, "new", "plan", "x").strip())
+    assert (document.parent.name, document.parent.parent.name) == ("001-plan-x", day.name)
+    assert document.is_file()
+    rows = json.loads(ok(workspace, "resume", "--list", "--json"))
+    assert [row["id"] for row in rows] == [f"{day.name}/001-plan-x", "2020-01-01/001-plan-x"]
+    ok(workspace, "stop", f"{day.name}/001-plan-x")
+
+
 def test_two_processes_never_share_a_number(workspace: Path) -> None:
     """Eight at once: eight numbers."""
     command = [SCRIPT, "new", "learn", "same topic"]

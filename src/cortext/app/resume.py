@@ -33,10 +33,10 @@ def candidates(workspace: Workspace) -> list[Candidate]:
 
 def brief(workspace: Workspace, key: str) -> Briefing:
     """The briefing of a conversation. Nothing is changed by it."""
-    session = workspace.store.read(key).session
+    session, damages = workspace.store.read(key)
     command = workspace.types.command(session.kind) if session.command else ""
     return Briefing(
-        _warnings(workspace, session),
+        [*_warnings(workspace, session), *(f"{d.path}: {d.detail}" for d in damages)],
         command,
         os.path.join(workspace.store.folder_of(key), f"{session.kind or 'chat'}.md"),
         context_block(

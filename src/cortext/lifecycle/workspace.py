@@ -68,7 +68,7 @@ class Workspace:
                 working_dir=self.root,
             )
             self.store.save(session)
-            document = os.path.join(self.store.folder_of(id), f"{kind}.md")
+            document = os.path.join(self.store.folder_of(id, session), f"{kind}.md")
             text = self.types.document(kind, title=title, id=id, date=_day(now))
             with open(document, "x", encoding="utf-8") as file:
                 file.write(text)
@@ -92,12 +92,10 @@ class Workspace:
             return None
 
     def set_status(self, id: str, status: str, *, summary: str, reason: str) -> Session:
-        """Pause, complete or go on with a conversation; pausing a paused one saves it again."""
+        """Pause or complete a conversation; pausing a paused one saves it again."""
         session = self.store.load(id)
-        if session.status != status:
+        if session.status != status or status == "completed":
             check_transition(session.status, status)
-        elif status == "completed":
-            check_transition(status, status)
         session.status = cast(Status, status)
         session.summary = summary
         session.stop_reason = reason

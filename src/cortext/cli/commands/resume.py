@@ -58,7 +58,7 @@ def _choose(workspace: Workspace, query: str) -> str:
 
 def _print(briefing: Briefing) -> None:
     for warning in briefing.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(f"warning: {clean(warning, lines=False)}", err=True)
     if briefing.command:
         click.echo(clean(briefing.command))
     click.echo(f"The markdown of this conversation: {clean(briefing.document, lines=False)}\n")
