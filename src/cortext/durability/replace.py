@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import stat
 import time
 from collections.abc import Generator, Iterable
@@ -185,6 +184,9 @@ def sweep_temps(folder: str) -> None:
         path = os.path.join(folder, name)
         if _TEMP.fullmatch(name) and os.lstat(path).st_mtime < limit:
             if stat.S_ISDIR(os.lstat(path).st_mode):
+                # Imported here: it would be a tenth of what importing a SessionManager takes.
+                import shutil
+
                 shutil.rmtree(path)
             else:
                 os.unlink(path)
