@@ -41,7 +41,8 @@ def test_the_errors_load_nothing_heavy() -> None:
 @pytest.mark.parametrize("name", ["Session", "SessionStorage", "SessionIndex", "SessionManager"])
 def test_the_python_api_loads_no_loop_and_no_terminal(name: str) -> None:
     """A name of the Python API loads no asyncio, click, rich or redis."""
-    heavy = {"asyncio", "click", "rich", "redis", "subprocess", "socket", "ssl", "shutil", "pathlib"}
+    heavy = {"asyncio", "click", "rich", "redis", "subprocess", "socket", "ssl"}
+    heavy |= {"shutil", "pathlib"}
     assert loaded_by(f"from cortext import {name}") & heavy == set()
 
 
