@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from cortext.builtin import TYPES
 from cortext.durability.read import read_file
 from cortext.durability.replace import storage_errors
-from cortext.lifecycle.types import BUILT_IN, built_in
+from cortext.lifecycle.types import built_in
 
 IGNORE = "# Search tools of agents have no business in what past sessions said.\n**/.session/\n"
 _CONFIG = "# Settings of this workspace. It may not name programs, hooks or URLs.\n"
@@ -44,9 +45,9 @@ def initialize(root: str, *, overwrite: Callable[[str, str], bool]) -> Initializ
 
 
 def _files() -> Iterator[tuple[str, bytes]]:
-    for kind in BUILT_IN:
+    for kind in TYPES:
         yield f".workspace/templates/{kind}.md", built_in("templates", kind) or b""
-    for name in (*BUILT_IN, "resume", "stop-conversation"):
+    for name in (*TYPES, "resume", "stop-conversation"):
         yield f".workspace/commands/{name}.md", built_in("commands", name) or b""
     yield ".workspace/config.toml", _CONFIG.encode()
     yield "conversations/.ignore", IGNORE.encode()

@@ -1,0 +1,3 @@
+"""What we ship: the types of conversation, with their command texts and templates."""
+
+TYPES = ("brainstorm", "debug", "plan", "learn", "meeting", "review")

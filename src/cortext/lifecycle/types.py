@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from importlib.resources import files
 
+from cortext.builtin import TYPES
 from cortext.durability.read import read_file
 from cortext.errors import CortextError
 
-BUILT_IN = ("brainstorm", "debug", "plan", "learn", "meeting", "review")
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _NOT_TYPES = frozenset(("resume", "stop-conversation"))
 
@@ -28,6 +27,8 @@ class UnknownTypeError(CortextError, LookupError):
 
 def built_in(part: str, name: str) -> bytes | None:
     """A file that we ship: `part` is commands or templates."""
+    from importlib.resources import files
+
     found = files("cortext.builtin") / part / f"{name}.md"
     return found.read_bytes() if found.is_file() else None
 
@@ -45,7 +46,7 @@ class Types:
         except FileNotFoundError:
             found = []
         own = {name[:-3] for name in found if name.endswith(".md") and _NAME.fullmatch(name[:-3])}
-        return sorted(own.union(BUILT_IN) - _NOT_TYPES)
+        return sorted(own.union(TYPES) - _NOT_TYPES)
 
     def check(self, kind: str) -> str:
         """`kind` itself, if there is such a type."""

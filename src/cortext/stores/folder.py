@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from cortext.durability.folders import (
     place_folder,
@@ -36,45 +36,13 @@ from cortext.formats.records import Damage, Lines, decode_lines
 from cortext.model.ids import check_workspace_id
 from cortext.model.session import Session
 from cortext.model.values import as_utc
+from cortext.stores import layout
 from cortext.stores.checks import at, read_session_file, refuse_newer
+from cortext.stores.layout import Place
 from cortext.stores.lines import Files, LineStore, Stored
 from cortext.stores.seen import Fingerprint
 
 _OURS = ("session.json", "messages.jsonl")
-
-
-class _Place(NamedTuple):
-    """Where one conversation is."""
-
-    folder: str
-    day: str
-    name: str
-
-    @property
-    def session(self) -> str:
-        return f"{self.folder}/{self.day}/{self.name}/.session"
-
-    @property
-    def head(self) -> str:
-        return f"{self.session}/session.json"
-
-    @property
-    def lines(self) -> str:
-        return f"{self.session}/messages.jsonl"
-
-    @property
-    def conversation(self) -> str:
-        return f"{self.folder}/{self.day}/{self.name}"
-
-    def refuse_links(self, *files: str) -> None:
-        """What is written here is written here, and not where somebody's link leads."""
-        day = os.path.dirname(self.conversation)
-        for path in (day, self.conversation, self.session, *files):
-            refuse_link(path)
-
-    @property
-    def files(self) -> Files:
-        return Files(self.lines, f"{self.folder}/.cortext/locks/{self.day}~{self.name}.lock")
 
 
 class FolderStore(LineStore):
@@ -83,7 +51,7 @@ class FolderStore(LineStore):
     format: ClassVar[Format] = folder.FOLDER
 
     @cached_property
-    def _found(self) -> dict[str, _Place]:
+    def _found(self) -> dict[str, Place]:
         """Where sessions were when they were last looked for."""
         return {}
 
@@ -93,20 +61,18 @@ class FolderStore(LineStore):
     def list_session_ids(self) -> list[str]:
         """Ids, and `DATE/ID` for those that several days have."""
         found = [
-            (day, name)
-            for day in _folders(self._conversations)
-            for name in _folders(f"{self._conversations}/{day}")
-            if _names_session(day, name)
-            and self._has_session(_Place(self._conversations, day, name))
+            place
+            for place in layout.places(self._folder)
+            if _names_session(place.day, place.name) and place.has_session
         ]
-        days = Counter(name for _, name in found)
-        return sorted(name if days[name] == 1 else f"{day}/{name}" for day, name in found)
+        days = Counter(place.name for place in found)
+        return sorted(p.name if days[p.name] == 1 else f"{p.day}/{p.name}" for p in found)
 
     def save(self, session: Session) -> None:
         place = self._place_for(session)
-        with storage_errors("write", place.session), self._lock(place.files):
-            place.refuse_links(place.head, place.lines)
-            if self._has_session(place):
+        with storage_errors("write", place.session), self._lock(self._files_at(place)):
+            _refuse_links(place, place.head, place.lines)
+            if place.has_session:
                 self._save_over(session, place)
             else:
                 self._create(session, place)
@@ -115,8 +81,8 @@ class FolderStore(LineStore):
 
     def checkpoint(self, session: Session) -> None:
         place = self._place_of(session.id, session)
-        with storage_errors("write", place.head), self._lock(place.files):
-            place.refuse_links(place.head)
+        with storage_errors("write", place.head), self._lock(self._files_at(place)):
+            _refuse_links(place, place.head)
             stored = self._read_at(place)
             head = folder.encode_head(session, stored.records)
             if _is_damaged(place.head, stored.reading.damages) and os.path.lexists(place.head):
@@ -129,12 +95,12 @@ class FolderStore(LineStore):
         if not self._places(id):
             return False
         place = self._place_of(id)
-        with storage_errors("delete", place.session), self._lock(place.files):
-            place.refuse_links(place.head, place.lines)
+        with storage_errors("delete", place.session), self._lock(self._files_at(place)):
+            _refuse_links(place, place.head, place.lines)
             _refuse_foreign(place.session)
             remove_folder(place.session, side_dir(self._conversations))
-            if not os.listdir(place.conversation):
-                os.rmdir(place.conversation)
+            if not os.listdir(place.folder):
+                os.rmdir(place.folder)
             sweep_temps(side_dir(self._conversations))
         self._found.pop(id, None)
         self._forget(id)
@@ -156,7 +122,7 @@ class FolderStore(LineStore):
 
     def folder_of(self, id: str, session: Session | None = None) -> str:
         """The folder of a conversation, with its markdown; of several days' it is `session`'s."""
-        return self._place_of(id, session).conversation
+        return self._place_of(id, session).folder
 
     @property
     def _shelf(self) -> str:
@@ -164,15 +130,18 @@ class FolderStore(LineStore):
 
     @property
     def _conversations(self) -> str:
-        return f"{self._folder}/conversations"
+        return layout.conversations_dir(self._folder)
 
-    def _places(self, id: str) -> list[_Place]:
+    def _places(self, id: str) -> list[Place]:
         day, _, name = check_workspace_id(id).rpartition("/")
-        days = [day] if day else _folders(self._conversations)
-        places = [_Place(self._conversations, day, name) for day in days]
-        return [place for place in places if self._has_session(place)]
+        found = [
+            Place(shelf, each, name)
+            for shelf in layout.shelves(self._folder)
+            for each in ([day] if day else layout.days(shelf))
+        ]
+        return [place for place in found if place.has_session]
 
-    def _place_of(self, id: str, session: Session | None = None) -> _Place:
+    def _place_of(self, id: str, session: Session | None = None) -> Place:
         places = self._places(id)
         if len(places) > 1 and session is not None:
             places = [place for place in places if place.day == _day_of(session)] or places
@@ -187,7 +156,7 @@ class FolderStore(LineStore):
             raise SessionNotFoundError(id, path=self._conversations)
         return places[0]
 
-    def _place_for(self, session: Session) -> _Place:
+    def _place_for(self, session: Session) -> Place:
         if "/" in check_workspace_id(session.id):
             raise InvalidIdError(session.id)
         day = _day_of(session)
@@ -197,21 +166,22 @@ class FolderStore(LineStore):
             for place in places.values():
                 if self._read_at(place).reading.session.created_at == session.created_at:
                     return place
-        return _Place(self._conversations, day, session.id)
-
-    def _has_session(self, place: _Place) -> bool:
-        return os.path.lexists(place.head) or os.path.lexists(place.lines)
+        return Place(self._conversations, day, session.id)
 
     def _files(self, id: str) -> Files:
         # Finding the day costs a look at every day; a place that was right still is.
         place = self._found.get(check_workspace_id(id))
-        if place is None or not self._has_session(place):
+        if place is None or not place.has_session:
             place = self._found[id] = self._place_of(id)
-        return place.files
+        return self._files_at(place)
+
+    def _files_at(self, place: Place) -> Files:
+        locks = f"{self._conversations}/.cortext/locks"
+        return Files(place.lines, f"{locks}/{place.day}~{place.name}.lock")
 
     def _before_appending(self, id: str) -> None:
         place = self._place_of(id)
-        place.refuse_links(place.lines)
+        _refuse_links(place, place.lines)
 
     def _stored_head(self, files: Files) -> dict[str, Any]:
         head = f"{os.path.dirname(files.lines)}/session.json"
@@ -220,13 +190,13 @@ class FolderStore(LineStore):
     def _replace(self, path: str, chunks: list[bytes]) -> os.stat_result:
         return replace(path, chunks, temp_dir=side_dir(self._conversations))
 
-    def _create(self, session: Session, place: _Place) -> None:
+    def _create(self, session: Session, place: Place) -> None:
         files = self._encode(session)
-        os.makedirs(place.conversation, exist_ok=True)
+        os.makedirs(place.folder, exist_ok=True)
         fresh = write_folder(side_dir(self._conversations), files)
         place_folder(fresh, place.session, below=self._conversations)
 
-    def _save_over(self, session: Session, place: _Place) -> None:
+    def _save_over(self, session: Session, place: Place) -> None:
         stored = self._read_at(place)
         self._known.keep_others(session, stored.reading.session)
         files = self._encode(session)
@@ -242,7 +212,7 @@ class FolderStore(LineStore):
     def _read(self, id: str) -> Stored:
         return self._read_at(self._place_of(id))
 
-    def _read_at(self, place: _Place) -> Stored:
+    def _read_at(self, place: Place) -> Stored:
         """Both files as they are at one time: a save exchanges the folder that they are in."""
         while True:
             before = Fingerprint.at(place.session)
@@ -251,7 +221,7 @@ class FolderStore(LineStore):
             if before is None or after is None or before.inode == after.inode:
                 return stored
 
-    def _read_files(self, place: _Place) -> Stored:
+    def _read_files(self, place: Place) -> Stored:
         damages: list[Damage] = []
         missing: list[Damage] = []
         notes: list[str] = []
@@ -272,6 +242,12 @@ class FolderStore(LineStore):
         lines = decode_lines(data, self.format.records)
         lines.damages[:] = at(place.lines, [*missing, *lines.damages])
         return self._join(place.name, place.head, head, damages, lines)
+
+
+def _refuse_links(place: Place, *files: str) -> None:
+    """What is written here is written here, and not where somebody's link leads."""
+    for path in (f"{place.shelf}/{place.day}", place.folder, place.session, *files):
+        refuse_link(path)
 
 
 def _refuse_foreign(folder: str) -> None:
@@ -312,13 +288,3 @@ def _names_session(day: str, name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _folders(path: str) -> list[str]:
-    """The names of the folders in a folder, sorted; hidden ones are not ours to look at."""
-    with storage_errors("read", path):
-        try:
-            with os.scandir(path) as entries:
-                return sorted(e.name for e in entries if not e.name.startswith(".") and e.is_dir())
-        except (FileNotFoundError, NotADirectoryError):
-            return []

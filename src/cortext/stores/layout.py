@@ -1,0 +1,100 @@
+"""Where the conversations of a workspace are: `conversations/DATE/ID/.session/`.
+
+Also read: `TYPE/DATE/ID/` below the workspace or below `conversations/`. This module is
+imported by every list, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cortext.builtin import TYPES
+from cortext.errors import SessionStorageError
+
+_DAY = "dddd-dd-dd"
+
+
+class Place(NamedTuple):
+    """Where one conversation is; `shelf` is the folder that holds its day."""
+
+    shelf: str
+    day: str
+    name: str
+
+    @property
+    def folder(self) -> str:
+        return f"{self.shelf}/{self.day}/{self.name}"
+
+    @property
+    def session(self) -> str:
+        return f"{self.folder}/.session"
+
+    @property
+    def head(self) -> str:
+        return f"{self.session}/session.json"
+
+    @property
+    def lines(self) -> str:
+        return f"{self.session}/messages.jsonl"
+
+    @property
+    def has_session(self) -> bool:
+        return os.path.lexists(self.head) or os.path.lexists(self.lines)
+
+
+def conversations_dir(root: str) -> str:
+    """Where new conversations go."""
+    return f"{root}/conversations"
+
+
+def shelves(root: str) -> list[str]:
+    """The folders of a workspace that hold days: the one that we write to first."""
+    usual = conversations_dir(root)
+    kinds = {*TYPES, *own_types(root)}
+    others = [f"{base}/{kind}" for kind in sorted(kinds) for base in (usual, root)]
+    return [usual, *(path for path in others if os.path.isdir(path))]
+
+
+def own_types(root: str) -> list[str]:
+    """The names of the command files that a workspace has."""
+    try:
+        names = os.listdir(f"{root}/.workspace/commands")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [name[:-3] for name in names if name.endswith(".md")]
+
+
+def is_day(name: str) -> bool:
+    """Whether a folder's name is a date; `conversations` holds others too."""
+    shape = "".join("d" if c.isascii() and c.isdigit() else c for c in name)
+    return shape == _DAY
+
+
+def days(shelf: str) -> list[str]:
+    """The days of a shelf, sorted."""
+    return sorted(name for name in folders(shelf) if is_day(name))
+
+
+def folders(path: str) -> list[str]:
+    """The names of the folders in a folder; hidden ones are not ours to look at."""
+    try:
+        with os.scandir(path) as entries:
+            return sorted(e.name for e in entries if not e.name.startswith(".") and e.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise SessionStorageError(
+            f"could not read {path}: {(error.strerror or str(error)).lower()}",
+            path=path,
+            errno=error.errno,
+        ) from error
+
+
+def places(root: str) -> Iterator[Place]:
+    """Every folder that may be a conversation's, by shelf, day and name."""
+    for shelf in shelves(root):
+        for day in days(shelf):
+            for name in folders(f"{shelf}/{day}"):
+                yield Place(shelf, day, name)
