@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cortext.index.table import folded, plain
+from cortext.index.database import folded, plain
 
 _ORDERS = {
     "updated_at": True,

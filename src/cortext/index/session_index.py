@@ -17,7 +17,7 @@ from cortext.durability.lock import FileLock
 from cortext.durability.replace import replace, side_dir, storage_errors
 from cortext.errors import SessionStorageError
 from cortext.index import query, table
-from cortext.index.table import Table
+from cortext.index.database import Database, bounded, is_damage
 from cortext.model import json
 from cortext.model.ids import check_id
 from cortext.model.session import Session
@@ -71,7 +71,9 @@ class SessionIndex:
         self._stale: set[str] = set()
         with storage_errors("open the index of", self._folder):
             self._writable = _can_write(self._folder)
-            self._table = Table(self._table_path())
+            self._table = Database(
+                self._table_path(), schema=table.SCHEMA, version=table.SCHEMA_VERSION
+            )
             self._catch_up()
 
     @property
@@ -151,7 +153,7 @@ class SessionIndex:
             raise ValueError(f"tags is a list, as in [{tags!r}]")
         where, values = query.conditions(tags, search, working_dir, owner)
         order = query.order(sort_by, descending)
-        values += [table.bounded(max(limit, 0)), table.bounded(max(offset, 0))]
+        values += [bounded(max(limit, 0)), bounded(max(offset, 0))]
         return self._run(lambda db: _rows(db, f"{where} {order} LIMIT ? OFFSET ?", values))
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -164,7 +166,7 @@ class SessionIndex:
                 self._read_noted()
                 return self._table.run(work)
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-                if isinstance(error, sqlite3.DatabaseError) and not table.is_damage(error):
+                if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
                     raise
                 log.warning("the index of %s is rebuilt: %s", self._folder, error)
                 self._table.discard()

@@ -1,0 +1,152 @@
+"""A derived SQLite database, shared by any number of processes.
+
+This module is imported by every list, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from cortext.durability.replace import remove_if_there
+
+T = TypeVar("T")
+_BUSY_MS = 10_000
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Database:
+    """Whatever is wrong with the database file, it is made anew, empty: `fresh` says so,
+    and the session files have everything. `schema` is statements, `version` its number."""
+
+    def __init__(self, path: str, *, schema: str, version: int) -> None:
+        self._path = path
+        self._schema = schema
+        self._version = version
+        self._db: sqlite3.Connection | None = None
+        self._pid = 0
+        self._inode = 0
+        self.fresh = False
+
+    def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do `work` in one transaction."""
+        db = self._open()
+        with db:
+            return work(db)
+
+    def ready(self) -> None:
+        """Open it if it is not; `fresh` then says whether it had to be made."""
+        self._open()
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def discard(self) -> None:
+        """Throw the database away and begin with an empty one."""
+        self.close()
+        self._remove()
+        self._open()
+
+    def _remove(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            remove_if_there(self._path + suffix)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._db is not None and self._pid == os.getpid() and self._is_current():
+            return self._db
+        self.close()
+        try:
+            db = self._connect()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self._remove()
+            db = self._connect()
+        self._db, self._pid = db, os.getpid()
+        self._inode = 0 if self._path == ":memory:" else os.stat(self._path).st_ino
+        return db
+
+    def _is_current(self) -> bool:
+        """Whether the file that we have open is the one that is there: another process may
+        have found it damaged and made it anew."""
+        if self._path == ":memory:":
+            return True
+        try:
+            return os.stat(self._path).st_ino == self._inode
+        except FileNotFoundError:
+            return False
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._path != ":memory:":
+            # Made here, because SQLite would make it with the mode that the umask gives.
+            os.close(os.open(self._path, _OPEN, 0o600))
+        db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
+        try:
+            if db.execute("PRAGMA user_version").fetchone()[0] != self._version:
+                self._make(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _make(self, db: sqlite3.Connection) -> None:
+        db.execute("PRAGMA journal_mode=WAL")
+        with closing(db.cursor()) as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            version = cursor.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
+                for statement in self._schema.split(";"):
+                    cursor.execute(statement)
+                cursor.execute(f"PRAGMA user_version={self._version}")
+                self.fresh = True
+            elif version != self._version:
+                raise Unreadable(f"it has version {version}")
+            db.commit()
+
+
+class Unreadable(sqlite3.DatabaseError):
+    """The database can be opened, and what it holds makes no sense to us."""
+
+
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether a new database would help; a busy one, a full disk or a bad call it would not."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return isinstance(error, Unreadable) or code in _DAMAGE
+
+
+_DAMAGE = frozenset(
+    (
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_SCHEMA,
+        sqlite3.SQLITE_NOTADB,
+    )
+)
+_LARGEST = 2**63 - 1
+
+
+def bounded(number: int) -> int:
+    """A number that fits into SQLite's."""
+    return min(max(number, -_LARGEST), _LARGEST)
+
+
+def micros(when: datetime) -> int:
+    return (when - _EPOCH) // timedelta(microseconds=1)
+
+
+def plain(text: str) -> str:
+    """Text that SQLite can hold: half characters have no place in UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def folded(text: str) -> str:
+    """As `plain`, for comparing without case."""
+    return plain(text).casefold()
