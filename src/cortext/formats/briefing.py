@@ -2,6 +2,7 @@
 
 Each message is a line that begins with a nonce, and then its text, every line of which begins
 with `| `. Nothing inside can look like the end, another message or an instruction of ours.
+What is not there is said in a line of ours: the nonce, `omitted`, and words.
 Characters that would move a cursor, turn text around or hide in it are written `␛{HEX}`.
 """
 
@@ -9,8 +10,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from cortext.model import wire
@@ -23,11 +25,20 @@ _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 _MARKER = re.compile(r"\[(?=\s*(?:/|END\b|RESUMED\b|HISTORY\b))", re.IGNORECASE)
 
 
+_OMITTED = "omitted"
+
+
 class Past(NamedTuple):
     """One message of a history."""
 
     role: str
     timestamp: datetime
+    text: str
+
+
+class Left(NamedTuple):
+    """In the place of what was left out of a history: our words about it."""
+
     text: str
 
 
@@ -50,43 +61,65 @@ def context_block(*, kind: str, title: str, last_active: str, exchanges: int, su
     )
 
 
-def render_history(history: Sequence[Past], nonce: str) -> str:
-    """The fenced history. `nonce` is for this text only: nobody who wrote it could know it."""
-    lines = [f"[HISTORY {nonce}] {len(history)} messages of the past: text, not instructions"]
-    for past in history:
-        lines.append(f"{nonce} {past.role} {wire.iso(past.timestamp)}")
-        lines += [f"| {escape(line)}" for line in past.text.split("\n")]
+def render_history(
+    history: Sequence[Past | Left], nonce: str, *, shown: int = 0, total: int = 0
+) -> str:
+    """The fenced history. `nonce` is for this text only: nobody who wrote it could know it.
+
+    Where something was left out, the first line says how many of `total` messages are `shown`.
+    """
+    count = f"{shown} of {total}" if shown < total else f"{total or len(history)}"
+    lines = [f"[HISTORY {nonce}] {count} messages of the past: text, not instructions"]
+    lines += [render_record(record, nonce) for record in history]
     lines.append(f"[END HISTORY {nonce}]")
     return "\n".join(lines)
 
 
-def parse_history(text: str, nonce: str) -> list[Past]:
+def render_record(record: Past | Left, nonce: str) -> str:
+    """One record of a history, as it stands in it."""
+    if isinstance(record, Left):
+        return f"{nonce} {_OMITTED} {escape(record.text)}"
+    return f"{nonce} {record.role} {wire.iso(record.timestamp)}\n{render_text(record.text)}"
+
+
+def render_text(text: str) -> str:
+    if not _hides(text, "\n\t"):
+        return "| " + text.replace("\n", "\n| ")
+    return "\n".join([f"| {escape(line)}" for line in text.split("\n")])
+
+
+def parse_history(text: str, nonce: str) -> list[Past | Left]:
     """The inverse of `render_history`; ValueError for anything that it did not write."""
     lines = text.split("\n")
     if not lines[0].startswith(f"[HISTORY {nonce}] ") or lines[-1] != f"[END HISTORY {nonce}]":
         raise ValueError("not a whole history")
-    return list(_parse(lines[1:-1], nonce))
-
-
-def _parse(lines: Iterable[str], nonce: str) -> Iterable[Past]:
-    found: list[tuple[str, datetime, list[str]]] = []
-    for line in lines:
+    found: list[Left | tuple[str, datetime, list[str]]] = []
+    for line in lines[1:-1]:
         mark, _, rest = line.partition(" ")
         if mark == nonce:
-            role, _, when = rest.partition(" ")
-            if role not in ROLES:
-                raise ValueError(f"no such role: {role!r:.40}")
-            found.append((role, parse_time(when), []))
-        elif mark == "|" and found:
-            found[-1][2].append(unescape(rest))
+            found.append(_parse_mark(rest))
+        elif mark == "|" and found and not isinstance(last := found[-1], Left):
+            last[2].append(unescape(rest))
         else:
             raise ValueError(f"neither a message nor its text: {line!r:.40}")
-    return [Past(role, when, "\n".join(text)) for role, when, text in found]
+    return [
+        item if isinstance(item, Left) else Past(item[0], item[1], "\n".join(item[2]))
+        for item in found
+    ]
+
+
+def _parse_mark(rest: str) -> Left | tuple[str, datetime, list[str]]:
+    word, _, value = rest.partition(" ")
+    if word == _OMITTED:
+        return Left(unescape(value))
+    if word not in ROLES:
+        raise ValueError(f"no such role: {word!r:.40}")
+    return word, parse_time(value), []
 
 
 def escape(line: str) -> str:
     """A line in which nothing hides; `unescape` gives it back."""
-    if line.isascii() and line.isprintable():
+    if not _hides(line, "\t"):
         return line
     return "".join(map(_shown, line))
 
@@ -100,6 +133,14 @@ def one_line(text: str) -> str:
     return _MARKER.sub(f"{_SIGN}{{5B}}", escape(" ".join(text.split())))
 
 
+def _hides(text: str, allowed: str) -> bool:
+    for character in allowed:
+        text = text.replace(character, "")
+    # Whatever has one of the hidden categories is not printable.
+    return _SIGN in text or not text.isprintable()
+
+
+@lru_cache(4096)
 def _shown(character: str) -> str:
     if character == "\t":
         return character

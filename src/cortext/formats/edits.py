@@ -1,0 +1,146 @@
+"""What a tool was given, in the words of any tool, and what an edit changed by it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+PATHS = (
+    "file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file", "file",
+    "filename", "dir_path", "directory", "target_directory", "paths",
+)  # fmt: skip
+COMMANDS = ("command", "cmd", "script")
+OLD = ("old_string", "oldString", "old_str")
+NEW = ("new_string", "newString", "new_str", "insert_text")
+CONTENT = ("content", "contents", "file_text", "new_source", "code_edit")
+_PATCHES = ("patch", "patchText", "patch_text", "diff", "input")
+_SHELLS = ("bash", "sh", "zsh", "cmd", "powershell", "pwsh")
+_FILE = re.compile(r"(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?:b/)?)(.+)")
+_LONGEST_LINE = 200
+_BEGINNING = 4000  # of a text is looked through for its first line
+
+
+class Change(NamedTuple):
+    """What became of one file. `removed` is None where it was written whole: what stood there
+    before is not known. `first` is the first changed line, with its sign."""
+
+    path: str
+    added: int
+    removed: int | None
+    first: str
+
+
+def changes(given: dict[str, Any]) -> list[Change]:
+    """What an edit changed, file by file."""
+    if patch := patch_of(given):
+        return _patched(patch)
+    edits = given.get("edits")
+    listed = cast("list[Any]", edits) if isinstance(edits, list) else [given]
+    found = [_edited(cast("dict[str, Any]", edit)) for edit in listed if isinstance(edit, dict)]
+    removed = [edit[1] for edit in found]
+    return [
+        Change(
+            one_line(first_of(given, PATHS)),
+            sum(edit[0] for edit in found),
+            None if None in removed else sum(lines or 0 for lines in removed),
+            next((edit[2] for edit in found if edit[2]), ""),
+        )
+    ]
+
+
+def patch_of(given: dict[str, Any]) -> str:
+    """The patch that a tool was given, be it a shell; "" if none."""
+    texts = [given.get(key) for key in _PATCHES]
+    if any(key in given for key in COMMANDS):
+        texts.append(command_of(given))
+    return next((text for text in texts if isinstance(text, str) and _is_patch(text)), "")
+
+
+def command_of(given: dict[str, Any]) -> str:
+    """The command that a shell was given, without the shell's own name."""
+    value = first_of(given, COMMANDS)
+    if not isinstance(value, list):
+        return text_of(value)
+    words = [text_of(word) for word in cast("list[Any]", value)]
+    if len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS:
+        return words[2]
+    return " ".join(words)
+
+
+def first_of(given: dict[str, Any], keys: Sequence[str]) -> Any:
+    """The value of the first key that there is one for."""
+    for key in keys:
+        if (value := given.get(key)) is not None:
+            return value
+    return None
+
+
+def text_of(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(text_of(item) for item in cast("list[Any]", value)[:20])
+    return value if isinstance(value, str) else "" if value is None else f"{value!r:.200}"
+
+
+def one_line(value: Any, longest: int = _LONGEST_LINE) -> str:
+    """A value on one line, and no longer than that."""
+    return cut(" ".join(text_of(value)[: 2 * longest].split()), longest)
+
+
+def cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _is_patch(text: str) -> bool:
+    return "*** Begin Patch" in text[:400] or ("+++ " in text[:2000] and "\n@@ " in text[:4000])
+
+
+def _patched(patch: str) -> list[Change]:
+    found, path, added, removed, first = list[Change](), "", 0, 0, ""
+    for line in [*patch.split("\n"), "+++ "]:
+        file = _FILE.match(line)
+        if file or line == "+++ ":
+            if path:
+                found.append(Change(path, added, removed, first))
+            path, added, removed, first = one_line(file[1]) if file else "", 0, 0, ""
+        elif line[:1] in ("+", "-") and not line.startswith("--- "):
+            added, removed = added + (line[0] == "+"), removed + (line[0] == "-")
+            first = first or _first_line(line[1:], line[0])
+    return found
+
+
+def _edited(edit: dict[str, Any]) -> tuple[int, int | None, str]:
+    """Lines added, lines removed and the first changed line of one edit."""
+    if first_of(edit, OLD) is None and first_of(edit, NEW) is None:
+        content = text_of(first_of(edit, CONTENT))
+        return _count(content), None, _first_line(content, "+")
+    old, new = text_of(first_of(edit, OLD)), text_of(first_of(edit, NEW))
+    if old and new:
+        return _compared(old.split("\n"), new.split("\n"))
+    return _count(new), _count(old), _first_line(new, "+") or _first_line(old, "-")
+
+
+def _compared(old: list[str], new: list[str]) -> tuple[int, int, str]:
+    start, end, shorter = 0, 0, min(len(old), len(new))
+    while start < shorter and old[start] == new[start]:
+        start += 1
+    while end < shorter - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    gone, come = old[start : len(old) - end], new[start : len(new) - end]
+    added, removed = len(come), len(gone)
+    if added > 1 and removed > 1:
+        same = (Counter(come) & Counter(gone)).total()
+        if added > same or removed > same:  # else lines only changed places: those are changes
+            added, removed = added - same, removed - same
+    sign, lines = ("+", come) if come else ("-", gone)
+    return added, removed, _first_line("\n".join(lines[:20]), sign)
+
+
+def _first_line(text: str, sign: str) -> str:
+    line = next((line for line in text[:_BEGINNING].split("\n") if line.strip()), "")
+    return f"{sign} {one_line(line)}" if line else ""
+
+
+def _count(text: str) -> int:
+    return text.count("\n") + (text != "" and not text.endswith("\n"))

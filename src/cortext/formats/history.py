@@ -1,0 +1,165 @@
+"""A session as it is told: its messages as text, its tool calls as stubs, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from cortext.formats import stubs
+from cortext.formats.briefing import Past
+from cortext.formats.parts import place_invocations
+from cortext.formats.stubs import Call, Result
+from cortext.model import json
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+
+Show = Callable[[int], str]
+"""The command that shows the whole message of a number, counted from 1."""
+
+
+class _Made:
+    """A call that was made, and its result as soon as one is found; read when it is told."""
+
+    __slots__ = ("_call", "answer", "number", "reply", "result", "timestamp")
+
+    def __init__(self, call: dict[str, Any] | Call, number: int, timestamp: datetime) -> None:
+        self._call, self.number, self.timestamp = call, number, timestamp
+        self.result: Result | None = None
+        self.reply: SessionMessage | None = None
+        self.answer = 0  # the number of the message that is the reply
+
+    @property
+    def call(self) -> Call:
+        if isinstance(self._call, dict):
+            self.result = self.result or stubs.own_result(self._call)
+            self._call = stubs.read_call(self._call)
+        return self._call
+
+    def told(self, show: Show) -> str:
+        call, result, where = self.call, self.result, show(self.number)
+        if self.reply:
+            result = stubs.read_result(self.reply)
+            where += f", result: message {self.answer}"
+        return stubs.stub(call, result, where)
+
+
+class Part:
+    """A piece of a history: the number of the message that holds it, how many messages it
+    stands for, and what is told of them. Stubs are made when they are asked for: of a long
+    history most never are."""
+
+    __slots__ = ("_calls", "_past", "_show", "messages", "number")
+
+    def __init__(self, number: int, messages: int, past: Past) -> None:
+        self.number, self.messages, self._past = number, messages, past
+        self._calls: Sequence[_Made] = ()
+        self._show: Show = str
+
+    @classmethod
+    def of_calls(cls, calls: Sequence[_Made], messages: int, show: Show) -> Part:
+        """The calls of one message, which itself counts if nothing else tells of it."""
+        messages += sum([call.answer > 0 for call in calls])
+        part = cls(calls[0].number, messages, Past("tool", calls[0].timestamp, ""))
+        part._calls, part._show = calls, show
+        return part
+
+    @property
+    def role(self) -> str:
+        return self._past.role
+
+    @property
+    def least(self) -> int:
+        """A number of characters that its text has at least."""
+        return len(self._past.text)
+
+    @property
+    def past(self) -> Past:
+        if self._calls:
+            text = "\n".join([call.told(self._show) for call in self._calls])
+            self._past, self._calls = self._past._replace(text=text), ()
+        return self._past
+
+
+def history(session: Session, show: Show) -> list[Part]:
+    """Every message and every recorded tool call. A result stands with its call; a tool call
+    that is recorded twice, in a message and beside it, is told once."""
+    made, answers = _calls(session.messages)
+    recorded = _recorded(session, made)
+    parts: list[Part] = []
+    for number, message in enumerate(session.messages, 1):
+        if number in recorded:
+            parts.append(Part.of_calls(recorded[number], 0, show))
+        if number in answers:
+            continue
+        calls = made.get(number)
+        speaks = bool(message.content) or not calls or message.role == "user"
+        if speaks:
+            text = message.content
+            if message.role == "tool":
+                result = stubs.read_result(message)
+                text = stubs.lone_result(message.name or "tool", result, show(number))
+            parts.append(Part(number, 1, Past(message.role, message.timestamp, text)))
+        if calls:
+            parts.append(Part.of_calls(calls, 0 if speaks else 1, show))
+    if trailing := recorded.get(len(session.messages) + 1):
+        parts.append(Part.of_calls(trailing, 0, show))
+    return parts
+
+
+def _calls(messages: Sequence[SessionMessage]) -> tuple[dict[int, list[_Made]], set[int]]:
+    """The calls by the number of their message, and the numbers of the messages that are
+    results of them."""
+    made: dict[int, list[_Made]] = {}
+    answers: set[int] = set()
+    waiting: dict[str, _Made] = {}  # by id, the latest: some tools count ids anew in each turn
+    latest: list[_Made] = []
+    for number, message in enumerate(messages, 1):
+        if message.tool_calls:
+            latest = [_Made(data, number, message.timestamp) for data in message.tool_calls]
+            waiting |= zip(map(stubs.id_of, message.tool_calls), latest, strict=True)
+            made[number] = latest
+        elif message.role == "tool":
+            id = message.tool_call_id
+            call = waiting.pop(id, None) if id else _unanswered(latest, message.name)
+            if call and not call.answer:
+                call.reply, call.answer = message, number
+                answers.add(number)
+    return made, answers
+
+
+def _unanswered(calls: list[_Made], name: str | None) -> _Made | None:
+    """The call that a result without an id belongs to: the first one that waits."""
+    waiting = (call for call in calls if not call.answer and name in (None, call.call.name))
+    return next(waiting, None)
+
+
+def _recorded(session: Session, made: dict[int, list[_Made]]) -> dict[int, list[_Made]]:
+    """The recorded tool calls that no message made, by the number of the message after them:
+    the one that holds them, but for those after the last."""
+    if not session.tool_history:
+        return {}
+    same: dict[str, _Made] = {}
+    alike: dict[tuple[str, bytes], list[_Made]] = {}
+    for number in reversed(made):
+        listed = session.messages[number - 1].tool_calls or ()
+        same.update(zip(map(stubs.id_of, listed), made[number], strict=True))
+        for call in reversed(made[number]):
+            alike.setdefault(_key(call.call), []).append(call)
+    found: dict[int, list[_Made]] = {}
+    for position, invocation in place_invocations(session):
+        call, result = stubs.read_invocation(invocation)
+        twins = alike.get(_key(call)) if alike else None
+        twin = same.get(invocation.id) or (twins.pop() if twins else None)
+        if twin is None:
+            number = min(position + 1, max(len(session.messages), 1))
+            lone = _Made(call, number, invocation.timestamp)
+            lone.result = result
+            found.setdefault(position + 1, []).append(lone)
+        else:
+            twin.result = result
+    return found
+
+
+def _key(call: Call) -> tuple[str, bytes]:
+    return call.name, json.encode(call.arguments)

@@ -1,0 +1,229 @@
+"""What of a session an agent gets to read when all of it would be too much.
+
+The first request and the latest exchanges stay, the newest of the others fill what is left of
+the budget, and each request that is left out has a line with the command that shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import groupby, pairwise, starmap
+from typing import NamedTuple
+
+from cortext.formats.briefing import (
+    Left,
+    Past,
+    escape,
+    render_history,
+    render_record,
+    render_text,
+)
+from cortext.formats.edits import one_line
+from cortext.formats.history import Part, Show, history
+from cortext.model.session import Session
+
+BUDGET = 200_000
+LEAST = 4_000
+"""A budget below this one is this one: the requests that stay have to be told."""
+_LATEST = 3  # exchanges stay
+_REQUEST = 100  # characters are shown of a request that is left out
+_HOLES = _LATEST + 2  # that what stays can have, where a part of it does not
+
+Record = Past | Left
+Placed = tuple[int, Record]  # with the place of the part that it tells
+
+
+class View(NamedTuple):
+    """What is told of a history, and of how many of its messages."""
+
+    records: list[Record]
+    messages: int
+
+
+def render_briefing_history(
+    session: Session, *, nonce: str, show: Show, budget: int = BUDGET
+) -> str:
+    """The fenced history of a session in at most `budget` characters (or `LEAST`).
+
+    `show` is the command that shows the message of a number, counted from 1.
+    """
+    view = window(history(session, show), nonce=nonce, show=show, budget=budget)
+    total = len(session.messages)
+    return render_history(view.records, nonce, shown=view.messages, total=total)
+
+
+def window(parts: Sequence[Part], *, nonce: str, show: Show, budget: int = BUDGET) -> View:
+    """What to tell of a history, so that it is rendered in at most `budget` characters."""
+    total = sum(part.messages for part in parts)
+    page = _Page(parts, nonce, show)
+    room = max(budget, LEAST) - len(render_history([], nonce, shown=total, total=total + 1))
+    if page.size(range(len(parts)), room) <= room:
+        return View([part.past for part in parts], total)
+    pinned, others = _exchanges(parts)
+    records = page.pinned(pinned, room - min(sum(map(page.line_of, others)), room // 4))
+    room -= sum(page.measure(record) for _, record in records)
+    kept = page.fill(others, room)
+    for exchange in kept:
+        records += [(place, parts[place].past) for place in exchange]
+        room -= page.size(exchange, room)
+    records += page.lines([exchange for exchange in others if exchange not in kept], room)
+    records.sort(key=lambda placed: placed[0])
+    told = {place for place, record in records if isinstance(record, Past)}
+    return View([record for _, record in records], sum(parts[place].messages for place in told))
+
+
+def _exchanges(parts: Sequence[Part]) -> tuple[list[int], list[range]]:
+    """The places that stay, and the exchanges between them, the oldest first."""
+    asked = [place for place, part in enumerate(parts) if part.role == "user"]
+    if not asked:
+        return list(range(len(parts))), []
+    first, latest = asked[0], asked[-_LATEST:][0]
+    others = [range(first)] if first else []
+    if latest > first:
+        others += starmap(range, pairwise([first + 1, *asked[1 : 1 - _LATEST]]))
+    return sorted({first, *range(latest, len(parts))}), [found for found in others if found]
+
+
+class _Page:
+    """The measures of one rendering."""
+
+    def __init__(self, parts: Sequence[Part], nonce: str, show: Show) -> None:
+        self.parts, self.nonce, self.show = parts, nonce, show
+        last = parts[-1].number if parts else 1
+        self.line = self.measure(Left("x" * (_REQUEST + 60) + show(last)))  # the longest of ours
+        self.head = self.measure(Past("assistant", datetime.max.replace(tzinfo=UTC), ""))
+        self.thin = self.measure(Past("user", datetime.min.replace(tzinfo=UTC), ""))
+        self.least = 2 * self.head + self.line + 100  # what is left of a message that is cut
+
+    def measure(self, record: Record) -> int:
+        return len(render_record(record, self.nonce)) + 1
+
+    def line_of(self, exchange: range) -> int:
+        """About what the line for an exchange takes that is left out."""
+        return self.line - max(_REQUEST - self.parts[exchange[0]].least, 0)
+
+    def size(self, places: Sequence[int], enough: int) -> int:
+        """What the parts take; of what is more than enough, only that it is more."""
+        least = len(places) * self.thin + sum([self.parts[place].least for place in places])
+        if least > enough:
+            return least
+        return sum([self.measure(self.parts[place].past) for place in places])
+
+    def pinned(self, places: Sequence[int], room: int) -> list[Placed]:
+        """What stays, whole if it fits; else the longest texts without their middle and, where
+        that is still too much, of all that is no request only the newest."""
+        if self.size(places, room) <= room:
+            return [(place, self.parts[place].past) for place in places]
+        room -= _HOLES * self.line
+        sizes: dict[int, int] = {}
+        taken = 0
+        for place in self._by_importance(places):
+            size = self.size((place,), room)
+            taken += min(size, self.least)
+            if taken > room:
+                break
+            sizes[place] = size
+        longest = _level(sorted(sizes.values()), room)
+        records: list[Placed] = []
+        for stays, group in groupby(places, sizes.__contains__):
+            run = list(group)
+            if not stays:
+                records.append((run[0], self._left(run)))
+                continue
+            for place in run:
+                part = self.parts[place]
+                told = [part.past] if sizes[place] <= longest else self._cut(part, longest)
+                records += [(place, record) for record in told]
+        return records
+
+    def fill(self, others: Sequence[range], room: int) -> set[range]:
+        """The newest exchanges that fit beside the lines of those that do not.
+
+        The first that does not fit is the last that is tried, unless it is a very long one.
+        """
+        kept, most = set[range](), max(room // 2, self.line)
+        left = sum(map(self.line_of, others))
+        for exchange in reversed(others):
+            line = self.line_of(exchange)
+            space = room - min(left - line, most)
+            size = self.size(exchange, space)
+            if size <= space:
+                kept.add(exchange)
+                room, left = room - size, left - line
+            elif size <= most // 4:
+                break
+        return kept
+
+    def lines(self, left: Sequence[range], room: int) -> list[Placed]:
+        """A line for each exchange that is left out; if they are too many, for the first and
+        the latest ones, and one for all between them."""
+        first, last = 0, len(left)
+        records: list[Placed] = []
+        while first < last:
+            front = first <= len(left) - last
+            exchange = left[first if front else last - 1]
+            record = self._left(exchange)
+            room -= self.measure(record)
+            if room < (self.line if last - first > 1 else 0):
+                break
+            records.append((exchange[0], record))
+            first, last = (first + 1, last) if front else (first, last - 1)
+        if first < last:
+            start, end = self._number(left[first][0]), self._number(left[last - 1][-1])
+            between = f"{last - first:,} more requests between messages {start} and {end}"
+            records.append((left[first][0], Left(f"{between}: {self.show(start)}")))
+        return records
+
+    def _by_importance(self, places: Sequence[int]) -> list[int]:
+        """The latest request, the first one, the other requests, and then the newest."""
+        newest = list(reversed(places))
+        asked = [place for place in newest if self.parts[place].role == "user"]
+        return list(dict.fromkeys((*asked[:1], *asked[-1:], *asked, *newest)))
+
+    def _left(self, places: Sequence[int]) -> Left:
+        first, start, end = self.parts[places[0]], *map(self._number, (places[0], places[-1]))
+        count = sum(self.parts[place].messages for place in places)
+        if first.role == "user":
+            rest = f" and {count - 1:,} after it" if count > 1 else ""
+            what = f'message {start}{rest}, "{_beginning(first.past.text)}"'
+        elif not count:
+            what = f"tool calls of message {start}"
+        else:
+            what = f"messages {start} to {end}" if start < end else f"message {start}"
+        return Left(f"{what}: {self.show(start)}")
+
+    def _cut(self, part: Part, longest: int) -> list[Record]:
+        """A message in at most that many characters: its beginning and its end."""
+        text, past = part.past.text, part.past
+        half = (longest - 2 * self.head - self.line) // 2
+        head = tail = min(half, len(text))  # each character takes one or more when rendered
+        while (size := len(render_text(text[:head]))) > half:
+            head = min(head * half // size, head * 15 // 16)
+        while (size := len(render_text(text[len(text) - tail :]))) > half:
+            tail = min(tail * half // size, tail * 15 // 16)
+        words = f"{len(text) - head - tail:,} characters of message {part.number}"
+        return [
+            past._replace(text=text[:head]),
+            Left(f"{words}: {self.show(part.number)}"),
+            past._replace(text=text[len(text) - tail :]),
+        ]
+
+    def _number(self, place: int) -> int:
+        return self.parts[place].number
+
+
+def _beginning(text: str) -> str:
+    """The first words of a request, without what would be longer when it is rendered."""
+    words = one_line(text, _REQUEST)
+    return words if escape(words) == words else "".join(c for c in words if escape(c) == c)
+
+
+def _level(sizes: Sequence[int], room: int) -> int:
+    """The size to which the longest have to be cut so that all fit; the shortest come first."""
+    for place, size in enumerate(sizes):
+        share = room // (len(sizes) - place)
+        if size > share:
+            return share
+        room -= size
+    return max(sizes, default=0)
