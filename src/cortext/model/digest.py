@@ -6,16 +6,12 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from cortext.model import cues
 from cortext.model.message import SessionMessage
 
 LONGEST = 200
 _HEAD, _TAIL = 4000, 2000  # of a long message no more is read, so that its size costs nothing
 _FIRST, _LAST = 20, 300  # nor more messages of a long conversation
-
-
-def _list(text: str, mark: str | None = None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(mark))
-
 
 # Possessive, so that no text makes them go back.
 _MARKUP = (
@@ -36,96 +32,6 @@ _SYMBOLS = "{}()[]<>=;|\\_&^%$@+~\"'/:#*"
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0]")
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？؟۔।॥]++[\"'”’」』）)]*+")
 _CLAUSE = re.compile(r"\A|[,;:،]\s|\s[—–-]\s|、")
-_NO_END = _list("e.g. i.e. vs. etc. cf. dr. mr. mrs. no. z.b. bzw. ca. usw. nr. ej.")
-
-_SMALL_TALK = _list(
-    """hi hello hey there all team everyone claude good morning afternoon evening
-thanks thank you thx so very much a lot for the that this it help ok okay k yes yep yeah no nope
-sure great perfect nice cool awesome continue go on ahead proceed please bye later done lgtm
-looks works again stop you're welcome hallo moin guten morgen tag danke schön ja nein gut weiter
-tschüss bonjour salut merci d'accord beaucoup oui non hola buenos días gracias muchas sí vale
-こんにちは はい ありがとう ありがとうございます よろしくお願いします 你好 谢谢 好的 안녕하세요
-감사합니다 привет спасибо да مرحبا شكرا شكراً نعم السلام عليكم नमस्ते धन्यवाद शुक्रिया हाँ जी
-ठीक है"""
-)
-_COMMON = _list(
-    """about after also been before could does doing don't from going happens have help
-here into just know like more need please should some that that's them then there these they
-this want what what's when where which will with would wrong your we're we've i've i'm peux-tu
-m'aider trouver kannst helfen bitte puedes ayudarme"""
-)
-_LEAD = re.compile(
-    r"(?:(?:hi|hey|hello|hallo|bonjour|salut|hola)\b[^,.!?]{0,20}[,.!]|नमस्ते,|السلام عليكم،"
-    r"|(?:yes|no|yeah|right|great|thanks|thank you|perfect|good|nice|cool|well|sure|true|hm+"
-    r"|actually|ok|okay|ja|gut|danke|merci|oui|d'accord|perfecto|vale|sí|gracias|makes sense"
-    r"|good (?:point|catch|idea)|open question|offene frage|question ouverte|ठीक है|حسناً|حسنا)"
-    r"[,.!:;…–—،]|(?:ok|okay|so|and|but|now|also|hm+|und|aber|et|mais|pero|y)\s)[\s,–—-]*+",
-    re.IGNORECASE,
-)
-_PLEASE = re.compile(
-    r"(?:(?:can|could|would|will) you\s|i (?:want|need) you to\s|i'd like you to\s)?"
-    r"(?:please\s)?(?:help (?:me|us)\s(?:to\s)?)?",
-    re.IGNORECASE,
-)
-_ASKING = re.compile(
-    r"(?:add|build|change|check|compare|create|debug|design|draft|explain|find|fix|how|implement|make"
-    r"|migrate|plan|refactor|remove|rename|review|should|show|summari[sz]e|teach|translate|update"
-    r"|upgrade|what|which|why|write|i (?:want|need)|i'd like|we need)\s",
-    re.IGNORECASE,
-)
-# Cues are in lower case and begin where a word begins.
-_DECIDED = _list(
-    """we decided|we've decided|we have decided|i decided|i've decided|we agreed|agreed:
-|agreed on|agreed to|we settled on|decided to|decided on|decided against|decision:|going with
-|leaning toward|the fix is|the fix was|the culprit|root cause is|root cause was|root cause:
-|entschieden|beschlossen|beschluss:|geeinigt|entscheidung:|wir nehmen|wir bleiben bei
-|tendiere zu|ursache ist|ursache war|ursache:|die lösung ist|nous avons décidé|on a décidé
-|on part sur|on garde|décision :|décision:|je penche pour|la cause est|la cause vient
-|la solution est|hemos decidido|decidimos|decisión:|quedamos en|nos quedamos con|acordamos
-|me inclino por|la causa es|la causa era|la solución es|abbiamo deciso|decisione:|decisão:
-|に決め|に決定|ことにし|を採用|原因は|决定|就用|采用|原因是|하기로|결정|решили|решение:
-|причина в|قررنا|اتفقنا|القرار|السبب هو|तय किया|तय हुआ|फैसला|कारण यह""",
-    "|",
-)
-_CHOSEN = _list(
-    """let's go|let's use|let's do|let's stick|let's keep|let's pick|let's choose
-|let's drop|let's ship|let's stay|agreed|i'll use|i'll go with|i'll take|we'll use
-|we'll go with|we'll keep|we will use|it is.|nehmen wir|machen wir|ich nehme|einverstanden
-|on prend|on utilise|je prends|je vais utiliser|d'accord pour|vamos con|usaremos|usamos
-|voy a usar|にします|にしましょう|でいきます|いきましょう|로 하자|سنستخدم|لنستخدم|سأستخدم
-|इस्तेमाल करेंगे|चुनते हैं|रखेंगे""",
-    "|",
-)
-_ADVISED = _list(
-    """i recommend|i'd recommend|i would recommend|my recommendation|i'd go with
-|i'd suggest|ich empfehle|ich würde|je recommande|je conseille|recomiendo|te sugiero|をおすすめ
-|がおすすめ|を推奨|建议|推荐|أنصح|أقترح|सुझाव|सलाह""",
-    "|",
-)
-_NOT_YET = re.compile(
-    r"n't\b|\b(?:not|never|if|whether|before|until|once|unless|when|yet|nicht|noch|wenn|falls|ob|pas"
-    r"|si|no|cuando)\b|未|まだ|还没|لم"
-)
-_OPEN = _list(
-    """open question|still open|unresolved|undecided|tbd|to be decided|not decided
-|haven't decided|still need to decide|offene frage|noch offen|noch unklar|question ouverte
-|reste à|pregunta abierta|queda pendiente|falta decidir|未定|未決|要確認|待定|لم نقرر
-|अभी तय नहीं""",
-    "|",
-)
-_DEFERRED = _list(
-    """think about it|sleep on it|not sure|don't know|no idea|tomorrow|get back to
-|i'll ask|i'll check|weiß ich nicht|morgen|je ne sais pas|demain|no sé|mañana|わかりません|明日
-|不知道|明天|لا أعرف|غدا|पता नहीं|thank|thx|danke|merci|gracias|bye|ありがとう|谢谢|شكر|धन्यवाद
-|शुक्रिया""",
-    "|",
-)
-_FILLER = _list(
-    """anything else|that help|this help|make sense|i help|you think|sound good
-|sounds good|i proceed|i continue|go ahead|sonst noch|autre chose|algo más|ayudarte|vous aider
-|helfen|أساعدك""",
-    "|",
-)
 
 
 def digest(messages: Sequence[SessionMessage], limit: int = LONGEST) -> str:
@@ -221,7 +127,7 @@ def _plain(text: str) -> str:
 def _split(text: str) -> list[str]:
     found, start = list[str](), 0
     for end in _END.finditer(text):
-        if text[start : end.end()].rpartition(" ")[2].lower() not in _NO_END:
+        if text[start : end.end()].rpartition(" ")[2].lower() not in cues.NO_END:
             found.append(text[start : end.end()].strip())
             start = end.end()
     return [*found, text[start:].strip()]
@@ -233,8 +139,8 @@ def _words(sentence: str) -> list[str]:
 
 
 def _is_telling(sentence: str) -> bool:
-    small = all(word.lower() in _SMALL_TALK for word in _words(sentence))
-    defers = _cue(_polished(sentence), _DEFERRED) >= 0 and _weight(sentence) < 5
+    small = all(word.lower() in cues.SMALL_TALK for word in _words(sentence))
+    defers = _cue(_polished(sentence), cues.DEFERRED) >= 0 and _weight(sentence) < 5
     return not small and (not defers or _asks(sentence))
 
 
@@ -244,14 +150,14 @@ def _is_question(sentence: str) -> bool:
 
 def _weight(sentence: str) -> int:
     """How many words say something: names count twice, scripts without spaces by length."""
-    telling = [word for word in _words(sentence) if word.lower() not in _COMMON]
+    telling = [word for word in _words(sentence) if word.lower() not in cues.COMMON]
     long = [word for word in telling if len(word) > 3 or word[1:] != word[1:].lower()]
     named = sum(word[1:] != word[1:].lower() for word in long)
     return named + sum(1 if word.isascii() else max(1, len(word) // 4) for word in long)
 
 
 def _asks(sentence: str) -> bool:
-    return _is_question(sentence) or bool(_ASKING.match(_polished(sentence)))
+    return _is_question(sentence) or bool(cues.ASKING.match(_polished(sentence)))
 
 
 def _best(sentences: list[str]) -> str:
@@ -264,10 +170,10 @@ def _best(sentences: list[str]) -> str:
     return max(sentences, key=score)
 
 
-def _cue(sentence: str, cues: Sequence[str]) -> int:
-    """Where the first of the cues begins in a sentence, else -1."""
+def _cue(sentence: str, known: Sequence[str]) -> int:
+    """Where the first of the known cues begins in a sentence, else -1."""
     text = sentence.lower().replace("’", "'")
-    for cue in cues:
+    for cue in known:
         at = text.find(cue)
         if at == 0 or (at > 0 and not (cue[0].isascii() and text[at - 1].isalnum())):
             return at
@@ -279,17 +185,17 @@ def _decision(said: list[tuple[str, list[str]]]) -> tuple[str, str]:
     advice = ""
     for role, sentences in reversed(said):
         # What a person chooses is a decision; an agent says the same of its next step.
-        cues = _DECIDED + (_CHOSEN if role == "user" else _ADVISED)
+        known = cues.DECIDED + (cues.CHOSEN if role == "user" else cues.ADVISED)
         text = " ".join(sentences).lower().replace("’", "'")
-        cues = [cue for cue in cues if cue in text]
-        for sentence in reversed(sentences if cues else []):
+        known = [cue for cue in known if cue in text]
+        for sentence in reversed(sentences if known else []):
             if _is_question(sentence) or _weight(sentence) < 2:
                 continue
-            at = _cue(sentence, [cue for cue in cues if cue not in _ADVISED])
+            at = _cue(sentence, [cue for cue in known if cue not in cues.ADVISED])
             clause = max(m.end() for m in _CLAUSE.finditer(sentence[: max(at, 0)]))
-            if at >= 0 and not _NOT_YET.search(sentence[clause:at].lower()):
+            if at >= 0 and not cues.NOT_YET.search(sentence[clause:at].lower()):
                 return sentence, sentence[clause if len(sentence) > 80 else 0 :]
-            if not advice and role == "assistant" and _cue(sentence, _ADVISED) >= 0:
+            if not advice and role == "assistant" and _cue(sentence, cues.ADVISED) >= 0:
                 advice = sentence
     return advice, advice
 
@@ -298,14 +204,14 @@ def _open_question(said: list[tuple[str, list[str]]]) -> str:
     """The last question that nobody answered, else what was called open near the end."""
     for role, sentences in reversed(said):
         near = sentences if role == "user" else sentences[-2:]
-        if asked := [s for s in near if _is_question(s) and _cue(s, _FILLER) < 0]:
+        if asked := [s for s in near if _is_question(s) and _cue(s, cues.FILLER) < 0]:
             before = sentences[: sentences.index(asked[-1])]
             return before[-1] if before and not _weight(asked[-1]) else asked[-1]
         telling = any(map(_is_telling, sentences))
-        deferred = any(_cue(s, _DEFERRED) >= 0 for s in sentences)
+        deferred = any(_cue(s, cues.DEFERRED) >= 0 for s in sentences)
         if telling if role == "assistant" else not deferred:
             break
-    points = [s for _, sentences in said[-6:] for s in sentences if _cue(s, _OPEN) >= 0]
+    points = [s for _, sentences in said[-6:] for s in sentences if _cue(s, cues.OPEN) >= 0]
     return points[-1] if points else ""
 
 
@@ -313,9 +219,9 @@ def _polished(sentence: str) -> str:
     """A sentence without its greeting and politeness, with a mark at its end."""
     text = sentence
     for _ in range(3):
-        if (lead := _LEAD.match(text)) and lead.end() < len(text):
+        if (lead := cues.LEAD.match(text)) and lead.end() < len(text):
             text = text[lead.end() :]
-    please = _PLEASE.match(text)
+    please = cues.PLEASE.match(text)
     if please and 0 < please.end() < len(text):
         text = text[please.end() :].rstrip("? ")
     text = text.rstrip(" :,;")
