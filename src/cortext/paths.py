@@ -11,6 +11,12 @@ def data_home() -> str:
     return value if os.path.isabs(value) else os.path.expanduser("~/.local/share")
 
 
+def config_home() -> str:
+    """`$XDG_CONFIG_HOME`, or `~/.config`; a relative value counts as not set."""
+    value = os.environ.get("XDG_CONFIG_HOME", "")
+    return value if os.path.isabs(value) else os.path.expanduser("~/.config")
+
+
 def document_dir() -> str:
     """The default folder of session documents."""
     return os.path.join(data_home(), "src", "opencode", "sessions")
@@ -24,3 +30,29 @@ def project_document_dir(root: str | os.PathLike[str]) -> str:
 def personal_workspace() -> str:
     """The workspace of conversations that were had outside any workspace."""
     return os.path.join(data_home(), "cortext", "personal")
+
+
+def workspace_root(start: str | os.PathLike[str] | None = None) -> str:
+    """The nearest parent that has a `.workspace/`; outside any, the personal workspace."""
+    folder: str = os.path.abspath(os.fspath(start or os.getcwd()))
+    while not os.path.isdir(os.path.join(folder, ".workspace")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return personal_workspace()
+        folder = parent
+    return folder
+
+
+def catalog() -> str:
+    """The derived database that lists are made from."""
+    return os.path.join(data_home(), "cortext", "catalog.sqlite3")
+
+
+def known_workspaces() -> str:
+    """The file that names every workspace in which cortext was used."""
+    return os.path.join(data_home(), "cortext", "workspaces")
+
+
+def trash() -> str:
+    """What commands deleted."""
+    return os.path.join(data_home(), "cortext", "trash")

@@ -1,0 +1,200 @@
+"""Settings: what holds and why, and changing one line of a person's file."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from cortext.config import (
+    BadSettingError,
+    Config,
+    Setting,
+    check_text,
+    definition,
+    parse_settings,
+    read_settings,
+    user_file,
+    workspace_file,
+)
+from cortext.durability.replace import (
+    make_private_dir,
+    refuse_link,
+    replace,
+    storage_errors,
+    sweep_temps,
+)
+from cortext.errors import CortextError
+from cortext.lifecycle.workspace import Workspace
+
+# A key and its equals sign, a value, and what follows it.
+_ASSIGNED = re.compile(
+    rb"""([\w"'. \t-]*=[ \t]*)("(?:[^"\\]|\\.)*"|'[^']*'|[^#]*?)(\s*(?:#.*)?)""", re.DOTALL
+)
+# What we write is short; a longer line is a person's, and the pattern would be slow on it.
+_LONGEST_LINE = 5000
+
+
+class Files(NamedTuple):
+    """Where settings are kept; no `workspace` outside any."""
+
+    user: str
+    workspace: str | None
+
+
+class Change(NamedTuple):
+    """A file, and whether it had to be changed."""
+
+    path: str
+    changed: bool
+
+
+def current() -> Config:
+    """What holds here."""
+    return Config.load(_root())
+
+
+def files() -> Files:
+    root = _root()
+    return Files(user_file(), None if root is None else workspace_file(root))
+
+
+def set_value(name: str, text: str, *, workspace: bool = False) -> Change:
+    """Write a setting into the user's file, or the workspace's; all else in it stays as it is."""
+    setting = definition(name)
+    if setting.kind == "path" and text and not text.startswith("~"):
+        text = os.path.abspath(text)
+    value = check_text(setting, text)
+    return _change(setting, value, workspace)
+
+
+def unset(name: str, *, workspace: bool = False) -> Change:
+    """Take a setting out of a file; what is not in it is fine."""
+    return _change(definition(name), None, workspace)
+
+
+def _root() -> str | None:
+    """The workspace that we are in. The personal one has no settings of its own until it has."""
+    root = Workspace.find().root
+    return root if os.path.isdir(os.path.join(root, ".workspace")) else None
+
+
+def _change(setting: Setting, value: Any, workspace: bool) -> Change:
+    path = _target(setting, workspace)
+    key = tuple(setting.name.split("."))
+    with storage_errors("write", path), _alone(os.path.dirname(path), workspace):
+        data, wanted = read_settings(path)
+        if value is None:
+            changed = wanted.pop(key, None) is not None
+        else:
+            changed = (key not in wanted) or repr(wanted[key]) != repr(value)
+            wanted[key] = value
+        if changed:
+            _write(path, _edited(data, path, key, wanted), workspace)
+    return Change(path, changed)
+
+
+def _target(setting: Setting, workspace: bool) -> str:
+    user, shared = files()
+    if not workspace:
+        return user
+    if shared is None:
+        raise CortextError("this is not inside a workspace", hint="`cortext init` makes one")
+    if not setting.in_workspace:
+        raise BadSettingError(
+            f"{setting.name} may not be set by a workspace", hint="leave out --workspace"
+        )
+    return shared
+
+
+@contextmanager
+def _alone(folder: str, workspace: bool) -> Generator[None]:
+    """Nobody else changes a file of this folder meanwhile."""
+    if workspace:
+        refuse_link(folder)
+    else:
+        make_private_dir(folder)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        sweep_temps(folder)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _write(path: str, data: bytes, workspace: bool) -> None:
+    """The user's file is private; one of a workspace keeps its mode, or follows the umask."""
+    mode = 0o600
+    if workspace:
+        try:
+            mode = os.stat(path).st_mode & 0o777
+        except FileNotFoundError:
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = 0o666 & ~mask
+    replace(path, [data])
+    if workspace:
+        os.chmod(path, mode)
+
+
+def _edited(data: bytes, path: str, key: tuple[str, ...], wanted: dict[Any, Any]) -> bytes:
+    """`data` with one line changed so that it says what is wanted, and nothing else."""
+    literal = _literal(wanted[key]) if key in wanted else None
+    for candidate in _candidates(data, key, literal):
+        try:
+            said = parse_settings(candidate, path)
+        except CortextError:
+            continue
+        # By repr: a NaN elsewhere in the file is no difference.
+        if repr(sorted(said.items())) == repr(sorted(wanted.items())):
+            return candidate
+    raise CortextError(
+        f"{path} says {'.'.join(key)} in a way that only a person can change",
+        hint="change it in an editor",
+    )
+
+
+def _candidates(data: bytes, key: tuple[str, ...], literal: bytes | None) -> Iterator[bytes]:
+    """Ways to make the change. Which lines look right is a guess: the caller parses each."""
+    section, name = (part.encode() for part in key)
+    newline = b"\r\n" if b"\r\n" in data else b"\n"
+    lines = [line for line in re.split(rb"(?<=\n)", data) if line]
+    for number, line in enumerate(lines):
+        match = _ASSIGNED.fullmatch(line) if len(line) < _LONGEST_LINE else None
+        if match and name in match[1]:
+            fresh = b"" if literal is None else match[1] + literal + match[3]
+            yield b"".join([*lines[:number], fresh, *lines[number + 1 :]])
+    if literal is None:
+        return
+    if lines and not lines[-1].endswith(b"\n"):
+        lines[-1] += newline
+    fresh = name + b" = " + literal + newline
+    own, *tables = _ends_of_tables(lines)
+    for header, end in tables:
+        if section in header:
+            yield b"".join([*lines[:end], fresh, *lines[end:]])
+    gap = newline if lines else b""
+    yield b"".join([*lines, gap, b"[" + section + b"]" + newline, fresh])
+    yield b"".join([*lines[: own[1]], section + b"." + fresh, *lines[own[1] :]])
+
+
+def _ends_of_tables(lines: list[bytes]) -> list[tuple[bytes, int]]:
+    """Each header, and the line after the last that its table says; first, those without one."""
+    ends = [(b"", 0)]
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith(b"["):
+            ends.append((line, number))
+        elif line.strip() and not line.lstrip().startswith(b"#"):
+            ends[-1] = (ends[-1][0], number)
+    return ends
+
+
+def _literal(value: Any) -> bytes:
+    if isinstance(value, str):
+        value = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{value}"'.encode()
+    return repr(value).encode()

@@ -1,0 +1,302 @@
+"""Settings: which there are, where each may stand, and what holds.
+
+The environment wins over the workspace's file, that over the user's, that over the
+default. Every command reads this: tomllib is imported only where a file says something.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any, NamedTuple, cast
+
+from cortext import paths
+from cortext.errors import CortextError
+
+BIGGEST_FILE = 1_000_000
+ENVIRONMENT = "the environment"
+# Beyond any use, and small enough for every clock and database.
+_MOST = 1_000_000_000
+_MOST_DOTS = 100
+
+
+class UnknownSettingError(CortextError, LookupError):
+    """No setting has this name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        near = nearest(name)
+        hint = f"did you mean {near}?" if near else "`cortext config` lists them all"
+        super().__init__(f"there is no setting {name}", hint=hint)
+
+
+class BadSettingError(CortextError, ValueError):
+    """A value that a setting cannot have, or a setting where it may not stand."""
+
+
+class Setting(NamedTuple):
+    """The definition of one setting. `kind` is choice, whole, number or path."""
+
+    name: str
+    default: Any
+    kind: str
+    doc: str
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int = _MOST
+    in_workspace: bool = True
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return "CORTEXT_" + self.name.upper().replace(".", "_")
+
+    @property
+    def allowed(self) -> str:
+        """What it can be, in words."""
+        if self.kind == "choice":
+            return f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
+        if self.kind == "path":
+            return "an absolute path, one that begins with ~/, or nothing"
+        kind = "whole number" if self.kind == "whole" else "number"
+        return f"a {kind} from {self.least} to {self.most}"
+
+    def accepts(self, value: Any) -> bool:
+        if self.kind == "choice":
+            return value in self.choices
+        if self.kind == "path":
+            return isinstance(value, str) and _is_path(value)
+        kinds = int if self.kind == "whole" else (int, float)
+        # True is an int for Python; NaN is in no range.
+        number = isinstance(value, kinds) and not isinstance(value, bool)
+        return number and self.least <= value <= self.most
+
+    def parse(self, text: str) -> Any:
+        """The value that a word of the environment or of a command line stands for."""
+        kinds = {"whole": (int,), "number": (int, float)}.get(self.kind, ())
+        for kind in kinds if text.isascii() else ():
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+        return text
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "sessions.git",
+        "auto",
+        "choice",
+        "What stop and done do in git; auto commits if the workspace is the root of a repository.",
+        ("auto", "commit", "stage", "off"),
+    ),
+    Setting(
+        "sessions.secrets",
+        "mask",
+        "choice",
+        "What happens to keys and passwords before a commit.",
+        ("mask", "warn", "refuse", "off"),
+        # A workspace that somebody else made must not switch it off.
+        in_workspace=False,
+    ),
+    Setting(
+        "sessions.pause_minutes",
+        5,
+        "number",
+        "Minutes without activity after which a conversation counts as paused; 0 is never.",
+    ),
+    Setting("resume.budget", 200_000, "whole", "Characters of history in a briefing.", least=2000),
+    Setting("list.limit", 50, "whole", "Rows of a list in a terminal.", least=1),
+    Setting(
+        "trash.days", 30, "whole", "Days that deleted conversations stay in the trash.", most=36_500
+    ),
+    Setting("stats.prices", "", "path", "A file with the prices of models.", in_workspace=False),
+)
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+class Value(NamedTuple):
+    """What a setting is, and what says so: `default`, `the environment`, or a file's path."""
+
+    value: Any
+    origin: str
+
+
+class Config:
+    """Every setting with its value. `warnings` name what was passed over."""
+
+    def __init__(self, values: dict[str, Value], warnings: list[str]) -> None:
+        self._values = values
+        self.warnings = warnings
+
+    @classmethod
+    def load(cls, root: str | None) -> Config:
+        """What holds in the workspace at `root`, or outside any; a CortextError names what cannot.
+
+        A file that is not there is fine; one that cannot be read is an error.
+        """
+        values = {setting.name: Value(setting.default, "default") for setting in SETTINGS}
+        warnings: list[str] = []
+        _add_file(user_file(), values, warnings, workspace=False)
+        if root is not None:
+            _add_file(workspace_file(root), values, warnings, workspace=True)
+        _add_environment(values, warnings)
+        return cls(values, warnings)
+
+    def get(self, name: str) -> Value:
+        """Raises UnknownSettingError."""
+        return self._values[definition(name).name]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.get(name).value
+
+
+def definition(name: str) -> Setting:
+    """The setting of this name, or UnknownSettingError."""
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        raise UnknownSettingError(name) from None
+
+
+def check_text(setting: Setting, text: str) -> Any:
+    """The value that `text` gives a setting, or BadSettingError."""
+    value = setting.parse(text)
+    _checked(setting, value, "")
+    return value
+
+
+def user_file() -> str:
+    return os.path.join(paths.config_home(), "cortext", "config.toml")
+
+
+def workspace_file(root: str) -> str:
+    return os.path.join(root, ".workspace", "config.toml")
+
+
+def nearest(name: str) -> str:
+    """The known name that is most like this one, or nothing."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name.lower(), _BY_NAME, 1)), "")
+
+
+def read_settings(path: str) -> tuple[bytes, dict[tuple[str, ...], Any]]:
+    """A file's bytes and all that it sets, by the parts of each key; nothing if it is missing."""
+    data = _read(path)
+    return data, parse_settings(data, path)
+
+
+def parse_settings(data: bytes, path: str) -> dict[tuple[str, ...], Any]:
+    """What the bytes of a file set. `path` is for the error of what is not TOML."""
+    lines = [line for line in map(bytes.strip, data.split(b"\n")) if line[:1] not in (b"", b"#")]
+    if not lines:
+        return {}
+    import tomllib
+
+    try:
+        # The parser takes minutes over a key of very many parts.
+        if max(line.count(b".") for line in lines) > _MOST_DOTS:
+            raise RecursionError
+        return _flat(tomllib.loads(data.decode("utf-8")))
+    except UnicodeDecodeError as error:
+        line, reason = data.count(b"\n", 0, error.start) + 1, "not UTF-8"
+    except RecursionError:
+        raise CortextError(f"{path}: nested too deeply") from None
+    except ValueError as error:
+        reason, _, rest = str(error).partition(" (at ")
+        word = rest.removeprefix("line ").partition(",")[0]
+        line = int(word) if word.isdecimal() else data.rstrip().count(b"\n") + 1
+    raise CortextError(
+        f"{path}, line {line}: not TOML: {reason[:1].lower()}{reason[1:]}",
+        hint="correct the line in an editor",
+    )
+
+
+def _add_file(path: str, values: dict[str, Value], warnings: list[str], *, workspace: bool) -> None:
+    for parts, value in read_settings(path)[1].items():
+        name = ".".join(parts)
+        setting = _BY_NAME.get(name) if len(parts) == 2 else None
+        if setting is None:
+            warnings.append(f"{path}: there is no setting {_shown(parts)}{_or(name)}")
+        elif workspace and not setting.in_workspace:
+            raise BadSettingError(
+                f"{path}: {name} may not be set by a workspace",
+                hint=f"set it in {user_file()} or as {setting.variable}",
+            )
+        else:
+            values[name] = Value(_checked(setting, value, f"{path}: "), path)
+
+
+def _add_environment(values: dict[str, Value], warnings: list[str]) -> None:
+    for setting in SETTINGS:
+        text = os.environ.get(setting.variable, "")
+        if text:
+            value = _checked(setting, setting.parse(text), f"{setting.variable}: ")
+            values[setting.name] = Value(value, ENVIRONMENT)
+    known = {setting.variable for setting in SETTINGS}
+    sections = tuple({variable[: variable.index("_", 8) + 1] for variable in known})
+    for variable in os.environ:
+        if variable.startswith(sections) and variable not in known:
+            name = variable.removeprefix("CORTEXT_").lower().replace("_", ".", 1)
+            warnings.append(f"{variable} sets nothing: there is no setting {name}{_or(name)}")
+
+
+def _checked(setting: Setting, value: Any, where: str) -> Any:
+    if setting.accepts(value):
+        return os.path.expanduser(value) if setting.kind == "path" else value
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else shown[:60] + "…"
+    raise BadSettingError(f"{where}{setting.name} cannot be {shown}, only {setting.allowed}")
+
+
+def _read(path: str) -> bytes:
+    try:
+        return _read_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(path):
+            raise CortextError(f"{path} is a link to a file that does not exist") from None
+        return b""
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        raise CortextError(f"could not read {path}: {reason}") from error
+
+
+def _read_file(path: str) -> bytes:
+    # A pipe in the place of the file must not wait for a writer.
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise CortextError(f"{path} is not a file")
+        data = b""
+        while more := os.read(fd, BIGGEST_FILE + 1 - len(data)):
+            data += more
+    finally:
+        os.close(fd)
+    if len(data) > BIGGEST_FILE:
+        raise CortextError(f"{path} is larger than {BIGGEST_FILE} bytes, too much for settings")
+    return data
+
+
+def _flat(table: dict[str, Any], above: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    found: dict[tuple[str, ...], Any] = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            found |= _flat(cast("dict[str, Any]", value), (*above, key))
+        else:
+            found[*above, key] = value
+    return found
+
+
+def _is_path(text: str) -> bool:
+    plain = not any(c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff" for c in text)
+    return plain and (not text or os.path.isabs(text) or text.startswith("~/"))
+
+
+def _shown(parts: tuple[str, ...]) -> str:
+    return ".".join(f'"{part}"' if "." in part else part for part in parts)
+
+
+def _or(name: str) -> str:
+    near = nearest(name)
+    return f"; did you mean {near}?" if near and near != name else ""

@@ -1,0 +1,267 @@
+"""`cortext config` through the real command line."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cortext.app.config import set_value
+from cortext.config import SETTINGS
+
+PROGRAM = [sys.executable, "-m", "cortext", "config"]
+
+
+class Person:
+    """Somebody with a home, who works in a folder."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "work"
+        self.folder.mkdir()
+        self.file = home / "config/cortext/config.toml"
+        self.environment = {**os.environ, "XDG_CONFIG_HOME": str(home / "config")}
+        self.environment["XDG_DATA_HOME"] = str(home / "data")
+
+    def config(self, *args: str, **more: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [*PROGRAM, *args],
+            cwd=self.folder,
+            env={**self.environment, **more},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    def begin(self, text: str) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_bytes(text.encode())
+
+    def join(self) -> Path:
+        """Make the folder a workspace; the path of its settings."""
+        (self.folder / ".workspace").mkdir()
+        return self.folder / ".workspace/config.toml"
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    return Person(tmp_path)
+
+
+def test_every_setting_is_listed_with_its_origin(person: Person) -> None:
+    """Aligned, in the order of the table; nothing is made by looking."""
+    code, out, err = person.config(CORTEXT_LIST_LIMIT="7")
+    assert (code, err) == (0, "")
+    heading, *rows = out.splitlines()
+    assert heading.split() == ["NAME", "VALUE", "ORIGIN"]
+    assert [row.split()[0] for row in rows] == [setting.name for setting in SETTINGS]
+    assert "list.limit              7       the environment" in rows
+    assert len({row.index(row.split()[1]) for row in rows}) == 1
+    assert not person.file.parent.exists()
+
+
+def test_json_is_an_array_of_all_or_one_object(person: Person) -> None:
+    """With default and doc."""
+    person.begin("trash.days = 3\n")
+    code, out, _ = person.config("--json")
+    rows = {row["name"]: row for row in json.loads(out)}
+    assert (code, list(rows)) == (0, [setting.name for setting in SETTINGS])
+    assert rows["trash.days"] == {
+        "name": "trash.days",
+        "value": 3,
+        "origin": str(person.file),
+        "default": 30,
+        "doc": "Days that deleted conversations stay in the trash.",
+    }
+    assert json.loads(person.config("trash.days", "--json")[1]) == rows["trash.days"]
+
+
+def test_a_value_is_set_read_and_unset(person: Person) -> None:
+    """In the user's own file, for their eyes only."""
+    assert person.config("sessions.git", "off")[0] == 0
+    assert person.file.read_text() == '[sessions]\ngit = "off"\n'
+    assert stat.S_IMODE(person.file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(person.file.parent.stat().st_mode) == 0o700
+    assert person.config("sessions.git")[:2] == (0, "off\n")
+    assert "was so already" in person.config("sessions.git", "off")[2]
+    code, out, err = person.config("sessions.git", "--unset")
+    assert (code, out, "it is auto now, by default" in err) == (0, "", True)
+    assert person.file.read_text() == "[sessions]\n"
+    code, _, err = person.config("sessions.git", "--unset")
+    assert (code, "is not in" in err) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            '# mine\n[sessions]  # here\n  git="auto"# why\n\n[x]\ny = nan\n',
+            '# mine\n[sessions]  # here\n  git="off"# why\n\n[x]\ny = nan\n',
+        ),
+        (
+            "[sessions]\r\n\"git\" = 'auto'\r\nsecrets = 'a # b'\r\n",
+            '[sessions]\r\n"git" = "off"\r\nsecrets = \'a # b\'\r\n',
+        ),
+        ('sessions . git = "a#b" # c', 'sessions . git = "off" # c'),
+        ("sessions.git = 3\n", 'sessions.git = "off"\n'),
+        (
+            'x = """\n[sessions]\ngit = "auto"\n"""\n[sessions]\ngit = "auto"\n',
+            'x = """\n[sessions]\ngit = "auto"\n"""\n[sessions]\ngit = "off"\n',
+        ),
+        (
+            '[sessions]\nsecrets = "off"\n\n# of the list\n[list]\nlimit = 3',
+            '[sessions]\nsecrets = "off"\ngit = "off"\n\n# of the list\n[list]\nlimit = 3\n',
+        ),
+        (
+            'sessions.secrets = "off"\n\n[list]\nlimit = 3\n',
+            'sessions.secrets = "off"\nsessions.git = "off"\n\n[list]\nlimit = 3\n',
+        ),
+        ("# nothing yet\n", '# nothing yet\n\n[sessions]\ngit = "off"\n'),
+        ("[list]\r\nlimit = 3\r\n", '[list]\r\nlimit = 3\r\n\r\n[sessions]\r\ngit = "off"\r\n'),
+        ("[other]\ngit = 1\n", '[other]\ngit = 1\n\n[sessions]\ngit = "off"\n'),
+    ],
+)
+def test_only_the_line_changes(
+    before: str, after: str, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Comments, spacing, line ends and what looks like the key elsewhere stay byte for byte."""
+    person.begin(before)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(person.file.parent.parent))
+    monkeypatch.chdir(person.folder)
+    assert set_value("sessions.git", "off") == (str(person.file), True)
+    assert person.file.read_bytes().decode() == after
+    assert sorted(os.listdir(person.file.parent)) == ["config.toml"]
+
+
+def test_a_line_goes_and_nothing_else(person: Person) -> None:
+    """Unset, in a file with neighbours."""
+    person.begin("# a\n[list]\nlimit = 3 # b\n# c\n[trash]\ndays = 4\n")
+    assert person.config("list.limit", "--unset")[0] == 0
+    assert person.file.read_text() == "# a\n[list]\n# c\n[trash]\ndays = 4\n"
+
+
+def test_a_file_that_only_a_person_can_change_is_left_alone(person: Person) -> None:
+    """An inline table, and what is not TOML."""
+    for text in ('sessions = { git = "auto" }\n', "sessions.git = \n"):
+        person.begin(text)
+        code, _, err = person.config("sessions.git", "off")
+        assert (code, "hint: " in err) == (1, True)
+        assert person.file.read_text() == text
+
+
+def test_a_bad_value_can_be_put_right(person: Person) -> None:
+    """The file that stops every command does not stop this one."""
+    person.begin('[list]\nlimit = "many"\n')
+    assert person.config()[0] == 1
+    assert person.config("list.limit", "5")[0] == 0
+    assert person.config("list.limit")[1] == "5\n"
+
+
+def test_the_workspace_has_its_own_file(person: Person) -> None:
+    """It keeps its mode, or follows the umask, and wins over the person's."""
+    shared = person.join()
+    assert person.config("list.limit", "5", "--workspace")[0] == 0
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o666 & ~mask
+    shared.chmod(0o664)
+    assert person.config("list.limit", "6", "--workspace")[0] == 0
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o664
+    code, _, err = person.config("list.limit", "7")
+    assert (code, f"it is 6 now, by {shared}" in err) == (0, True)
+    assert person.config("list.limit", "--unset", "--workspace")[0] == 0
+    assert person.config("list.limit")[1] == "7\n"
+
+
+def test_what_a_workspace_may_not_have(person: Person) -> None:
+    """A path of the person's; a link in the place of the folder or the file."""
+    shared = person.join()
+    code, _, err = person.config("stats.prices", "p", "--workspace")
+    assert (code, "may not be set by a workspace" in err, shared.exists()) == (2, True, False)
+    person.begin("")
+    shared.symlink_to(person.file)
+    code, _, err = person.config("list.limit", "5", "--workspace")
+    assert (code, "hint: it is a symbolic link" in err) == (1, True)
+    shared.unlink()
+    shared.parent.rmdir()
+    shared.parent.symlink_to(person.file.parent)
+    assert person.config("list.limit", "5", "--workspace")[0] == 1
+    assert person.file.read_text() == ""
+
+
+def test_outside_a_workspace_there_is_none_to_change(person: Person) -> None:
+    """It says how to make one."""
+    code, _, err = person.config("list.limit", "5", "--workspace")
+    assert (code, "cortext init" in err) == (1, True)
+
+
+def test_a_path_is_written_whole(person: Person) -> None:
+    """Also one with quotes, as TOML wants them."""
+    assert person.config("stats.prices", 'my "prices".json')[0] == 0
+    expected = str(person.folder / 'my "prices".json')
+    assert tomllib.loads(person.file.read_text()) == {"stats": {"prices": expected}}
+    assert person.config("stats.prices")[1] == expected + "\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("sessions.gti",), 3, "hint: did you mean sessions.git?"),
+        (("sessions.gti", "off"), 3, "hint: did you mean sessions.git?"),
+        (("zzz", "--unset"), 3, "hint: `cortext config` lists them all"),
+        (("sessions.git", "push"), 2, "only auto, commit, stage or off"),
+        (("list.limit", "2.5"), 2, "only a whole number from 1 to"),
+        (("list.limit", ""), 2, "only a whole number from 1 to"),
+        (("--unset",), 2, "--unset needs a NAME"),
+        (("list.limit", "3", "--unset"), 2, "--unset needs a NAME"),
+        (("--workspace",), 2, "--workspace needs a VALUE"),
+        (("list.limit", "--path"), 2, "--path goes alone"),
+    ],
+)
+def test_wrong_input_is_one_sentence(
+    args: tuple[str, ...], code: int, said: str, person: Person
+) -> None:
+    """Exit 3 for what is not there, 2 for what cannot be; nothing is written."""
+    got, out, err = person.config(*args)
+    assert (got, out, said in err) == (code, "", True), err
+    assert not person.file.exists()
+
+
+def test_warnings_are_said_and_harmless(person: Person) -> None:
+    """A stranger's key cannot move the cursor."""
+    person.join().write_text('"\\u001b[2Jx" = 1\n')
+    code, out, err = person.config("list.limit")
+    assert (code, out) == (0, "50\n")
+    assert err.startswith("warning: ")
+    assert "\x1b" not in err
+
+
+def test_the_paths(person: Person) -> None:
+    """The user's, then the workspace's if there is one."""
+    assert person.config("--path")[1] == f"{person.file}\n"
+    shared = person.join()
+    assert person.config("--path")[1] == f"{person.file}\n{shared}\n"
+    found = json.loads(person.config("--path", "--json")[1])
+    assert found == {"user": str(person.file), "workspace": str(shared)}
+
+
+def test_two_at_once_keep_both(person: Person) -> None:
+    """Each waits for the other: no change is lost."""
+    changes = [("list.limit", "5"), ("trash.days", "6"), ("resume.budget", "7000")]
+    running = [
+        subprocess.Popen([*PROGRAM, *change], cwd=person.folder, env=person.environment)
+        for change in changes
+    ]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert tomllib.loads(person.file.read_text()) == {
+        "list": {"limit": 5},
+        "trash": {"days": 6},
+        "resume": {"budget": 7000},
+    }

@@ -1,0 +1,258 @@
+"""Settings: what holds, why, and what is said about a file that cannot be used."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortext.config import (
+    BIGGEST_FILE,
+    SETTINGS,
+    BadSettingError,
+    Config,
+    Setting,
+    UnknownSettingError,
+    check_text,
+    definition,
+)
+from cortext.errors import CortextError
+
+PAGE = Path(__file__).parent.parent / "docs/reference/settings.md"
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The path of the user's file, whose folder exists."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "config/cortext").mkdir(parents=True)
+    return tmp_path / "config/cortext/config.toml"
+
+
+@pytest.fixture
+def root(tmp_path: Path, user: Path) -> Path:
+    """A workspace without settings."""
+    (tmp_path / "ws/.workspace").mkdir(parents=True)
+    return tmp_path / "ws"
+
+
+def test_without_files_everything_is_the_default(root: Path) -> None:
+    """A missing file is fine."""
+    config = Config.load(str(root))
+    assert [config.get(s.name) for s in SETTINGS] == [(s.default, "default") for s in SETTINGS]
+    assert config.warnings == []
+
+
+def test_the_environment_wins_then_the_workspace_then_the_user(
+    root: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each value says where it comes from."""
+    user.write_text('sessions.git = "off"\n[list]\nlimit = 1\n[trash]\ndays = 1\n')
+    shared = root / ".workspace/config.toml"
+    shared.write_text("[list]\nlimit = 2\n[trash]\ndays = 2\n")
+    monkeypatch.setenv("CORTEXT_TRASH_DAYS", "3")
+    config = Config.load(str(root))
+    assert config.get("sessions.git") == ("off", str(user))
+    assert config.get("list.limit") == (2, str(shared))
+    assert config.get("trash.days") == (3, "the environment")
+    assert Config.load(None)["list.limit"] == 1
+
+
+def test_an_empty_variable_is_not_set(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with XDG's variables."""
+    monkeypatch.setenv("CORTEXT_LIST_LIMIT", "")
+    assert Config.load(None).get("list.limit") == (50, "default")
+
+
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        ('sessions.git = "push"', "auto, commit, stage or off"),
+        ("sessions.git = true", "auto, commit, stage or off"),
+        ('sessions.git = ["off"]', "auto, commit, stage or off"),
+        ("sessions.pause_minutes = nan", "a number from 0 to "),
+        ("sessions.pause_minutes = inf", "a number from 0 to "),
+        ("sessions.pause_minutes = -1", "a number from 0 to "),
+        ("sessions.pause_minutes = false", "a number from 0 to "),
+        ('sessions.pause_minutes = "5"', "a number from 0 to "),
+        ("resume.budget = 1999", "a whole number from 2000 to "),
+        ("resume.budget = 3000.5", "a whole number from 2000 to "),
+        ("list.limit = 0", "a whole number from 1 to "),
+        ("list.limit = 99999999999999999999", "a whole number from 1 to "),
+        ("trash.days = 1979-05-27", "a whole number from 0 to "),
+        ('stats.prices = "prices.json"', "an absolute path"),
+        ('stats.prices = "https://example.invalid/prices"', "an absolute path"),
+        ('stats.prices = "/a\\u0000b"', "an absolute path"),
+    ],
+)
+def test_a_bad_value_in_a_file_names_file_key_and_what_is_allowed(
+    line: str, allowed: str, user: Path
+) -> None:
+    """Wrong type, no choice, out of range, no number at all."""
+    user.write_text(line)
+    with pytest.raises(BadSettingError) as caught:
+        Config.load(None)
+    name = line.partition(" ")[0]
+    assert str(caught.value).startswith(f"{user}: {name} cannot be ")
+    assert f", only {allowed}" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["nan", "-1", "x", "1e999", "٣", "9" * 5000])
+def test_a_bad_value_in_the_environment_names_the_variable(
+    text: str, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable is a word; it is read as the setting's kind."""
+    monkeypatch.setenv("CORTEXT_SESSIONS_PAUSE_MINUTES", text)
+    with pytest.raises(BadSettingError, match=r"^CORTEXT_SESSIONS_PAUSE_MINUTES: sessions\.pause"):
+        Config.load(None)
+
+
+def test_an_unknown_key_is_a_warning_with_the_nearest_name(
+    root: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of a later release still works; so does a variable that only looks like ours."""
+    user.write_text('sessions.gut = 1\nzzz = {a.b = 1}\n"sessions.git" = "off"\nlist = 3\n')
+    monkeypatch.setenv("CORTEXT_LIST_LIMITS", "3")
+    monkeypatch.setenv("CORTEXT_STORE", "document:/x")
+    config = Config.load(None)
+    near = "; did you mean list.limit?"
+    assert config["sessions.git"] == "auto"
+    assert config.warnings == [
+        f"{user}: there is no setting sessions.gut; did you mean sessions.git?",
+        f"{user}: there is no setting zzz.a.b",
+        f'{user}: there is no setting "sessions.git"',
+        f"{user}: there is no setting list",
+        "CORTEXT_LIST_LIMITS sets nothing: there is no setting list.limits" + near,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"# x\n\nlist.limit 3\n", 3),
+        (b'[sessions]\ngit = "off\n', 2),
+        (b"x = [\n1,\n", 2),
+        (b"x = 1\nx = 2\n", 2),
+        (b"a = 1\n\xff = 2\n", 2),
+        (b"\xef\xbb\xbfa = 1\n", 1),
+        (b"x = " + b"9" * 5000, 1),
+    ],
+)
+def test_broken_toml_names_file_and_line(data: bytes, line: int, user: Path) -> None:
+    """The line to look at; of a file that ends too early, its last."""
+    user.write_bytes(data)
+    with pytest.raises(CortextError) as caught:
+        Config.load(None)
+    assert re.match(rf"{re.escape(str(user))}, line \d+: not TOML: ", str(caught.value))
+    assert abs(int(re.findall(r"line (\d+)", str(caught.value))[0]) - line) <= 1
+
+
+def test_nesting_beyond_reason_is_an_error(user: Path) -> None:
+    """Not a RecursionError."""
+    for text in ("x = " + "[" * 100_000, ".".join(["a"] * 50_000) + " = 1"):
+        user.write_text(text)
+        with pytest.raises(CortextError, match="nested too deeply"):
+            Config.load(None)
+
+
+def test_a_workspace_may_not_name_files_of_the_person(root: Path, user: Path) -> None:
+    """Whoever wrote the workspace is not who works in it."""
+    (root / ".workspace/config.toml").write_text('[stats]\nprices = "/x"\n')
+    with pytest.raises(BadSettingError, match=r"stats\.prices may not be set by a workspace"):
+        Config.load(str(root))
+    user.write_text('[stats]\nprices = "~/x"\n')
+    assert Config.load(None)["stats.prices"] == os.path.expanduser("~/x")
+
+
+def test_what_is_no_readable_file_is_an_error(user: Path) -> None:
+    """A folder, a loop of links, a pipe, a link to nothing, and a file that is too large."""
+
+    def error() -> str:
+        with pytest.raises(CortextError) as caught:
+            Config.load(None)
+        return str(caught.value)
+
+    user.mkdir()
+    assert error() == f"{user} is not a file"
+    user.rmdir()
+    os.mkfifo(user)
+    assert error() == f"{user} is not a file"
+    user.unlink()
+    user.symlink_to(user)
+    assert error() == f"could not read {user}: too many levels of symbolic links"
+    user.unlink()
+    user.symlink_to("nowhere")
+    assert error() == f"{user} is a link to a file that does not exist"
+    user.unlink()
+    user.write_bytes(b"#" * (BIGGEST_FILE + 1))
+    assert "is larger than" in error()
+    user.write_bytes(b"#" * BIGGEST_FILE)
+    assert Config.load(None).warnings == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="kernel: root reads everything")
+def test_an_unreadable_file_is_an_error(user: Path) -> None:
+    """Not the defaults, in silence."""
+    user.touch(0o000)
+    with pytest.raises(CortextError, match="permission denied"):
+        Config.load(None)
+
+
+def test_toml_is_loaded_only_where_a_file_says_something(user: Path) -> None:
+    """Comments and blank lines cost nothing."""
+    program = (
+        "import sys; from cortext.config import Config; Config.load(None); "
+        "print(*sorted({'tomllib', 'difflib', 'dataclasses', 'pathlib'} & {*sys.modules}))"
+    )
+
+    def loaded() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    user.write_text("# only this\r\n\n   # and this\n")
+    assert loaded() == ""
+    user.write_text("# only this\n[list]\n")
+    assert loaded() == "tomllib"
+
+
+def test_an_unknown_name_says_the_nearest() -> None:
+    """By get and by [], as a LookupError."""
+    with pytest.raises(UnknownSettingError, match="there is no setting list\\.limits") as caught:
+        Config.load(None)["list.limits"]
+    assert caught.value.hint == "did you mean list.limit?"
+    assert isinstance(caught.value, LookupError)
+
+
+@given(st.sampled_from(SETTINGS), st.text())
+def test_any_text_is_a_value_or_a_clear_error(setting: Setting, text: str) -> None:
+    """What is accepted is accepted again; nothing else is raised."""
+    try:
+        value = check_text(setting, text)
+    except BadSettingError:
+        value = setting.default
+    assert setting.accepts(value)
+
+
+def test_every_default_is_allowed_and_every_setting_has_a_name_of_two_parts() -> None:
+    """The table is right in itself."""
+    assert [s.name for s in SETTINGS if not s.accepts(s.default)] == []
+    assert [s.name for s in SETTINGS if s.name.count(".") != 1 or not s.doc.endswith(".")] == []
+    assert definition("sessions.git").variable == "CORTEXT_SESSIONS_GIT"
+
+
+def test_the_page_has_every_setting() -> None:
+    """One row each, as the table of the code says it."""
+
+    def row(s: Setting) -> str:
+        default = f"`{s.default}`" if s.default else "nothing"
+        shared = "yes" if s.in_workspace else "no"
+        return f"| `{s.name}` | `{s.variable}` | {s.allowed} | {default} | {shared} | {s.doc} |"
+
+    rows = [row(setting) for setting in SETTINGS]
+    assert [r for r in PAGE.read_text(encoding="utf-8").splitlines() if r.startswith("| `")] == rows
