@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cortext.formats.parts import Format, StoredRecords, head_to_dict
 from cortext.formats.records import INVOCATIONS, RecordTable
 from cortext.model import json, wire
 from cortext.model.head import FIELDS, table
+from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
 _ORDER = (
     "id", "kind", "title", "status", "created_at", "updated_at", "agent", "command",
     "prompt_hash", "model", "tools", "summary",
 )  # fmt: skip
+
+_TOKENS = ("token_count", "token_count_from")
 
 FOLDER = Format(
     head=table(
@@ -33,7 +37,7 @@ FOLDER = Format(
             "tools": "agent_config.tools",
             "summary": "context_summary",
         },
-        own=("message_count", INVOCATIONS),
+        own=("message_count", INVOCATIONS, *_TOKENS),
         nulls=True,
     ),
     records=RecordTable(),
@@ -44,9 +48,25 @@ FOLDER = Format(
 
 def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
     """`session.json`, indented: people read it, and it stands in diffs."""
-    return json.pretty(head_to_dict(session, FOLDER, stored)) + b"\n"
+    data = head_to_dict(session, FOLDER, stored)
+    messages = session.messages if stored is None else stored.messages
+    data.update(zip(_TOKENS, _tokens(session, messages), strict=True))
+    return json.pretty(data) + b"\n"
 
 
 def decode_head(data: bytes, notes: list[str]) -> dict[str, Any]:
     """The head of `session.json`; ValueError says why it is none."""
-    return wire.as_dict(json.decode(data, notes))
+    head = wire.as_dict(json.decode(data, notes))
+    for derived in _TOKENS:
+        head.pop(derived, None)
+    return head
+
+
+def _tokens(session: Session, messages: Sequence[SessionMessage]) -> tuple[int, str]:
+    """How many tokens the conversation has, and who says so."""
+    if session.total_tokens:
+        return session.total_tokens, "tool"
+    counted = [message.tokens or 0 for message in messages]
+    if any(counted):
+        return sum(counted), "tool"
+    return sum(len(message.content) for message in messages) // 4, "estimate"
