@@ -46,6 +46,14 @@ def home() -> Path:
     return HOME
 
 
+@pytest.fixture(autouse=True)
+def data_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What cortext keeps beside workspaces, each test's own: no test finds another's."""
+    folder = tmp_path_factory.mktemp("data")
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    return folder
+
+
 @pytest.fixture
 def git_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     """git with a name and an address, and with no configuration of this machine."""

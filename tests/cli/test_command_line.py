@@ -53,8 +53,8 @@ def test_list_without_a_command_and_without_sessions(tmp_path: Path) -> None:
     """`cortext` alone lists; where nothing is, it says so, makes nothing and succeeds."""
     done = cortext(XDG_DATA_HOME=str(tmp_path / "data"))
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.startswith("no sessions: ")
-    assert "does not exist\nhint: " in done.stderr
+    assert done.stderr.startswith("no conversations here yet")
+    assert "\nhint: begin one with " in done.stderr
     assert not (tmp_path / "data").exists()
 
 

@@ -259,7 +259,10 @@ def test_resume_with_several_matches_or_none(workspace: Path) -> None:
     begin(workspace, "plan", "api two")
     several = cortext(workspace, "resume", "api")
     assert (several.returncode, "002-plan-api-two" in several.stderr) == (4, True)
-    none = cortext(workspace, "resume", "apu one")
+    misspelt = cortext(workspace, "resume", "apu one", "--context")
+    assert (misspelt.returncode, "taking it for 001-plan-api-one" in misspelt.stderr) == (0, True)
+    assert cortext(workspace, "stop", "apu one").returncode == 3
+    none = cortext(workspace, "resume", "one of the others")
     assert (none.returncode, "did you mean 001-plan-api-one" in none.stderr) == (3, True)
 
 

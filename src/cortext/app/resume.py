@@ -1,19 +1,20 @@
-"""Finding a conversation again, and what an agent gets to go on with it."""
+"""What an agent gets to go on with a conversation, and making it active again."""
 
 from __future__ import annotations
 
-import os
-from datetime import datetime
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from cortext import clock
+from cortext.clock import ago
 from cortext.errors import CortextError
-from cortext.formats.briefing import Past, context_block, render_history
-from cortext.index.resolve import Candidate
+from cortext.formats.briefing import context_block
+from cortext.formats.window import render_briefing_history
+from cortext.index.catalog import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.digest import digest
 from cortext.model.ids import new_id
 from cortext.model.session import Session
+from cortext.stores.layout import document_in
 
 
 class Briefing(NamedTuple):
@@ -26,59 +27,64 @@ class Briefing(NamedTuple):
     history: str
 
 
-def candidates(workspace: Workspace) -> list[Candidate]:
-    """The conversations of a workspace as `resolve` takes them, the newest first."""
-    return [Candidate(key, head.title, head.summary) for key, head in workspace.heads()]
-
-
-def brief(workspace: Workspace, key: str) -> Briefing:
-    """The briefing of a conversation. Nothing is changed by it."""
-    session, damages = workspace.store.read(key)
-    command = workspace.types.command(session.kind) if session.command else ""
+def brief(row: Listed, *, budget: int, tools: Sequence[str] | None = None) -> Briefing:
+    """The briefing of a conversation. Nothing is changed by it. `tools` are those that the agent
+    has now, if that is known."""
+    workspace = Workspace(row.root)
+    session, damages = _read(workspace, row)
+    folder = row.place.folder
     return Briefing(
-        [*_warnings(workspace, session), *(f"{d.path}: {d.detail}" for d in damages)],
-        command,
-        os.path.join(workspace.store.folder_of(key), f"{session.kind or 'chat'}.md"),
+        [*_warnings(workspace, row, session, tools), *damages],
+        workspace.types.command(session.kind) if session.command else "",
+        f"{folder}/{document_in(folder) or (session.kind or 'chat') + '.md'}",
         context_block(
             kind=session.kind or "chat",
             title=session.title,
-            last_active=ago(session.updated_at),
+            last_active=ago(row.last_active),
             exchanges=sum(message.role == "user" for message in session.messages),
             summary=session.summary or digest(session.messages),
         ),
-        render_history(
-            [Past(m.role, m.timestamp, m.content) for m in session.messages],
-            new_id().replace("-", ""),
+        render_briefing_history(
+            session,
+            nonce=new_id().replace("-", ""),
+            budget=budget,
+            show=lambda number: f"cortext show {row.key} --message {number}",
         ),
     )
 
 
-def activate(workspace: Workspace, key: str, *, reopen: bool) -> None:
+def activate(row: Listed, *, reopen: bool) -> None:
     """A conversation goes on; one that was completed only when that is meant."""
-    head = workspace.store.head(key)
-    if head.status == "completed" and not reopen:
+    workspace = Workspace(row.root)
+    if not row.status:
+        workspace.adopt(row.place, title=row.title, kind=row.kind)
+    if workspace.store.head(row.address).status == "completed" and not reopen:
         raise CortextError(
-            f"{key} was marked complete", hint="`--reopen` goes on with it all the same"
+            f"{row.key} was marked complete", hint="`--reopen` goes on with it all the same"
         )
-    workspace.reactivate(key)
+    workspace.reactivate(row.address)
 
 
-def ago(when: datetime) -> str:
-    """How long ago, as people say it."""
-    seconds = (clock.now() - when).total_seconds()
-    for size, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        count = int(seconds // size)
-        if name == "day" and count == 1:
-            return "yesterday"
-        if count >= 1:
-            return f"{count} {name}{'s' if count > 1 else ''} ago"
-    return "just now"
+def _read(workspace: Workspace, row: Listed) -> tuple[Session, list[str]]:
+    """The session, as far as there is one, and what is wrong with it."""
+    if not row.status:
+        command = f"/workspace.{row.kind}" if row.kind in workspace.types.names() else ""
+        session = Session(row.id, title=row.title, kind=row.kind, command=command)
+        return session, ["its session was deleted: only its markdown is left"]
+    session, damages = workspace.store.read(row.address)
+    return session, [f"{damage.path}: {damage.detail}" for damage in damages]
 
 
-def _warnings(workspace: Workspace, session: Session) -> list[str]:
+def _warnings(
+    workspace: Workspace, row: Listed, session: Session, tools: Sequence[str] | None
+) -> list[str]:
     found: list[str] = []
-    if session.status == "completed":
+    if row.status == "completed":
         found.append("this conversation was marked complete")
     if session.prompt_hash and session.prompt_hash != workspace.types.command_hash(session.kind):
         found.append("the agent's instructions have changed since this conversation began")
+    if tools is not None:
+        missing = [tool for tool in session.tools if tool not in tools]
+        if missing:
+            found.append(f"tools that it had and that are missing now: {', '.join(missing)}")
     return found

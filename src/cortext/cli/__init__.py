@@ -8,18 +8,16 @@ import sys
 
 def main() -> int:
     """Run a command; the exit code says how it went."""
-    import logging
-
-    from cortext.cli.errors import report
     from cortext.cli.group import cortext
 
-    logging.basicConfig(format="warning: %(message)s", level=logging.WARNING)
     try:
         code = cortext.main(prog_name="cortext", standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  report raises again what it does not know
         if _reader_has_gone(error):
             return 0
+        from cortext.cli.errors import report
+
         return report(error)
     return code if isinstance(code, int) else 0
 

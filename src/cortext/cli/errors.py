@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
-
 import click
 
 from cortext import errors
@@ -34,6 +32,8 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 def report(error: BaseException) -> int:
     """Say what went wrong and give the exit code for it; what is unexpected is raised again."""
     if debugging.on:
+        import traceback
+
         traceback.print_exception(error)
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code

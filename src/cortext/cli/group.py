@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
 import click
@@ -9,17 +10,46 @@ import click
 from cortext import __version__
 from cortext.cli.errors import debugging
 
-LISTED = {
-    "init": "Make a folder a workspace.",
-    "new": "Begin a conversation.",
-    "stop": "Save a conversation and pause it.",
-    "done": "Save a conversation and mark it as completed.",
-    "resume": "Find a conversation and go on with it.",
-    "demo": "A tour of the main job, on real files in a throw-away folder.",
-    "list": "List sessions, newest first.",
-    "show": "Show one session.",
-    "copy": "Copy sessions from one store to another.",
+GROUPS = {
+    "Daily": {
+        "resume": "Find a conversation and go on with it.",
+        "list": "List conversations, the latest first.",
+        "show": "Show one conversation.",
+        "new": "Begin a conversation.",
+        "stop": "Save a conversation and pause it.",
+        "done": "Save a conversation and mark it as completed.",
+    },
+    "Arrange": {
+        "rename": "Give a conversation another title.",
+        "tag": "Tag a conversation.",
+        "fork": "Begin a conversation with what was said in another.",
+        "delete": "Move a conversation to the trash.",
+        "clean": "Move old completed conversations to the trash.",
+        "trash": "What was deleted: list, restore, empty.",
+        "export": "Write a conversation as md, html, json or jsonl.",
+        "import": "Read what export wrote.",
+    },
+    "Set up": {
+        "init": "Make a folder a workspace.",
+        "upgrade": "Bring the files of a workspace up to date.",
+        "config": "Show and change settings.",
+    },
+    "More": {
+        "stats": "How much you talk, with what, and when.",
+        "copy": "Copy sessions from one store to another.",
+        "demo": "A tour of the main job, on real files in a throw-away folder.",
+    },
 }
+LISTED = {name: text for group in GROUPS.values() for name, text in group.items()}
+
+
+def show_warnings() -> None:
+    """Let warnings of the library reach the person. A list that has nothing to read imports no
+    logging, and pays for none."""
+    if "logging" in sys.modules:
+        import logging
+
+        logging.basicConfig(format="warning: %(message)s", level=logging.WARNING)
 
 
 class LazyGroup(click.Group):
@@ -31,11 +61,15 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in LISTED:
             return None
-        return import_module(f"cortext.cli.commands.{cmd_name}").command
+        module = "import_" if cmd_name == "import" else cmd_name
+        command = import_module(f"cortext.cli.commands.{module}").command
+        show_warnings()
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(LISTED.items()))
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl(list(commands.items()))
 
 
 @click.group(

@@ -1,21 +1,24 @@
-"""What several commands have in common."""
+"""What several commands have in common. What costs time to import is imported when it is used."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import click
 
-from cortext.app.sessions import default_store
-from cortext.model import json
-from cortext.stores.registry import STORES
-
 F = TypeVar("F", bound=Callable[..., Any])
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
-def check_store(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """A store's URL as an option or argument; the usage error says which there are."""
+    if value is None:
+        return None
+    from cortext.stores.registry import STORES
+
     kind, colon, path = value.partition(":")
     if not colon or kind not in STORES or kind == "memory" or not path:
         kinds = ", ".join(f"{name}:PATH" for name in STORES if name != "memory")
@@ -27,9 +30,15 @@ def store_option(command: F) -> F:
     return click.option(
         "--store",
         metavar="URL",
-        default=default_store,
+        default=lambda: os.environ.get("CORTEXT_STORE") or None,
         callback=check_store,
-        help="Where to look: document:PATH, log:PATH or workspace:PATH.",
+        help="Sessions of a store: document:PATH, log:PATH or workspace:PATH.",
+    )(command)
+
+
+def all_option(command: F) -> F:
+    return click.option(
+        "--all", "everywhere", is_flag=True, help="Conversations of all your workspaces."
     )(command)
 
 
@@ -37,5 +46,27 @@ def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
+class Since(click.ParamType[int]):
+    """A date, or how long ago; microseconds since 1970."""
+
+    name = "when"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return int(_moment(str(value)).timestamp() * 1_000_000)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time; give 2026-01-31, 12h, 7d or 4w", param, ctx)
+
+
+def _moment(text: str) -> datetime:
+    if text[-1:] in _UNITS:
+        return datetime.now().astimezone() - timedelta(**{_UNITS[text[-1]]: float(text[:-1])})
+    return datetime.fromisoformat(text).astimezone()
+
+
 def print_json(value: Any) -> None:
+    from cortext.model import json
+
     click.echo(json.encode(value))

@@ -48,6 +48,12 @@ class Database:
             self._db.close()
             self._db = None
 
+    def compact(self) -> None:
+        """Leave nothing in the file of what was deleted."""
+        db = self._open()
+        db.execute("VACUUM")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def discard(self) -> None:
         """Throw the database away and begin with an empty one."""
         self.close()

@@ -3,46 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+from cortext.index.catalog import Listed
+
+_CLOSE = 80
+"""How alike a misspelt title is, of 100."""
 
 
-class Candidate(NamedTuple):
-    """What a conversation can be found by; `key` names it for certain."""
-
-    key: str
-    title: str
-    summary: str
-
-
-def resolve(query: str, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """One match, several, or none."""
+def resolve(query: str, rows: Sequence[Listed], numbered: Listed | None = None) -> list[Listed]:
+    """One match, several, or none. `numbered` has this number in the last list shown."""
     text = query.strip()
-    words = text.casefold().split()
-    tiers: tuple[Callable[[Candidate], bool], ...] = (
-        lambda c: c.key == text,
-        lambda c: c.key.rpartition("/")[2] == text,
-        lambda c: c.key.rpartition("/")[2].startswith(text) or c.key.startswith(text),
-        lambda c: _has_words(c.title, words),
-        lambda c: _has_words(f"{c.title} {c.summary}", words),
+    if not text:
+        return []
+    tiers: tuple[Callable[[Listed], bool], ...] = (
+        lambda row: row.id == text or row.path.endswith(f"/{text}"),
+        lambda row: row is numbered,
+        lambda row: row.id.startswith(text) or row.address.startswith(text),
     )
     for matches in tiers:
-        found = [candidate for candidate in candidates if words and matches(candidate)]
+        found = [row for row in rows if matches(row)]
         if found:
             return found
-    return []
+    return with_words(text, rows)
 
 
-def nearest(query: str, candidates: Sequence[Candidate], most: int = 3) -> list[Candidate]:
+def misspelt(query: str, rows: Sequence[Listed]) -> list[Listed]:
+    """Those whose title it may be, with a slip of the finger."""
+    from rapidfuzz import fuzz
+
+    return _alike(query, rows, fuzz.token_sort_ratio, most=10, least=_CLOSE)
+
+
+def nearest(query: str, rows: Sequence[Listed]) -> list[Listed]:
     """What looks most like it, when nothing matches."""
-    from difflib import SequenceMatcher
+    from rapidfuzz import fuzz
 
-    def likeness(candidate: Candidate) -> float:
-        matcher = SequenceMatcher(None, query.casefold(), candidate.title.casefold())
-        return matcher.ratio()
-
-    return sorted(candidates, key=likeness, reverse=True)[:most]
+    return _alike(query, rows, fuzz.WRatio, most=3, least=1)
 
 
-def _has_words(text: str, words: Sequence[str]) -> bool:
-    folded = text.casefold()
-    return all(word in folded for word in words)
+def _alike(
+    query: str, rows: Sequence[Listed], scorer: Callable[..., float], *, most: int, least: int
+) -> list[Listed]:
+    from rapidfuzz import process, utils
+
+    found = process.extract(
+        query,
+        [row.title for row in rows],
+        scorer=scorer,
+        processor=utils.default_process,
+        limit=most,
+        score_cutoff=least,
+    )
+    return [rows[index] for _, _, index in found]
+
+
+def with_words(text: str, rows: Sequence[Listed]) -> list[Listed]:
+    """Those that have all the words in their title or summary."""
+    words = text.casefold().split()
+    texts = (f"{row.title}\n{row.summary}".casefold() for row in rows)
+    return [
+        row for row, found in zip(rows, texts, strict=True) if all(word in found for word in words)
+    ]

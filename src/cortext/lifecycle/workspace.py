@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import os
+from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple
+
+from msgspec import structs
 
 from cortext import clock, paths
+from cortext.durability.lock import FileLock
+from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, side_dir, storage_errors
-from cortext.errors import SessionStorageError
 from cortext.lifecycle.types import Types
 from cortext.model.session import Session
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
 from cortext.stores.folder import FolderStore
+from cortext.stores.layout import Place, conversations_dir, document_in
 
 _MOST_TRIES = 10_000
-
-log = logging.getLogger("cortext.lifecycle")
 
 
 class Started(NamedTuple):
@@ -39,88 +41,137 @@ class Workspace:
     @classmethod
     def find(cls, start: str | os.PathLike[str] | None = None) -> Workspace:
         """The workspace of the nearest parent that is one; else the personal one."""
-        folder: str = os.path.abspath(os.fspath(start or os.getcwd()))
-        while True:
-            if os.path.isdir(os.path.join(folder, ".workspace")):
-                return cls(folder)
-            parent = os.path.dirname(folder)
-            if parent == folder:
-                return cls(paths.personal_workspace())
-            folder = parent
+        return cls(paths.workspace_root(start))
 
     def new(self, kind: str, topic: str) -> Started:
         """Begin a conversation: its folder, its markdown and its session."""
         self.types.check(kind)
         now = clock.now()
-        title = " ".join(topic.split()) or "Untitled"
+        session = Session(
+            title=" ".join(topic.split()) or "Untitled",
+            kind=kind,
+            created_at=now,
+            updated_at=now,
+            command=f"/workspace.{kind}",
+            prompt_hash=self.types.command_hash(kind),
+            working_dir=self.root,
+        )
+        return self._begin(session, topic, None)
+
+    def fork(self, parent: Session, last: int, *, key: str, title: str, place: Place) -> Started:
+        """A new conversation with the first `last` messages of another, and its markdown."""
+        messages = parent.messages[:last]
+        left = parent.messages[last:]
+        calls = [
+            call for call in parent.tool_history if not left or call.timestamp < left[0].timestamp
+        ]
+        now = clock.now()
+        session = structs.replace(
+            parent,
+            title=" ".join(title.split()) or parent.title,
+            created_at=now,
+            updated_at=now,
+            status="active",
+            stop_reason="",
+            summary="",
+            parent_id=key,
+            messages=messages,
+            tool_history=calls,
+            native=[],
+            pending=None,
+        )
+        document = document_in(place.folder)
+        text = read_file(f"{place.folder}/{document}") if document else None
+        return self._begin(session, session.title, text)
+
+    def _begin(self, session: Session, topic: str, text: bytes | None) -> Started:
+        """Give a session its number, id and folder, and a markdown."""
+        kind = session.kind or "chat"
         with storage_errors("write", self.root):
             self._make_root()
-            number = self._claim_number(now)
-            id = f"{number:03}-{kind}-{slugify(topic)}"
-            session = Session(
-                id,
-                title=title,
-                kind=kind,
-                created_at=now,
-                updated_at=now,
-                command=f"/workspace.{kind}",
-                prompt_hash=self.types.command_hash(kind),
-                working_dir=self.root,
-            )
+            number = self._claim_number(session.created_at)
+            session.id = f"{number:03}-{kind}-{slugify(topic)}"
             self.store.save(session)
-            document = os.path.join(self.store.folder_of(id, session), f"{kind}.md")
-            text = self.types.document(kind, title=title, id=id, date=_day(now))
-            with open(document, "x", encoding="utf-8") as file:
+            folder = self.store.place_of(session.id, session).folder
+            if text is None:
+                day = _day(session.created_at)
+                made = self.types.document(kind, title=session.title, id=session.id, date=day)
+                text = made.encode()
+            document = f"{folder}/{kind}.md"
+            with open(document, "xb") as file:
                 file.write(text)
         return Started(session, document)
 
-    def heads(self) -> list[tuple[str, Session]]:
-        """Every conversation by the id that names it, with its head; the newest first."""
-        found = [(id, self._head(id)) for id in self.store.list_session_ids()]
-        heads = [(id, head) for id, head in found if head is not None]
-        return sorted(heads, key=lambda pair: pair[1].updated_at, reverse=True)
-
-    def _head(self, id: str) -> Session | None:
-        """A head that cannot be read is named, and hides neither its messages nor the others."""
-        try:
-            return self.store.head(id)
-        except SessionStorageError as error:
-            log.warning("%s", error)
-        try:
-            return self.store.read(id).session
-        except SessionStorageError:
-            return None
-
-    def set_status(self, id: str, status: str, *, summary: str, reason: str) -> Session:
+    def set_status(
+        self, id: str, status: Status, *, summarize: Callable[[Session], str], reason: str
+    ) -> Session:
         """Pause or complete a conversation; pausing a paused one saves it again."""
-        session = self.store.load(id)
-        if session.status != status or status == "completed":
-            check_transition(session.status, status)
-        session.status = cast(Status, status)
-        session.summary = summary
-        session.stop_reason = reason
-        session.touch()
-        self.store.checkpoint(session)
+
+        def change(session: Session) -> None:
+            if session.status != status or status == "completed":
+                check_transition(session.status, status)
+            session.status = status
+            session.summary = summarize(session)
+            session.stop_reason = reason
+
+        return self.change(id, change)
+
+    def reactivate(self, id: str) -> Session:
+        """Go on with a conversation, whatever it was, by the instructions of today."""
+
+        def change(session: Session) -> None:
+            session.status = "active"
+            session.stop_reason = ""
+            if session.command:
+                session.prompt_hash = self.types.command_hash(session.kind)
+
+        return self.change(id, change)
+
+    def change(self, id: str, change: Callable[[Session], None]) -> Session:
+        """Change the head of a conversation; two who do so at once do so in turn."""
+        with self.changing(id):
+            session = self.store.load(id)
+            change(session)
+            session.touch()
+            self.store.checkpoint(session)
         return session
 
-    def reactivate(self, id: str) -> None:
-        """Go on with a conversation, whatever it was, by the instructions of today."""
-        session = self.store.load(id)
-        session.status = "active"
-        session.stop_reason = ""
-        if session.command:
-            session.prompt_hash = self.types.command_hash(session.kind)
-        session.touch()
-        self.store.checkpoint(session)
+    def changing(self, id: str) -> FileLock:
+        """Held while a conversation is stopped, resumed or renamed: a second one waits. Messages
+        come in all the while."""
+        return self.changing_at(self.store.place_of(id))
+
+    def changing_at(self, place: Place) -> FileLock:
+        """As `changing`, for a conversation whose place is known."""
+        locks = f"{side_dir(conversations_dir(self.root))}/locks"
+        name = f"{place.day}~{place.name}.change.lock"
+        return FileLock(f"{locks}/{name}", guards=place.folder)
+
+    def adopt(self, place: Place, *, title: str, kind: str) -> Session:
+        """Give a session to a folder that has none."""
+        known = kind in self.types.names()
+        day = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
+        session = Session(
+            place.name,
+            title=title,
+            kind=kind,
+            created_at=day,
+            updated_at=clock.now(),
+            command=f"/workspace.{kind}" if known else "",
+            prompt_hash=self.types.command_hash(kind) if known else "",
+            working_dir=self.root,
+        )
+        self.store.save(session)
+        return session
 
     def _make_root(self) -> None:
         if self.root == paths.personal_workspace():
             make_private_dir(self.root)
-        os.makedirs(os.path.join(self.root, "conversations"), exist_ok=True)
+        os.makedirs(conversations_dir(self.root), exist_ok=True)
 
     def _claim_number(self, now: datetime) -> int:
         """The next number of the day: a folder can be made only once, so nobody else has it."""
-        conversations = os.path.join(self.root, "conversations")
+        conversations = conversations_dir(self.root)
         claims = os.path.join(side_dir(conversations), "numbers", _day(now))
         make_private_dir(claims)
         number = max([0, *_numbers(os.path.join(conversations, _day(now))), *_numbers(claims)])

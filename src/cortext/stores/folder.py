@@ -80,7 +80,7 @@ class FolderStore(LineStore):
         self._changed(session.id)
 
     def checkpoint(self, session: Session) -> None:
-        place = self._place_of(session.id, session)
+        place = self.place_of(session.id, session)
         with storage_errors("write", place.head), self._lock(self._files_at(place)):
             _refuse_links(place, place.head)
             stored = self._read_at(place)
@@ -94,7 +94,7 @@ class FolderStore(LineStore):
         """Removes `.session/`; a conversation's markdown stays, and so does its folder with it."""
         if not self._places(id):
             return False
-        place = self._place_of(id)
+        place = self.place_of(id)
         with storage_errors("delete", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
             _refuse_foreign(place.session)
@@ -109,7 +109,7 @@ class FolderStore(LineStore):
 
     def head(self, id: str) -> Session:
         """The head alone, in a time that does not grow with the conversation."""
-        place = self._place_of(id)
+        place = self.place_of(id)
         data, _ = read_session_file(id, place.head)
         try:
             head = folder.decode_head(data, [])
@@ -119,10 +119,6 @@ class FolderStore(LineStore):
             raise SessionCorruptedError(place.head, str(error)) from None
         session.id = place.name
         return session
-
-    def folder_of(self, id: str, session: Session | None = None) -> str:
-        """The folder of a conversation, with its markdown; of several days' it is `session`'s."""
-        return self._place_of(id, session).folder
 
     @property
     def _shelf(self) -> str:
@@ -141,7 +137,8 @@ class FolderStore(LineStore):
         ]
         return [place for place in found if place.has_session]
 
-    def _place_of(self, id: str, session: Session | None = None) -> Place:
+    def place_of(self, id: str, session: Session | None = None) -> Place:
+        """Where a conversation is; of several days' it is `session`'s."""
         places = self._places(id)
         if len(places) > 1 and session is not None:
             places = [place for place in places if place.day == _day_of(session)] or places
@@ -166,13 +163,17 @@ class FolderStore(LineStore):
             for place in places.values():
                 if self._read_at(place).reading.session.created_at == session.created_at:
                     return place
-        return Place(self._conversations, day, session.id)
+        # A folder that has lost its session gets the new one.
+        shelves = [
+            s for s in layout.shelves(self._folder) if os.path.isdir(f"{s}/{day}/{session.id}")
+        ]
+        return Place((shelves or [self._conversations])[0], day, session.id)
 
     def _files(self, id: str) -> Files:
         # Finding the day costs a look at every day; a place that was right still is.
         place = self._found.get(check_workspace_id(id))
         if place is None or not place.has_session:
-            place = self._found[id] = self._place_of(id)
+            place = self._found[id] = self.place_of(id)
         return self._files_at(place)
 
     def _files_at(self, place: Place) -> Files:
@@ -180,7 +181,7 @@ class FolderStore(LineStore):
         return Files(place.lines, f"{locks}/{place.day}~{place.name}.lock")
 
     def _before_appending(self, id: str) -> None:
-        place = self._place_of(id)
+        place = self.place_of(id)
         _refuse_links(place, place.lines)
 
     def _stored_head(self, files: Files) -> dict[str, Any]:
@@ -210,7 +211,7 @@ class FolderStore(LineStore):
         return {"messages.jsonl": records, "session.json": [folder.encode_head(session)]}
 
     def _read(self, id: str) -> Stored:
-        return self._read_at(self._place_of(id))
+        return self._read_at(self.place_of(id))
 
     def _read_at(self, place: Place) -> Stored:
         """Both files as they are at one time: a save exchanges the folder that they are in."""

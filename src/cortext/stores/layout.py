@@ -98,3 +98,23 @@ def places(root: str) -> Iterator[Place]:
         for day in days(shelf):
             for name in folders(f"{shelf}/{day}"):
                 yield Place(shelf, day, name)
+
+
+def is_name(name: str) -> bool:
+    """Whether a folder's name can be a conversation's id."""
+    from cortext.model.ids import check_workspace_id
+
+    try:
+        check_workspace_id(f"0000-00-00/{name}")
+    except ValueError:
+        return False
+    return True
+
+
+def document_in(folder: str | int) -> str:
+    """The name of the markdown in a conversation's folder; "" without one, or with no folder."""
+    try:
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    return min((name for name in names if name.endswith(".md") and name[0] != "."), default="")

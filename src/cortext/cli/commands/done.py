@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from cortext.app.stop import stop
+from cortext.cli.choose import choose_active
 from cortext.cli.commands.stop import confirm
-from cortext.lifecycle.workspace import Workspace
 
 
-@click.command("done")
-@click.argument("id", required=False)
+@click.command("done", context_settings={"ignore_unknown_options": True})
+@click.argument("id", nargs=-1)
 @click.option("--summary", help="What came of it; made from the conversation when not given.")
-def command(id: str | None, summary: str | None) -> None:
+def command(id: tuple[str, ...], summary: str | None) -> None:
     """Save a conversation and mark it as completed. Without an ID: the only active one."""
-    confirm(stop(Workspace.find(), id, summary=summary, completed=True), "completed")
+    confirm(stop(choose_active(id), summary=summary, completed=True), "completed")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
-from cortext.app.init import initialize
+from cortext.app.init import Initialized, initialize
+from cortext.cli.choose import can_ask
 from cortext.cli.text import clean
 
 
@@ -16,11 +16,21 @@ from cortext.cli.text import clean
 @click.option("--force", is_flag=True, help="Overwrite files that you have changed.")
 def command(path: str, force: bool) -> None:
     """Make a folder a workspace. What you have changed in it is kept, unless you say otherwise."""
+    result = bring_up_to_date(path, force=force)
+    if result.made:
+        click.echo(f"{os.path.abspath(path)} is a workspace: {len(result.made)} files written")
+        click.echo('next: cortext new brainstorm "your topic"', err=True)
+    else:
+        click.echo(f"{os.path.abspath(path)} is a workspace already; nothing to do")
+
+
+def bring_up_to_date(path: str, *, force: bool) -> Initialized:
+    """Write our files, asking about each that a person has changed."""
 
     def overwrite(name: str, difference: str) -> bool:
         if force:
             return True
-        if not sys.stdin.isatty():
+        if not can_ask():
             return False
         click.echo(clean(difference), err=True)
         return click.confirm(f"overwrite {name}?", err=True)
@@ -28,8 +38,4 @@ def command(path: str, force: bool) -> None:
     result = initialize(os.path.abspath(path), overwrite=overwrite)
     for name in result.kept:
         click.echo(f"kept as you have it: {name}  (--force overwrites it)", err=True)
-    if result.made:
-        click.echo(f"{os.path.abspath(path)} is a workspace: {len(result.made)} files written")
-        click.echo('next: cortext new brainstorm "your topic"', err=True)
-    else:
-        click.echo(f"{os.path.abspath(path)} is a workspace already; nothing to do")
+    return result

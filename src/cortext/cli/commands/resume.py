@@ -2,39 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.app.resume import Briefing, activate, ago, brief, candidates
+from cortext import paths
+from cortext.cli.lists import as_json as rows_as_json
+from cortext.cli.lists import entries, filters, list_here, wanted
 from cortext.cli.options import json_option, print_json
 from cortext.cli.text import clean
-from cortext.errors import AmbiguousIdError, SessionNotFoundError
-from cortext.index.resolve import nearest, resolve
-from cortext.lifecycle.workspace import Workspace
-from cortext.model import wire
-from cortext.model.session import Session
+
+if TYPE_CHECKING:
+    from cortext.app.resume import Briefing
+    from cortext.index.catalog import Listed
 
 
 @click.command("resume", context_settings={"ignore_unknown_options": True})
 @click.argument("query", nargs=-1)
+@click.option("-c", "--last", is_flag=True, help="The latest one here.")
 @click.option("--list", "listing", is_flag=True, help="Show what can be resumed.")
 @click.option("--context", is_flag=True, help="Print the briefing for an agent; changes nothing.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=2000),
+    help="At most about this many characters of history.  [default: the setting resume.budget]",
+)
 @click.option("--reopen", is_flag=True, help="Also one that was completed.")
+@click.option("--tools", metavar="NAMES", help="The tools that your agent has now, with commas.")
+@filters
 @json_option
 def command(
-    query: tuple[str, ...], listing: bool, context: bool, reopen: bool, as_json: bool
+    query: tuple[str, ...],
+    last: bool,
+    listing: bool,
+    context: bool,
+    budget: int | None,
+    reopen: bool,
+    tools: str | None,
+    as_json: bool,
+    everywhere: bool,
+    limit: int | None,
+    **which: Any,
 ) -> None:
-    """Find a conversation by its id, the beginning of it, or words of its title and summary,
-    make it active, and print what an agent needs to go on with it."""
-    workspace = Workspace.find()
-    if listing or not query:
-        _list(workspace, as_json)
+    """Find a conversation and go on with it.
+
+    QUERY is its id, the beginning of it, its number in the last list, or words of its title and
+    summary. It becomes active, and what an agent needs to go on with it is printed.
+    """
+    from cortext.cli.choose import can_ask, choose
+
+    if listing or not (query or last or (can_ask() and not as_json)):
+        _list(as_json, everywhere=everywhere, limit=limit, **which)
         return
-    key = _choose(workspace, " ".join(query))
-    briefing = brief(workspace, key)
+    if query and last:
+        raise click.UsageError("give a query or --last, not both")
+    row = (
+        choose(" ".join(query), everywhere=everywhere, forgiving=True)
+        if query
+        else _pick(last, everywhere, which)
+    )
+    briefing = _brief(row, budget, tools)
+    for warning in briefing.warnings:
+        click.echo(f"warning: {clean(warning, lines=False)}", err=True)
     if not context:
-        activate(workspace, key, reopen=reopen)
+        _activate(row, reopen=reopen)
     if as_json:
         print_json(briefing._asdict())
         return
@@ -43,22 +74,38 @@ def command(
         click.echo("\nGive this to your agent, or type /workspace.resume in it.", err=True)
 
 
-def _choose(workspace: Workspace, query: str) -> str:
-    known = candidates(workspace)
-    found = resolve(query, known)
-    if len(found) == 1:
-        return found[0].key
-    if found:
-        raise AmbiguousIdError(query, [candidate.key for candidate in found])
-    for candidate in nearest(query, known):
-        title = clean(candidate.title, lines=False)
-        click.echo(f"did you mean {candidate.key}: {title}?", err=True)
-    raise SessionNotFoundError(query)
+def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> Listed:
+    """The latest one, or the one that a person chooses."""
+    from cortext.cli.choose import ask
+    from cortext.errors import SessionNotFoundError
+
+    rows = list_here(everywhere=everywhere, wanted=wanted(**which, with_session=True), limit=None)
+    if not rows:
+        raise SessionNotFoundError("there is no conversation to resume here")
+    return rows[0] if last else ask(rows)
+
+
+def _brief(row: Listed, budget: int | None, tools: str | None) -> Briefing:
+    from cortext.app.resume import brief
+    from cortext.config import Config
+
+    names = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
+    most = budget or int(Config.load(paths.workspace_root())["resume.budget"])
+    return brief(row, budget=most, tools=names)
+
+
+def _activate(row: Listed, *, reopen: bool) -> None:
+    from cortext.app.resume import activate
+    from cortext.cli.choose import can_ask
+
+    if row.status == "completed" and not reopen and can_ask():
+        reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
+        if not reopen:
+            raise click.Abort
+    activate(row, reopen=reopen)
 
 
 def _print(briefing: Briefing) -> None:
-    for warning in briefing.warnings:
-        click.echo(f"warning: {clean(warning, lines=False)}", err=True)
     if briefing.command:
         click.echo(clean(briefing.command))
     click.echo(f"The markdown of this conversation: {clean(briefing.document, lines=False)}\n")
@@ -66,28 +113,14 @@ def _print(briefing: Briefing) -> None:
     click.echo(briefing.history)
 
 
-def _list(workspace: Workspace, as_json: bool) -> None:
-    heads = workspace.heads()
+def _list(as_json: bool, *, everywhere: bool, limit: int | None, **which: Any) -> None:
+    rows = list_here(everywhere=everywhere, wanted=wanted(**which, with_session=True), limit=limit)
     if as_json:
-        print_json([_row(key, head) for key, head in heads])
-        return
-    if not heads:
+        print_json(rows_as_json(rows))
+    elif rows:
+        click.echo(entries(rows, everywhere=everywhere))
+    elif any(which.values()):
+        click.echo("no conversation matches", err=True)
+    else:
         click.echo("no resumable conversations", err=True)
         click.echo('hint: begin one with `cortext new brainstorm "your topic"`', err=True)
-        return
-    for number, (key, head) in enumerate(heads, 1):
-        title = clean(head.title, lines=False)
-        click.echo(f"{number}. [{clean(head.kind, lines=False) or 'chat'}] {title}")
-        click.echo(f"   {key} | Last active: {ago(head.updated_at)} | Status: {head.status}")
-        click.echo(f"   Summary: {clean(head.summary, lines=False) or 'none yet'}")
-
-
-def _row(key: str, head: Session) -> dict[str, Any]:
-    return {
-        "id": key,
-        "type": head.kind,
-        "title": head.title,
-        "status": head.status,
-        "last_active": wire.iso(head.updated_at),
-        "summary": head.summary,
-    }

@@ -5,16 +5,16 @@ from __future__ import annotations
 import click
 
 from cortext.app.stop import Stopped, stop
+from cortext.cli.choose import choose_active
 from cortext.cli.text import clean
-from cortext.lifecycle.workspace import Workspace
 
 
-@click.command("stop")
-@click.argument("id", required=False)
+@click.command("stop", context_settings={"ignore_unknown_options": True})
+@click.argument("id", nargs=-1)
 @click.option("--summary", help="Where the conversation stopped; made from it when not given.")
-def command(id: str | None, summary: str | None) -> None:
+def command(id: tuple[str, ...], summary: str | None) -> None:
     """Save a conversation and pause it. Without an ID: the only active one."""
-    confirm(stop(Workspace.find(), id, summary=summary), "paused")
+    confirm(stop(choose_active(id), summary=summary), "paused")
 
 
 def confirm(stopped: Stopped, status: str) -> None:
@@ -24,3 +24,5 @@ def confirm(stopped: Stopped, status: str) -> None:
     click.echo(f'Conversation "{title}" has been {status}.')
     click.echo("You can continue later with /workspace.resume\n")
     click.echo(f"Summary: {clean(stopped.session.summary, lines=False) or 'nothing was said yet'}")
+    for note in stopped.notes:
+        click.echo(clean(note, lines=False), err=True)

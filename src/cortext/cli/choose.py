@@ -1,0 +1,104 @@
+"""Finding the conversation that a person means, and asking where several are meant."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from cortext import paths
+from cortext.app.conversations import Conversations
+from cortext.cli.lists import say_paused
+from cortext.clock import ago
+from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
+from cortext.index.catalog import Listed
+
+if TYPE_CHECKING:
+    from cortext.lifecycle.workspace import Workspace
+
+_SHOWN = 20
+
+
+def choose(query: str, *, everywhere: bool = False, forgiving: bool = False) -> Listed:
+    """The one that is meant. Several: a person is asked; a program gets AmbiguousIdError. Who
+    only reads may be `forgiving`: then a misspelt title is good enough, and that is said."""
+    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    found = conversations.find(query) or (forgiving and _misspelt(query, conversations)) or []
+    if not found:
+        _say_nearest(query, conversations)
+        raise SessionNotFoundError(query)
+    row = found[0] if len(found) == 1 else ask(found, query)
+    say_paused(conversations, [each for each in conversations.idle if each.path == row.path])
+    return row
+
+
+def choose_active(words: tuple[str, ...]) -> Listed:
+    """The one that is named; else the only one that is active, and never a guess."""
+    if words:
+        return choose(" ".join(words))
+    active = Conversations(paths.workspace_root()).active()
+    if len(active) == 1:
+        return active[0]
+    if active:
+        return ask(active)
+    raise CortextError(
+        "no conversation is active", hint="name one: `cortext resume --list` shows them"
+    )
+
+
+def workspace_of(row: Listed) -> Workspace:
+    """The workspace that a conversation is in."""
+    from cortext.lifecycle.workspace import Workspace
+
+    return Workspace(row.root)
+
+
+def ask(rows: list[Listed], query: str = "") -> Listed:
+    """One of several, by its number or by words that only it has."""
+    for number, row in enumerate(rows[:_SHOWN], 1):
+        click.echo(f"{number:3}. {describe(row)}", err=True)
+    if len(rows) > _SHOWN:
+        click.echo(f"     and {len(rows) - _SHOWN} more", err=True)
+    if not can_ask():
+        raise AmbiguousIdError(query, [row.key for row in rows])
+    answer = click.prompt("which one? (number, or words to filter)", err=True).strip()
+    if answer.isascii() and answer.isdecimal() and 0 < int(answer) <= len(rows):
+        return rows[int(answer) - 1]
+    words = answer.casefold().split()
+    left = [row for row in rows if all(word in _text(row) for word in words)]
+    if len(left) == 1:
+        return left[0]
+    return ask(left or rows, query)
+
+
+def can_ask() -> bool:
+    """Whether there is a person to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def describe(row: Listed) -> str:
+    """A conversation on one line."""
+    status = row.status or "no session"
+    return f"{row.key}  [{row.kind or 'chat'}] {row.title}  ({status}, {ago(row.last_active)})"
+
+
+def _text(row: Listed) -> str:
+    return f"{row.key} {row.kind} {row.title} {row.summary}".casefold()
+
+
+def _misspelt(query: str, conversations: Conversations) -> list[Listed]:
+    from cortext.index.resolve import misspelt
+
+    found = misspelt(query, conversations.list().rows)
+    if len(found) == 1:
+        row = found[0]
+        click.echo(f"nothing is called that; taking it for {row.key}: {row.title}", err=True)
+    return found
+
+
+def _say_nearest(query: str, conversations: Conversations) -> None:
+    from cortext.index.resolve import nearest
+
+    for row in nearest(query, conversations.list().rows):
+        click.echo(f"did you mean {row.key}: {row.title}?", err=True)

@@ -1,0 +1,37 @@
+"""`cortext clean`."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from cortext import paths
+from cortext.app.conversations import Conversations
+from cortext.app.trash import delete
+from cortext.cli.choose import describe
+from cortext.cli.confirm import agree, expire, yes_option
+from cortext.cli.options import all_option
+from cortext.index.catalog import Wanted
+
+
+@click.command("clean")
+@click.argument("days", type=click.FloatRange(min=0))
+@all_option
+@yes_option
+def command(days: float, everywhere: bool, yes: bool) -> None:
+    """Move completed conversations that nobody touched for DAYS to the trash."""
+    limit = int((time.time() - days * 86_400) * 1_000_000)
+    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    completed = conversations.list(Wanted(status="completed")).rows
+    old = [row for row in completed if row.last_active < limit]
+    if not old:
+        click.echo(f"no completed conversation rested for {days:g} days", err=True)
+        return
+    for row in old:
+        click.echo(f"to the trash: {describe(row)}", err=True)
+    agree(f"delete these {len(old)}?", yes)
+    for row in old:
+        delete(row)
+    click.echo(f"{len(old)} deleted; `cortext trash` has them")
+    expire()

@@ -1,0 +1,21 @@
+"""`cortext fork`."""
+
+from __future__ import annotations
+
+import click
+
+from cortext.app.arrange import fork
+from cortext.cli.choose import choose
+
+
+@click.command("fork")
+@click.argument("id", nargs=-1, required=True)
+@click.option("--at", type=click.IntRange(min=0), help="Only up to this message; the first is 1.")
+@click.option("--title", default="", help="A title of its own.")
+def command(id: tuple[str, ...], at: int | None, title: str) -> None:
+    """Begin a conversation with what was said in another, and print the path of its markdown."""
+    row = choose(" ".join(id))
+    started = fork(row, at=at, title=title)
+    click.echo(started.document)
+    count = len(started.session.messages)
+    click.echo(f"{started.session.id} is active, with {count} messages of {row.key}", err=True)

@@ -1,0 +1,21 @@
+"""`cortext tag`."""
+
+from __future__ import annotations
+
+import click
+
+from cortext.app.arrange import tag
+from cortext.cli.choose import choose
+from cortext.cli.text import clean
+
+
+@click.command("tag")
+@click.argument("id")
+@click.argument("tags", nargs=-1)
+@click.option("-d", "--remove", "removed", multiple=True, help="Take this tag away; repeatable.")
+def command(id: str, tags: tuple[str, ...], removed: tuple[str, ...]) -> None:
+    """Add TAGS to a conversation. Without any, print those that it has."""
+    row = choose(id)
+    found = tag(row, add=tags, remove=removed).tags if tags or removed else row.tag_list
+    for each in found:
+        click.echo(clean(each, lines=False))
