@@ -2,63 +2,237 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cortext.app.sessions import show_session
-from cortext.cli.options import json_option, print_json, store_option
-from cortext.cli.text import clean, local
-from cortext.model.message import SessionMessage
-from cortext.model.session import Session
+from cortext.cli.options import all_option, json_option, print_json, store_option
+from cortext.cli.render import Page, plain, rendered
+from cortext.cli.text import clean
+from cortext.errors import InvalidIdError, SessionNotFoundError
+
+if TYPE_CHECKING:
+    from cortext.formats.records import Damage
+    from cortext.index.catalog import Listed
+    from cortext.model.session import Session
+
+
+class Numbers(click.ParamType[range]):
+    """One message by its number, or several: 7, or 7-12."""
+
+    name = "N[-M]"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> range:
+        found = re.fullmatch(r"([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?", str(value), re.ASCII)
+        if isinstance(value, range):
+            return value
+        if found is None or int(found[2] or found[1]) < int(found[1]):
+            self.fail(f"{value!r} is no message; give 7 or 7-12, counted from 1", param, ctx)
+        return range(int(found[1]), int(found[2] or found[1]) + 1)
+
+
+class _Found(NamedTuple):
+    """What is to be shown: a session, and of a conversation the row and its files."""
+
+    session: Session | None
+    damages: Sequence[Damage] = ()
+    row: Listed | None = None
+    markdown: str = ""
 
 
 @click.command("show")
-@click.argument("id")
+@click.argument("query", nargs=-1, required=True)
 @store_option
+@all_option
 @click.option("-n", "last", type=click.IntRange(min=1), help="Only the last N messages.")
+@click.option(
+    "--message",
+    "numbers",
+    type=Numbers(),
+    help="Only these messages, in full, with their tool calls and results.",
+)
+@click.option(
+    "--full/--stubs",
+    default=None,
+    help="Tool calls in full, or short.  [default: short in a terminal, else in full]",
+)
+@click.option("--plain", "as_text", is_flag=True, help="The text as it is, also in a terminal.")
+@click.option("--no-pager", is_flag=True, help="All at once, also in a terminal.")
 @json_option
-def command(id: str, store: str, last: int | None, as_json: bool) -> None:
-    """Show one session: its id, or the beginning of it."""
-    found = show_session(store, id)
-    session = found.session
-    if last is not None:
-        session.messages = session.messages[-last:]
+def command(
+    query: tuple[str, ...],
+    store: str | None,
+    everywhere: bool,
+    last: int | None,
+    numbers: range | None,
+    full: bool | None,
+    as_text: bool,
+    no_pager: bool,
+    as_json: bool,
+) -> None:
+    """Show a conversation: its id, the beginning of it, or words of its title and summary.
+
+    With --store, or if no conversation is found, a session by its id or the beginning of it.
+    """
+    words = " ".join(query)
+    found = _in_store(store, words) if store else _conversation(words, everywhere)
+    wanted = _wanted(found, numbers, last)
+    terminal = sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
     if as_json:
-        print_json(session.to_dict())
+        print_json(_as_dict(found, wanted))
     else:
-        _print(session)
-    for damage in found.damages:
+        whole = numbers is not None or (not terminal if full is None else full)
+        page = _page(found, wanted, whole=whole, alone=numbers is not None)
+        _print(page, rich=terminal and not as_text, paged=terminal and not no_pager)
+    _warn(found.damages)
+
+
+def _in_store(store: str, id: str) -> _Found:
+    from cortext.app.sessions import show_session
+
+    session, damages = show_session(store, id)
+    return _Found(session, damages)
+
+
+def _conversation(words: str, everywhere: bool) -> _Found:
+    from cortext import paths
+    from cortext.app.conversations import Conversations
+    from cortext.app.sessions import default_store
+    from cortext.cli.choose import ask, choose
+
+    rows = Conversations(paths.workspace_root(), everywhere=everywhere).find(words)
+    if not rows:
+        try:
+            return _in_store(default_store(), words)
+        except (InvalidIdError, SessionNotFoundError):
+            # It says what is near, and what is wrong.
+            rows = [choose(words, everywhere=everywhere)]
+    return _read(rows[0] if len(rows) == 1 else ask(rows, words))
+
+
+def _read(row: Listed) -> _Found:
+    """A conversation; of one without a session, its markdown is what there is."""
+    from cortext.cli.choose import workspace_of
+    from cortext.stores.layout import document_in
+
+    place = row.place
+    document = document_in(place.folder)
+    markdown = f"{place.folder}/{document}" if document else ""
+    try:
+        reading = workspace_of(row).store.read(f"{place.day}/{place.name}")
+    except SessionNotFoundError:
+        if not markdown:
+            raise
+        return _Found(None, (), row, markdown)
+    return _Found(reading.session, reading.damages, row, markdown)
+
+
+def _wanted(found: _Found, numbers: range | None, last: int | None) -> range:
+    """The numbers of the messages to show."""
+    count = len(found.session.messages) if found.session else 0
+    if numbers is None:
+        return range(max(count - last, 0) + 1 if last else 1, count + 1)
+    if found.session is None or numbers.start > count:
+        name = found.row.key if found.row else found.session.id if found.session else ""
+        raise click.UsageError(f"{name} has {count or 'no'} messages; --message counts from 1")
+    return range(numbers.start, min(numbers.stop, count + 1))
+
+
+def _as_dict(found: _Found, wanted: range) -> dict[str, Any]:
+    """A session as a document has it; a conversation also says where its markdown is."""
+    session, row = found.session, found.row
+    where = {"markdown": found.markdown or None} if row else {}
+    if session is None:
+        facts = {"id": row.key, "title": row.title, "kind": row.kind} if row else {}
+        return {**facts, "messages": [], **where, "text": _text(found.markdown)}
+    session.messages = session.messages[wanted.start - 1 : wanted.stop - 1]
+    return {**session.to_dict(), **where}
+
+
+def _page(found: _Found, wanted: range, *, whole: bool, alone: bool) -> Page:
+    from cortext.cli.render import Block
+    from cortext.cli.telling import facts, in_full, short
+
+    session, row = found.session, found.row
+    files = [found.markdown] if found.markdown else []
+    if session is None:
+        described = [row.key, row.kind, "no session"] if row else []
+        block = Block("", "", _text(found.markdown), markdown=True)
+        return Page(
+            row.title if row else "", [" · ".join(filter(None, described)), *files], [block]
+        )
+    if row is not None:
+        files.append(row.place.session)
+    blocks = in_full(session, wanted, alone=alone) if whole else short(session, wanted)
+    title = row.title if row else session.title
+    key, status = (row.key, row.status) if row else (session.id, session.status)
+    return Page(title, [*facts(session, key, status), *files], blocks)
+
+
+def _text(path: str) -> str:
+    from cortext.durability.read import read_file
+
+    return read_file(path).decode("utf-8", "replace")
+
+
+def _print(page: Page, *, rich: bool, paged: bool) -> None:
+    if not rich:
+        lines = plain(page)
+    else:
+        import shutil
+
+        width = shutil.get_terminal_size().columns
+        lines = rendered(page, width=width, colour=not os.environ.get("NO_COLOR"))
+    lines = _encodable(lines)
+    if paged and _pager_is_ours():
+        _page_through(lines)
+        return
+    for line in lines:
+        click.echo(line, color=True if rich else None)
+
+
+def _encodable(lines: Iterator[str]) -> Iterator[str]:
+    """What the terminal has no character for becomes a question mark, and no error."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return (line.encode(encoding, "replace").decode(encoding) for line in lines)
+
+
+def _pager() -> str:
+    import shlex
+
+    try:
+        return next(iter(shlex.split(os.environ.get("PAGER", ""))), "less")
+    except ValueError:
+        return ""
+
+
+def _pager_is_ours() -> bool:
+    """Whether the pager is an installed program: one that is found from the current folder may
+    have come with somebody's workspace."""
+    import shutil
+
+    return os.path.isabs(shutil.which(_pager()) or "")
+
+
+def _page_through(lines: Iterator[str]) -> None:
+    # As git has it: colours stay, and what fits on the screen is not paged.
+    os.environ.setdefault("LESS", "-FRX")
+    # click finds out whether `less` shows colours.
+    colour = None if os.path.basename(_pager()) == "less" else True
+    text = chain([next(lines)], (f"\n{line}" for line in lines))
+    click.echo_via_pager(text, color=colour)
+
+
+def _warn(damages: Sequence[Damage]) -> None:
+    for damage in damages:
         where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"
-        click.echo(f"warning: {where}: {clean(damage.detail, lines=False)}", err=True)
-    if any(damage.fatal for damage in found.damages):
+        click.echo(f"warning: {clean(f'{where}: {damage.detail}', lines=False)}", err=True)
+    if any(damage.fatal for damage in damages):
         raise click.exceptions.Exit(5)
-
-
-def _print(session: Session) -> None:
-    click.echo(clean(session.title, lines=False) or "(no title)")
-    facts = [session.id, local(session.updated_at), session.status, session.model]
-    facts += [f"#{tag}" for tag in session.tags]
-    if session.total_tokens:
-        facts.append(f"{session.total_tokens} tokens")
-    if session.tool_history:
-        facts.append(f"{len(session.tool_history)} tool calls")
-    click.echo(clean("  ".join(fact for fact in facts if fact)))
-    for message in session.messages:
-        click.echo(f"\n{message.role}  {local(message.timestamp)}")
-        for line in _lines(message):
-            click.echo(clean(line))
-
-
-def _lines(message: SessionMessage) -> list[str]:
-    lines = [message.content] if message.content else []
-    return lines + [f"[calls {_name(call)}]" for call in message.tool_calls or ()]
-
-
-def _name(call: dict[str, Any]) -> str:
-    """The tool's name, in either of the two places where it is usual."""
-    inner = call.get("function")
-    found: Any = call.get("name")
-    if isinstance(inner, dict):
-        found = found or cast("dict[str, Any]", inner).get("name")
-    return str(found or "a tool")
