@@ -1,0 +1,175 @@
+"""What a conversation cost: what its tool recorded, else by a person's own file of prices.
+
+    [models."claude-sonnet-*"]
+    input = 3.0      # US dollars per million tokens
+    output = 15.0
+
+The same as JSON, in a file whose name ends in `.json`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from math import isfinite, nan
+from typing import Any, NamedTuple, cast
+
+from cortext.errors import CortextError
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+
+_PER = 1_000_000
+_COSTS = ("cost_usd", "total_cost_usd", "cost")
+_INNER = ("total", "usd", "total_usd", "amount")
+# More than this is neither a cost nor a number of tokens.
+_MOST_DOLLARS, _MOST_TOKENS = 1e9, 10**15
+_BIGGEST_FILE = 1_000_000
+
+
+class Price(NamedTuple):
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+
+
+class Prices:
+    """Prices by the name of a model, or by a pattern of names."""
+
+    def __init__(self, known: dict[str, Price]) -> None:
+        # A name, and then the pattern that says most, decides.
+        self._known = sorted(known.items(), key=lambda item: len(item[0]), reverse=True)
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def of(self, model: str) -> Price | None:
+        """The price of a model; `provider/model` is also known by what is after the slash."""
+        if not model:
+            return None
+        for name in dict.fromkeys((model, model.rpartition("/")[2])):
+            exact = next((price for known, price in self._known if known == name), None)
+            if exact:
+                return exact
+            for pattern, price in self._known:
+                if fnmatchcase(name, pattern):
+                    return price
+        return None
+
+    def cost(self, model: str, prompt: int, completion: int) -> float | None:
+        """What tokens cost, in US dollars; None if the model has no price."""
+        price = self.of(model)
+        if price is None:
+            return None
+        return (prompt * price.input + completion * price.output) / _PER
+
+
+def read_prices(path: str) -> Prices:
+    """The prices in a file; none if `path` is empty. A CortextError says what is wrong with it."""
+    if not path:
+        return Prices({})
+    models = _decoded(path, _bytes(path)).get("models")
+    if not isinstance(models, dict):
+        raise _bad(path, "there is no table `models`")
+    found = cast("dict[str, Any]", models)
+    return Prices({name: _price(path, name, value) for name, value in found.items()})
+
+
+def recorded_cost(session: Session) -> float | None:
+    """What a tool says that a conversation cost: as a whole, or message by message."""
+    whole = _amount(session.metadata)
+    if whole is not None:
+        return whole
+    found = [
+        amount
+        for message in session.messages
+        if (amount := _amount(message.structured_data)) is not None
+    ]
+    return sum(found) if found else None
+
+
+def tokens_of(session: Session, messages: Sequence[SessionMessage]) -> tuple[int, int, bool]:
+    """Prompt and completion tokens, and whether a tool reported them. What none did is guessed
+    from the text of `messages`, four characters a token."""
+    if session.total_tokens > 0:
+        totals = session.total_prompt_tokens, session.total_completion_tokens
+        return _bounded(totals[0]), _bounded(totals[1]), True
+    reported = any(message.tokens for message in messages)
+    prompt = completion = 0
+    for message in messages:
+        number = _bounded(message.tokens or 0) if reported else len(message.content) // 4
+        if message.role == "assistant":
+            completion += number
+        else:
+            prompt += number
+    return prompt, completion, reported
+
+
+def _bounded(number: int) -> int:
+    return min(max(number, 0), _MOST_TOKENS)
+
+
+def _amount(data: Any, keys: Sequence[str] = _COSTS) -> float | None:
+    if not isinstance(data, dict):
+        return None
+    known = cast("dict[str, Any]", data)
+    for key in keys:
+        value = known.get(key)
+        if isinstance(value, dict) and keys is _COSTS:
+            value = _amount(value, _INNER)
+        amount = _dollars(value, _MOST_DOLLARS)
+        if isfinite(amount):
+            return amount
+    return None
+
+
+def _bytes(path: str) -> bytes:
+    from cortext.durability.read import read_file
+
+    try:
+        if os.path.getsize(path) > _BIGGEST_FILE:
+            raise _bad(path, f"it is larger than {_BIGGEST_FILE} bytes")
+        return read_file(path)
+    except OSError as error:
+        raise _bad(path, (error.strerror or str(error)).lower()) from error
+
+
+def _decoded(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        if path.endswith(".json"):
+            from cortext.model import json
+
+            value = json.decode(data)
+        else:
+            import tomllib
+
+            value = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        kind = "JSON" if path.endswith(".json") else "TOML"
+        raise _bad(path, f"not {kind}: {error}") from None
+    if not isinstance(value, dict):
+        raise _bad(path, "there is no table `models`")
+    return cast("dict[str, Any]", value)
+
+
+def _price(path: str, name: str, value: Any) -> Price:
+    given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    found = Price(_dollars(given.get("input")), _dollars(given.get("output")))
+    if not all(isfinite(amount) for amount in found):
+        raise _bad(path, f"{name} needs `input` and `output`, dollars per million tokens")
+    return found
+
+
+def _dollars(value: Any, most: float = _PER) -> float:
+    """An amount of money; NaN for anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < most:
+        return nan
+    return float(value)
+
+
+def _bad(path: str, reason: str) -> CortextError:
+    return CortextError(
+        f"the prices in {path} cannot be used: {reason}",
+        hint="correct the file, or `cortext config stats.prices --unset`",
+    )

@@ -1,0 +1,285 @@
+"""What was done when, with what, and what it cost: counted from the conversations themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime, timedelta
+
+from msgspec import Struct
+
+from cortext import clock
+from cortext.app.conversations import Conversations
+from cortext.app.prices import Prices, read_prices, recorded_cost, tokens_of
+from cortext.errors import CortextError, SessionNotFoundError
+from cortext.index.catalog import Listed, Wanted
+from cortext.lifecycle.workspace import Workspace
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+
+UNKNOWN = "not recorded"
+_LONGEST = 5
+
+Progress = Callable[[int, int], None]
+"""Called with how many conversations are read, and how many there are."""
+
+
+class Totals(Struct):
+    """An exchange is a user message with everything up to the next one."""
+
+    conversations: int = 0
+    messages: int = 0
+    exchanges: int = 0
+    by_status: dict[str, int] = {}
+
+
+class Day(Struct):
+    """What happened on a day of the person's calendar."""
+
+    day: str
+    conversations: int = 0
+    messages: int = 0
+
+
+class Share(Struct):
+    """The part of one type, tool or model. `cost_usd` is what is known of it."""
+
+    name: str
+    conversations: int = 0
+    messages: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class Tokens(Struct):
+    prompt: int = 0
+    completion: int = 0
+    conversations: int = 0
+
+
+class TokenCount(Struct):
+    """Tokens as tools reported them; where none did, characters // 4."""
+
+    reported: Tokens
+    estimated: Tokens
+
+
+class Cost(Struct):
+    """US dollars: `recorded` by tools, `from_prices` by the person's price file, of which
+    `on_estimates` rest on estimated tokens; and of how many conversations no cost is known."""
+
+    usd: float = 0.0
+    recorded_usd: float = 0.0
+    recorded: int = 0
+    from_prices_usd: float = 0.0
+    from_prices: int = 0
+    on_estimates: int = 0
+    unknown: int = 0
+
+
+class Long(Struct):
+    id: str
+    title: str
+    messages: int
+
+
+class Streak(Struct):
+    """Days in a row with a message: up to today or yesterday, and the most ever."""
+
+    current: int = 0
+    longest: int = 0
+
+
+class Damaged(Struct):
+    id: str
+    detail: str
+
+
+class Stats(Struct):
+    """Everything that is counted. `hours` and `weekdays` (Monday first) are user messages."""
+
+    since: str | None
+    totals: Totals
+    days: list[Day]
+    types: list[Share]
+    tools: list[Share]
+    models: list[Share]
+    tokens: TokenCount
+    cost: Cost
+    hours: list[int]
+    weekdays: list[int]
+    longest: list[Long]
+    busiest_day: Day | None
+    streak: Streak
+    damaged: list[Damaged]
+    missing_workspaces: list[str]
+
+
+def gather(
+    root: str,
+    *,
+    everywhere: bool = False,
+    since: int | None = None,
+    kind: str | None = None,
+    progress: Progress | None = None,
+) -> Stats:
+    """Count the conversations of a workspace, or of all that are known. One at a time is read;
+    what is wrong with one is named in the result, and what can be read of it is counted."""
+    conversations = Conversations(root, everywhere=everywhere)
+    prices = read_prices(str(conversations.config["stats.prices"]))
+    listing = conversations.list(Wanted(kind=kind, since=since))
+    count = _Count(None if since is None else clock.from_micros(since), prices)
+    workspaces: dict[str, Workspace] = {}
+    for number, row in enumerate(listing.rows, 1):
+        if row.root not in workspaces:
+            workspaces[row.root] = Workspace(row.root)
+        count.add(row, _read(workspaces[row.root], row, count.damaged))
+        if progress is not None:
+            progress(number, len(listing.rows))
+    return count.stats(listing.missing)
+
+
+def _read(workspace: Workspace, row: Listed, damaged: list[Damaged]) -> Session | None:
+    if not row.status:
+        return None
+    try:
+        session, damages = workspace.store.read(f"{row.place.day}/{row.place.name}")
+    except SessionNotFoundError:
+        return None
+    except CortextError as error:
+        damaged.append(Damaged(row.key, str(error)))
+        return None
+    bad = next((damage for damage in damages if damage.fatal), None)
+    if bad is not None:
+        where = bad.path if bad.line is None else f"{bad.path}, line {bad.line}"
+        damaged.append(Damaged(row.key, f"{where}: {bad.detail}"))
+    return session
+
+
+class _Count:
+    """What is counted so far; its size grows with days and names, not with conversations."""
+
+    def __init__(self, since: datetime | None, prices: Prices) -> None:
+        self._since, self._prices = since, prices
+        self._totals = Totals(by_status={})
+        self._days: dict[date, Day] = {}
+        self._shares: tuple[dict[str, Share], ...] = ({}, {}, {})
+        self._tokens = TokenCount(Tokens(), Tokens())
+        self._cost = Cost()
+        self._hours, self._weekdays = [0] * 24, [0] * 7
+        self._longest: list[Long] = []
+        self.damaged: list[Damaged] = []
+
+    def add(self, row: Listed, session: Session | None) -> None:
+        status = row.status or "no session"
+        self._totals.conversations += 1
+        self._totals.by_status[status] = self._totals.by_status.get(status, 0) + 1
+        messages = self._counted(session)
+        self._add_times(messages)
+        tokens, cost = 0, None
+        if session is not None:
+            tokens, cost = self._add_cost(session, messages)
+        names = (row.kind or "chat", _tool(session), (session and session.model) or UNKNOWN)
+        for shares, name in zip(self._shares, names, strict=True):
+            share = shares.setdefault(name, Share(name))
+            share.conversations += 1
+            share.messages += len(messages)
+            share.tokens += tokens
+            share.cost_usd += cost or 0.0
+        self._longest.append(Long(row.key, row.title, len(messages)))
+        self._longest = sorted(self._longest, key=lambda long: -long.messages)[:_LONGEST]
+
+    def _counted(self, session: Session | None) -> Sequence[SessionMessage]:
+        if session is None:
+            return ()
+        if self._since is None:
+            return session.messages
+        return [message for message in session.messages if message.timestamp >= self._since]
+
+    def _add_times(self, messages: Sequence[SessionMessage]) -> None:
+        self._totals.messages += len(messages)
+        seen: Counter[date] = Counter()
+        for message in messages:
+            asked = message.role == "user"
+            self._totals.exchanges += asked
+            try:
+                at = message.timestamp.astimezone()
+            except (OverflowError, ValueError):
+                continue  # a time at the end of the calendar has no local one
+            seen[at.date()] += 1
+            if asked:
+                self._hours[at.hour] += 1
+                self._weekdays[at.weekday()] += 1
+        for day, number in seen.items():
+            found = self._days.setdefault(day, Day(day.isoformat()))
+            found.conversations += 1
+            found.messages += number
+
+    def _add_cost(
+        self, session: Session, messages: Sequence[SessionMessage]
+    ) -> tuple[int, float | None]:
+        """Add tokens and cost of one conversation; what was added."""
+        prompt, completion, reported = tokens_of(session, messages)
+        kind = self._tokens.reported if reported else self._tokens.estimated
+        kind.prompt += prompt
+        kind.completion += completion
+        kind.conversations += 1
+        cost, total = recorded_cost(session), self._cost
+        if cost is not None:
+            total.recorded += 1
+            total.recorded_usd += cost
+        else:
+            cost = self._prices.cost(session.model, prompt, completion)
+            if cost is not None:
+                total.from_prices += 1
+                total.from_prices_usd += cost
+                total.on_estimates += not reported
+        total.unknown += cost is None
+        total.usd += cost or 0.0
+        return prompt + completion, cost
+
+    def stats(self, missing: list[str]) -> Stats:
+        days = [self._days[day] for day in sorted(self._days)]
+        types, tools, models = (_ranked(shares.values()) for shares in self._shares)
+        return Stats(
+            since=None if self._since is None else self._since.astimezone().isoformat(),
+            totals=self._totals,
+            days=days,
+            types=types,
+            tools=tools,
+            models=models,
+            tokens=self._tokens,
+            cost=self._cost,
+            hours=self._hours,
+            weekdays=self._weekdays,
+            longest=[long for long in self._longest if long.messages],
+            busiest_day=max(days, key=lambda day: day.messages, default=None),
+            streak=streak(set(self._days), clock.now().astimezone().date()),
+            damaged=self.damaged,
+            missing_workspaces=missing,
+        )
+
+
+def streak(days: set[date], today: date) -> Streak:
+    """Days in a row. A day that has only begun does not end a streak."""
+    found = Streak()
+    run, before = 0, None
+    for day in sorted(days):
+        run = run + 1 if before is not None and day - before == timedelta(days=1) else 1
+        before = day
+        found.longest = max(found.longest, run)
+        if day in (today, today - timedelta(days=1)):
+            found.current = run
+    return found
+
+
+def _ranked(shares: Iterable[Share]) -> list[Share]:
+    return sorted(shares, key=lambda share: (-share.messages, -share.conversations, share.name))
+
+
+def _tool(session: Session | None) -> str:
+    """The tools that a conversation was had in, so that the parts add up to the whole."""
+    if session is None:
+        return UNKNOWN
+    names = {str(native["tool"]) for native in session.native if native.get("tool")}
+    return " + ".join(sorted(names)) or session.agent or UNKNOWN

@@ -1,0 +1,295 @@
+"""`cortext stats`."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cortext import clock, paths
+from cortext.cli.chart import bar, can_draw, cells, columns, counted, fit, short
+from cortext.cli.options import Since, all_option, json_option, print_json
+from cortext.cli.text import clean
+
+if TYPE_CHECKING:
+    from cortext.app.stats import Cost, Share, Stats, TokenCount
+
+_DAYS = 30
+_HEIGHT = 6
+_PIPED = 80
+_WIDEST = 110
+_MANY = 200
+_SHOWN = 8
+_SHORTEST, _LONGEST = 6, 30
+_ASCII = {ord("·"): "-", ord("…"): "~"}
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+class Period(Since):
+    """As `Since`, and months: 3m."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        months = re.fullmatch(r"(\d{1,4})m", str(value), re.ASCII)
+        if months is None:
+            return super().convert(value, param, ctx)
+        now = clock.now().astimezone()
+        month = now.year * 12 + now.month - 1 - int(months[1])
+        first = now.replace(year=month // 12, month=month % 12 + 1, day=1)
+        last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+        return int(first.replace(day=min(now.day, last.day)).timestamp() * 1_000_000)
+
+
+@click.command("stats")
+@all_option
+@click.option("--since", type=Period(), help="Only since then: 2026-01-31, 7d, 4w or 3m.")
+@click.option("--type", "kind", metavar="TYPE", help="Only conversations of this type.")
+@json_option
+def command(everywhere: bool, since: int | None, kind: str | None, as_json: bool) -> None:
+    """Count your conversations: how many, when, of which type, in which tool, at what cost."""
+    from cortext.app.stats import gather
+
+    progress = _Progress()
+    stats = gather(
+        paths.workspace_root(),
+        everywhere=everywhere,
+        since=since,
+        kind=kind,
+        progress=progress.say if sys.stderr.isatty() else None,
+    )
+    progress.clear()
+    if as_json:
+        print_json(stats)
+    elif stats.totals.conversations:
+        _Report(stats).print()
+    else:
+        click.echo("no conversations to count", err=True)
+        click.echo('hint: begin one with `cortext new brainstorm "your topic"`', err=True)
+    for root in stats.missing_workspaces:
+        click.echo(f"warning: {clean(root, lines=False)} is not there now", err=True)
+    for damaged in stats.damaged:
+        what = clean(f"{damaged.id}: {damaged.detail}", lines=False)
+        click.echo(f"warning: counted as far as it can be read: {what}", err=True)
+
+
+class _Progress:
+    """A line that says how far it is, where there is much to read."""
+
+    def __init__(self) -> None:
+        self._shown = False
+
+    def say(self, done: int, total: int) -> None:
+        if total > _MANY and done % 50 == 0:
+            self._shown = True
+            click.echo(f"\rreading {done:,} of {total:,} conversations", nl=False, err=True)
+
+    def clear(self) -> None:
+        if self._shown:
+            click.echo("\r" + " " * 60 + "\r", nl=False, err=True)
+
+
+class _Report:
+    """What was counted, for a person."""
+
+    def __init__(self, stats: Stats) -> None:
+        self._stats = stats
+        terminal = sys.stdout.isatty()
+        self._encoding = sys.stdout.encoding or "ascii"
+        self._blocks = can_draw(self._encoding)
+        self._cut = terminal
+        self._colour = terminal and not os.environ.get("NO_COLOR")
+        self._colour = self._colour and os.environ.get("TERM") not in (None, "", "dumb")
+        self._width = _PIPED
+        if terminal:
+            import shutil
+
+            self._width = min(max(shutil.get_terminal_size().columns, 50), _WIDEST)
+
+    def print(self) -> None:
+        stats = self._stats
+        self._totals()
+        self._per_day()
+        for title, shares in (
+            ("Types", stats.types),
+            ("Tools", stats.tools),
+            ("Models", stats.models),
+        ):
+            self._shares(title, shares)
+        self._say("")
+        self._facts("Tokens", _tokens(stats.tokens))
+        self._facts("Cost", _cost(stats.cost))
+        self._when()
+        self._longest()
+
+    def _totals(self) -> None:
+        totals = self._stats.totals
+        parts = (
+            counted(totals.conversations, "conversation"),
+            counted(totals.messages, "message"),
+            counted(totals.exchanges, "exchange"),
+        )
+        self._say(" · ".join(parts), bold=True)
+        found = [f"{number:,} {status}" for status, number in sorted(totals.by_status.items())]
+        if self._stats.since:
+            found.append(f"since {self._stats.since[:10]}")
+        self._say(" · ".join(found), dim=True)
+
+    def _per_day(self) -> None:
+        """The last days, up to today, and what was special."""
+        stats = self._stats
+        if stats.busiest_day is None:
+            return
+        today = clock.now().astimezone().date()
+        number = _DAYS
+        if stats.since:
+            number = min(max((today - date.fromisoformat(stats.since[:10])).days + 1, 7), _DAYS)
+        days = [today - timedelta(days=back) for back in range(number - 1, -1, -1)]
+        known = {day.day: day.messages for day in stats.days}
+        values = [known.get(day.isoformat(), 0) for day in days]
+        self._title(f"Messages a day, the last {number} days")
+        step = self._chart(values)
+        weeks = [(number - 1) % 7 + 7 * week for week in range(number)]
+        self._axis(
+            [(place, f"{days[place]:%b} {days[place].day}") for place in weeks if place < number],
+            step,
+        )
+        busy = stats.busiest_day
+        day = date.fromisoformat(busy.day)
+        many = counted(busy.messages, "message"), counted(busy.conversations, "conversation")
+        self._say(f"  busiest  {day:%a %b} {day.day}, {day.year}: {many[0]}, {many[1]}")
+        now, best = stats.streak.current, stats.streak.longest
+        self._say(f"  streak   {counted(now, 'day')}, longest {counted(best, 'day')}")
+
+    def _shares(self, title: str, shares: list[Share]) -> None:
+        from cortext.app.stats import UNKNOWN
+
+        if [share.name for share in shares] == [UNKNOWN]:
+            return
+        shown = shares[:_SHOWN] if self._cut else shares
+        names = [clean(share.name, lines=False) for share in shown]
+        label = max(*map(cells, names), len(title))
+        label = min(label, self._width // 3) if self._cut else label
+        heads = ["conversations", "messages", "  tokens"]
+        heads += ["    cost"] if any(share.cost_usd for share in shares) else []
+        room = self._room(label, heads)
+        numbers = "".join(f"{head:>{len(head) + 2}}" for head in heads)
+        self._title(f"{fit(title, label + room + 3)}{numbers}")
+        most = max(share.messages for share in shown)
+        for share, name in zip(shown, names, strict=True):
+            drawn = self._paint(bar(share.messages, most, room, blocks=self._blocks))
+            numbers = "".join(f"{_number(share, head):>{len(head) + 2}}" for head in heads)
+            self._say(f"  {fit(name, label)} {drawn}{numbers}")
+        if len(shares) > len(shown):
+            self._say(f"  and {len(shares) - len(shown)} more", dim=True)
+
+    def _room(self, label: int, heads: list[str]) -> int:
+        """The width that is left for bars; in a narrow terminal columns give way to them."""
+        while True:
+            room = self._width - label - 3 - sum(len(head) + 2 for head in heads)
+            if room >= _SHORTEST or len(heads) == 1:
+                return min(max(room, 1), _LONGEST)
+            heads.pop(1 if len(heads) == 2 else 2)
+
+    def _when(self) -> None:
+        stats = self._stats
+        if not any(stats.hours):
+            return
+        self._title("When you work: your messages by hour and weekday")
+        step = self._chart(stats.hours)
+        self._axis([(hour, f"{hour:02}") for hour in range(0, 24, 3)], step)
+        self._say("")
+        most = max(stats.weekdays)
+        for name, number in zip(_WEEKDAYS, stats.weekdays, strict=True):
+            drawn = bar(number, most, min(self._width - 20, 50), blocks=self._blocks).rstrip()
+            self._say(f"  {name} {self._paint(drawn)} {number:,}")
+
+    def _longest(self) -> None:
+        if not self._stats.longest:
+            return
+        self._title("Longest conversations")
+        for long in self._stats.longest:
+            line = f"  {long.messages:>7,}  {long.id}  {clean(long.title, lines=False)}"
+            self._say(fit(line, self._width).rstrip() if self._cut else line)
+
+    def _chart(self, values: list[int]) -> int:
+        """A chart with its highest value beside it; the columns from one to the next."""
+        step = max(min((self._width - 10) // len(values), 4), 1)
+        wide, gap = (step - 1, 1) if step > 1 else (1, 0)
+        lines = columns(values, height=_HEIGHT, wide=wide, gap=gap, blocks=self._blocks)
+        for row, line in enumerate(lines):
+            side = f"{max(values):,}" if row == 0 else ""
+            self._say(f"{side:>8} {self._paint(line.rstrip())}".rstrip())
+        return step
+
+    def _axis(self, labels: list[tuple[int, str]], step: int) -> None:
+        line = ""
+        for place, label in labels:
+            at = place * step
+            if at >= len(line) + bool(line):
+                line = line.ljust(at) + label
+        self._say(" " * 9 + line, dim=True)
+
+    def _facts(self, name: str, facts: list[str]) -> None:
+        from textwrap import wrap
+
+        lines = [line for fact in facts for line in wrap(fact, self._width - 8)]
+        for number, line in enumerate(lines):
+            self._say(f"{self._styled(fit('' if number else name, 8), bold=True)}{line}")
+
+    def _title(self, text: str) -> None:
+        self._say("")
+        self._say(text, bold=True)
+
+    def _paint(self, drawn: str) -> str:
+        return self._styled(drawn, fg="cyan")
+
+    def _styled(self, text: str, **style: Any) -> str:
+        return click.style(text, **style) if self._colour and text.strip() else text
+
+    def _say(self, text: str, **style: Any) -> None:
+        line = self._styled(text if self._blocks else text.translate(_ASCII), **style)
+        click.echo(line.encode(self._encoding, "replace").decode(self._encoding))
+
+
+def _tokens(tokens: TokenCount) -> list[str]:
+    lines: list[str] = []
+    for found, how in ((tokens.reported, "as reported"), (tokens.estimated, "estimated")):
+        if found.conversations:
+            parts = f"{short(found.prompt)} prompt, {short(found.completion)} completion"
+            where = counted(found.conversations, "conversation")
+            about = "" if found is tokens.reported else "about "
+            lines.append(f"{about}{parts}, {how} in {where}")
+    return lines or ["none"]
+
+
+def _cost(cost: Cost) -> list[str]:
+    lines: list[str] = []
+    if cost.recorded:
+        where = counted(cost.recorded, "conversation")
+        lines.append(f"{_dollars(cost.recorded_usd)} recorded by the tool in {where}")
+    if cost.from_prices:
+        where = counted(cost.from_prices, "conversation")
+        guess = f", {cost.on_estimates:,} of them on estimated tokens" if cost.on_estimates else ""
+        lines.append(f"{_dollars(cost.from_prices_usd)} by your price file in {where}{guess}")
+    if cost.recorded and cost.from_prices:
+        lines.insert(0, f"{_dollars(cost.usd)} in all")
+    if cost.unknown:
+        lines.append(f"not known of {counted(cost.unknown, 'conversation')}")
+    return lines or ["none"]
+
+
+def _number(share: Share, head: str) -> str:
+    if head == "conversations":
+        return f"{share.conversations:,}"
+    if head == "messages":
+        return f"{share.messages:,}"
+    if head.strip() == "tokens":
+        return short(share.tokens)
+    return _dollars(share.cost_usd) if share.cost_usd else "-"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4f}"

@@ -1,0 +1,215 @@
+"""`cortext stats`: the report, its charts and its JSON."""
+
+import json
+import re
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortext import Session, SessionMessage, open_session_store
+from cortext.cli.chart import bar, can_draw, cells, columns, fit
+from tests.cli.test_show import HOSTILE, STYLE, assert_harmless, cortext, in_terminal
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    assert cortext(tmp_path, "init").returncode == 0
+    return tmp_path
+
+
+def keep(workspace: Path, id: str, days_ago: int = 0, **head: Any) -> Path:
+    """A conversation of one question and its answer; its folder."""
+    at = datetime.now(UTC) - timedelta(days=days_ago)
+    messages = [SessionMessage(role, "text " * 20, timestamp=at) for role in ("user", "assistant")]
+    head = {"title": "T", "kind": "plan", "created_at": at, "updated_at": at, **head}
+    open_session_store(f"workspace:{workspace}").save(Session(id, messages=messages, **head))
+    (folder,) = workspace.glob(f"conversations/*/{id}")
+    return folder
+
+
+def fill(workspace: Path) -> None:
+    keep(workspace, "001-plan-a", model="sonnet-4", native=[{"tool": "claude-code"}])
+    keep(workspace, "002-debug-b", 1, kind="debug", status="completed")
+    keep(workspace, "003-plan-c", 40, metadata={"cost_usd": 1.5})
+
+
+def test_the_report_of_a_pipe(workspace: Path) -> None:
+    """Totals, charts and tables in 80 columns, with no colours."""
+    fill(workspace)
+    done = cortext(workspace, "stats")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "3 conversations · 6 messages · 3 exchanges"
+    assert "1 completed" in lines[1]
+    for heading in ("Messages a day", "Types ", "Tools ", "Models ", "When you work", "Longest"):
+        assert any(line.startswith(heading) for line in lines), heading
+    assert re.search(r"^  plan +█+ +2 +4 ", done.stdout, re.MULTILINE)
+    assert "estimated in 3 conversations" in done.stdout
+    assert "$1.50 recorded by the tool in 1 conversation\n" in done.stdout
+    assert "not known of 2 conversations" in done.stdout
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in done.stdout
+
+
+def test_the_report_of_a_terminal(workspace: Path) -> None:
+    """It fits, whatever the width; colours unless NO_COLOR."""
+    fill(workspace)
+    keep(
+        workspace,
+        "004-x",
+        kind="a-type-with-a-name-that-is-much-too-long-for-a-table",
+        title="日" * 99,
+    )
+    for width in (60, 80, 200):
+        out = in_terminal(workspace, "stats", columns=width)
+        assert "\x1b[36m" in out
+        assert max(cells(line) for line in STYLE.sub("", out).splitlines()) <= width
+    assert "\x1b" not in in_terminal(workspace, "stats", NO_COLOR="1")
+
+
+def test_json_is_the_documented_object(workspace: Path) -> None:
+    """Every key is on the page that documents it."""
+    fill(workspace)
+    found = json.loads(cortext(workspace, "stats", "--json").stdout)
+    assert (found["totals"]["messages"], len(found["hours"]), len(found["days"])) == (6, 24, 3)
+    page = Path(__file__).parents[2] / "docs/how-to/stats.md"
+    text = page.read_text(encoding="utf-8")
+    assert [key for key in found if f"`{key}`" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("args", "number"),
+    [
+        (["--since", "7d"], 2),
+        (["--since", "1m"], 2),
+        (["--since", "3m"], 3),
+        (["--type", "plan"], 2),
+        (["--type", "plan", "--since", "2w"], 1),
+    ],
+)
+def test_only_some(args: list[str], number: int, workspace: Path) -> None:
+    """Since a time, and of a type."""
+    fill(workspace)
+    found = json.loads(cortext(workspace, "stats", "--json", *args).stdout)
+    assert found["totals"]["conversations"] == number
+
+
+@pytest.mark.parametrize("value", ["x", "99999m", "m", "-1m", "2026-13-01"])
+def test_no_time(value: str, workspace: Path) -> None:
+    """A usage error in one sentence."""
+    done = cortext(workspace, "stats", "--since", value)
+    assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (2, "", False)
+
+
+def test_all_workspaces(workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """With `--all`; one that is gone is named."""
+    other = tmp_path_factory.mktemp("other")
+    data = {"XDG_DATA_HOME": str(tmp_path_factory.mktemp("data"))}
+    cortext(other, "init", **data)
+    keep(other, "001-x")
+    keep(workspace, "001-y")
+    cortext(other, "stats", **data)
+    found = json.loads(cortext(workspace, "stats", "--all", "--json", **data).stdout)
+    assert found["totals"]["conversations"] == 2
+    shutil.rmtree(other)
+    done = cortext(workspace, "stats", "--all", **data)
+    assert (done.returncode, f"warning: {other} is not there now" in done.stderr) == (0, True)
+
+
+def test_nothing_to_count(workspace: Path) -> None:
+    """It says so, and what to do; as JSON it is zeros."""
+    done = cortext(workspace, "stats")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("no conversations to count\nhint: ")
+    found = json.loads(cortext(workspace, "stats", "--json").stdout)
+    assert (found["totals"]["conversations"], found["busiest_day"]) == (0, None)
+
+
+def test_a_damaged_conversation_is_named(workspace: Path) -> None:
+    """On stderr, once, and the others count."""
+    fill(workspace)
+    head = keep(workspace, "004-plan-bad") / ".session/session.json"
+    head.write_bytes(b"{")
+    done = cortext(workspace, "stats")
+    assert (done.returncode, done.stderr.count("warning: counted as far as")) == (0, 1)
+    assert str(head) in done.stderr
+    assert "4 conversations" in done.stdout
+
+
+def test_hostile_names_stay_words(workspace: Path) -> None:
+    """Titles, types, tools and models come out as text."""
+    nasty = " ".join(HOSTILE)
+    keep(workspace, "001-x", title=nasty, kind=nasty, model=nasty, native=[{"tool": nasty}])
+    assert_harmless(in_terminal(workspace, "stats"))
+    done = cortext(workspace, "stats")
+    assert_harmless(done.stdout)
+    assert "[red]x[/]" in done.stdout
+
+
+def test_a_bad_price_file_is_one_sentence(workspace: Path) -> None:
+    """And says what to do."""
+    fill(workspace)
+    done = cortext(workspace, "stats", CORTEXT_STATS_PRICES="/nonexistent/prices.toml")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: the prices in /nonexistent/prices.toml cannot be used")
+    assert "\nhint: " in done.stderr
+
+
+def test_charts_of_plain_characters(workspace: Path) -> None:
+    """Where the encoding has no blocks."""
+    fill(workspace)
+    done = cortext(workspace, "stats", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stdout.isascii()) == (0, True)
+    assert re.search(r"^  plan +#+ ", done.stdout, re.MULTILINE)
+    assert "?" not in done.stdout
+
+
+def test_how_far_it_is_where_there_is_much(workspace: Path) -> None:
+    """A line in a terminal for more than 200, gone at the end; none in a pipe."""
+    folder = keep(workspace, "000-plan-x")
+    for number in range(1, 202):
+        shutil.copytree(folder, folder.with_name(f"{number:03}-plan-x"))
+    out = in_terminal(workspace, "stats")
+    assert "\rreading 200 of 202 conversations" in out
+    assert re.search(r"\r +\r\x1b\[1m202 conversations", out)
+    assert cortext(workspace, "stats").stderr == ""
+
+
+def test_bars() -> None:
+    """By eighths, never nothing for something, never too long."""
+    assert [bar(value, 8, 2) for value in (0, 1, 4, 5, 8)] == ["  ", "▎ ", "█ ", "█▎", "██"]
+    assert bar(1, 10_000, 4) == "▏   "
+    assert [bar(value, 8, 2, blocks=False) for value in (0, 1, 8)] == ["  ", "# ", "##"]
+    assert bar(0, 0, 3) == "   "
+
+
+def test_columns() -> None:
+    """From the top; the highest fills the height."""
+    assert columns([0, 1, 8, 16], height=2, gap=0) == ["   █", " ▁██"]
+    assert columns([4, 2], height=2, wide=2, blocks=False) == ["##   ", "## ##"]
+    assert columns([0, 0], height=2) == ["   ", "   "]
+
+
+def test_text_in_columns_of_a_terminal() -> None:
+    """Wide characters take two, joined ones none."""
+    assert [cells(text) for text in ("abc", "日本", "e\u0301", "")] == [3, 4, 1, 0]
+    assert [fit(text, 4) for text in ("ab", "abcde", "日本語", "a日本語")] == [
+        "ab  ",
+        "abc…",
+        "日… ",
+        "a日…",
+    ]
+
+
+def test_what_can_be_drawn() -> None:
+    """Blocks need UTF-8, or an encoding that has them."""
+    assert [can_draw(name) for name in ("utf-8", "ascii", "latin-1", "no-such", None)] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
