@@ -1,0 +1,119 @@
+"""Importing: the session of an export, put where sessions are, equal to the one exported."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from typing import NamedTuple
+
+from cortext.durability.read import read_file
+from cortext.durability.replace import storage_errors
+from cortext.errors import InvalidIdError, SessionCorruptedError, SessionStorageError
+from cortext.formats.exports.codec import NotAnExportError, decode, find_body, version_of
+from cortext.model.session import Session
+from cortext.stores.checks import refuse_newer
+from cortext.stores.port import SessionStore
+
+LARGEST = 1 << 30
+"""The most bytes that a file may have: it is read whole."""
+_OURS = "import reads what `cortext export` wrote: md, html, json or jsonl"
+
+
+class Read(NamedTuple):
+    """The session of a file, and what a person should know about it."""
+
+    session: Session
+    warnings: list[str]
+
+
+def read_export(path: str) -> Read:
+    """The session of an export, whatever its name is."""
+    with storage_errors("read", path):
+        found = os.stat(path)
+        if stat.S_ISDIR(found.st_mode):
+            raise SessionStorageError(f"{path} is a folder, not a file", path=path, hint=_OURS)
+        if not stat.S_ISREG(found.st_mode):
+            hint = "give - to read standard input"
+            raise SessionStorageError(f"{path} is not a regular file", path=path, hint=hint)
+        refuse_large(found.st_size, path)
+        data = read_file(path)
+    return parse_export(data, path)
+
+
+def refuse_large(size: int, name: str) -> None:
+    if size > LARGEST:
+        raise SessionStorageError(
+            f"{name} is larger than {LARGEST >> 30} GB, the most that can be imported", path=name
+        )
+
+
+def parse_export(data: bytes, name: str) -> Read:
+    """The session of an export that was read from `name`."""
+    try:
+        body = find_body(data)
+        refuse_newer(version_of(body), name)
+        session, notes = decode(body)
+    except NotAnExportError as error:
+        raise SessionStorageError(f"{name} {error}", path=name, hint=_OURS) from None
+    except ValueError as error:
+        hint = "nothing was imported; export it again"
+        raise SessionCorruptedError(name, str(error), hint=hint) from None
+    warnings = [f"{name}: {note}" for note in notes]
+    if body.edited:
+        warnings.append(
+            f"{name}: its text was changed after the export; the conversation is imported as it"
+            " was exported"
+        )
+    return Read(session, warnings)
+
+
+def put(session: Session, store: SessionStore) -> bool:
+    """Store a session; False if an equal one is there already.
+
+    SessionStorageError if another one has its place: that one stays as it is.
+    """
+    if "/" in session.id:
+        raise InvalidIdError(session.id)
+    place = _place(store, session)
+    if place is not None:
+        if store.read(place).session == session:
+            return False
+        raise SessionStorageError(
+            f"{place} is here already, and it is not equal",
+            hint="`--as ID` imports it under another id",
+        )
+    store.save(session)
+    place = _place(store, session)
+    if place is None or store.read(place).session != session:
+        raise SessionStorageError(f"{session.id} did not come back equal from where it was stored")
+    return True
+
+
+def _place(store: SessionStore, session: Session) -> str | None:
+    """What a store calls the session that has this one's place; None if nothing has it.
+
+    In a workspace the same id on another day is another conversation, unless it was moved.
+    """
+    if not store.exists(session.id):
+        return None
+    dated = f"{_day_of(session)}/{session.id}"
+    try:
+        if store.exists(dated):
+            return dated
+    except InvalidIdError:
+        return session.id  # a store without days
+    for name in store.list_session_ids():
+        if name.rpartition("/")[2] == session.id:
+            began = store.read(name).session.created_at
+            if began == session.created_at:
+                return name
+    return None
+
+
+def _day_of(session: Session) -> str:
+    """The day on which it began, as the person's calendar has it."""
+    began = session.created_at
+    with suppress(OverflowError):
+        began = began.astimezone()
+    return began.date().isoformat()

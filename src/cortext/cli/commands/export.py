@@ -1,0 +1,86 @@
+"""`cortext export`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import click
+
+from cortext.app.export import FORMATS, format_for, target_file, write_export
+from cortext.cli.options import check_store
+from cortext.cli.text import clean
+from cortext.errors import SessionNotFoundError
+from cortext.formats.records import Damage
+from cortext.model.session import Session
+
+
+def _check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else check_store(ctx, param, value)
+
+
+@click.command("export")
+@click.argument("query", nargs=-1, required=True)
+@click.option("--format", "format", type=click.Choice(FORMATS), help="By default, as FILE's name.")
+@click.option("-o", "output", metavar="FILE", help="Write to FILE, or to ID.FORMAT in a folder.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--store", metavar="URL", callback=_check_store, help="Look in a store, by id.")
+def command(
+    query: tuple[str, ...], format: str | None, output: str | None, force: bool, store: str | None
+) -> None:
+    """Write a conversation to a file: markdown, a web page, or JSON.
+
+    QUERY is an id, the beginning of one, or words of the title. Without -o it goes to standard
+    output, as markdown unless --format says otherwise. `cortext import` reads each of them back.
+    """
+    from cortext.formats.exports.codec import encode
+
+    found = _find(" ".join(query), store)
+    written = encode(found.session, format or format_for(output or ""))
+    if output is None or output == "-":
+        sys.stdout.buffer.write(written)
+    else:
+        path = target_file(output, found.session.id, format or format_for(output))
+        write_export(path, written, overwrite=force or _may_overwrite(path))
+        click.echo(f"{found.session.id} is in {clean(path, lines=False)}", err=True)
+    _warn(found.damages)
+
+
+class _Found(NamedTuple):
+    session: Session
+    damages: Sequence[Damage]
+
+
+def _find(query: str, store: str | None) -> _Found:
+    from cortext.app.sessions import show_session
+    from cortext.cli.choose import choose, workspace_of
+
+    if store is not None:
+        return _Found(*show_session(store, query))
+    row = choose(query)
+    if not row.status:
+        missing = SessionNotFoundError(row.key)
+        missing.hint = f"only its markdown is there: {clean(row.place.folder, lines=False)}"
+        raise missing
+    return _Found(*workspace_of(row).store.read(f"{row.place.day}/{row.place.name}"))
+
+
+def _may_overwrite(path: str) -> bool:
+    """Whether the person says so; without one to ask, writing will say what is in the way."""
+    from cortext.cli.choose import can_ask
+
+    if not (os.path.lexists(path) and can_ask()):
+        return False
+    click.confirm(f"{clean(path, lines=False)} is there; write over it?", abort=True, err=True)
+    return True
+
+
+def _warn(damages: Sequence[Damage]) -> None:
+    """What could not be read is not in the export: say so."""
+    for damage in damages:
+        where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"
+        click.echo(f"warning: {where}: {clean(damage.detail, lines=False)}", err=True)
+    if any(damage.fatal for damage in damages):
+        raise click.exceptions.Exit(5)

@@ -1,0 +1,154 @@
+"""Exports: a session as one file, for people (md, html) or for programs (json, jsonl).
+
+Each can be read back, and the session is equal. `json` is the document and `jsonl` the log, as
+stores have them; the other two carry a document where it is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from cortext.formats import document, log
+from cortext.formats.exports import html, markdown
+from cortext.formats.exports.payload import document_of, escape
+from cortext.formats.parts import encode_records, head_to_dict, join
+from cortext.formats.records import decode_lines
+from cortext.model import json
+from cortext.model.session import Session
+
+
+class NotAnExportError(ValueError):
+    """A file that is something else."""
+
+
+class Body(NamedTuple):
+    """A session as bytes, a document or a log, as it was found in an export of this format."""
+
+    format: str
+    data: bytes
+    edited: bool = False
+
+
+class Decoded(NamedTuple):
+    """A session, and what is odd about the file that it was in."""
+
+    session: Session
+    notes: list[str]
+
+
+def encode(session: Session, format: str) -> bytes:
+    """The file. `format` is one of `FORMATS`."""
+    return FORMATS[format](session)
+
+
+def find_body(data: bytes) -> Body:
+    """What an export holds, known by its content.
+
+    NotAnExportError for anything else; ValueError for an export that is cut off.
+    """
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    start = data[:1000].lstrip()
+    if not start and not data.strip():
+        raise NotAnExportError("is empty")
+    if start.startswith(b"{"):
+        return _find_json(data)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise NotAnExportError("is not text") from None
+    if "\0" in text:
+        raise NotAnExportError("is not text")
+    page = start[: len(html.BEGINNING)].lower() == html.BEGINNING.encode()
+    found = html.find(text) if page else markdown.find(text)
+    if found is None:
+        kind = "a web page" if page else "text"
+        raise NotAnExportError(f"is {kind} without the data of a conversation")
+    return Body("html" if page else "md", found.data, found.edited)
+
+
+def version_of(body: Body) -> Mapping[str, Any]:
+    """What tells the version of a file, if anything does."""
+    if body.format != "jsonl":
+        return document.decode_version(body.data)
+    return {"version": log.decode_head_line(body.data.partition(b"\n")[0], []).get("version")}
+
+
+def decode(body: Body) -> Decoded:
+    """The session; ValueError says what is wrong with it."""
+    if body.format == "jsonl":
+        return _decode_log(body.data)
+    found = document.decode(body.data)
+    return Decoded(found.session, found.notes)
+
+
+def _encode_json(session: Session) -> bytes:
+    # A terminal shows what is written to it, so nothing in it may be a code for one.
+    return escape(document_of(session)).encode("utf-8")
+
+
+def _encode_log(session: Session) -> bytes:
+    # With the count of its records, a file that lost some of them is known for it.
+    head = {"type": "metadata", **head_to_dict(session, log.LOG)}
+    head[log.LOG.count_key] = len(session.messages)
+    lines = [json.encode(head), b"\n", *encode_records(session, log.LOG)]
+    return escape(b"".join(lines)).encode("utf-8")
+
+
+FORMATS: dict[str, Callable[[Session], bytes]] = {
+    "md": markdown.encode,
+    "html": html.encode,
+    "json": _encode_json,
+    "jsonl": _encode_log,
+}
+
+
+class _Shape(msgspec.Struct):
+    """What a document cannot be without."""
+
+    id: msgspec.Raw
+    created_at: msgspec.Raw
+    messages: msgspec.Raw
+
+
+_shape = msgspec.json.Decoder(_Shape)
+
+
+def _find_json(data: bytes) -> Body:
+    if data.startswith(b'{"type":"metadata",') or _is_log_head(data.lstrip().partition(b"\n")[0]):
+        return Body("jsonl", data.lstrip())
+    try:
+        _shape.decode(data)
+    except msgspec.ValidationError:
+        raise NotAnExportError("is JSON, and not a conversation") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # Either it is not JSON, or it holds what only the tolerant codec reads.
+        known = json.decode(data)
+        if not {"id", "created_at", "messages"} <= set(known):
+            raise NotAnExportError("is JSON, and not a conversation") from None
+    return Body("json", data)
+
+
+def _is_log_head(line: bytes) -> bool:
+    try:
+        head = json.decode(line)
+    except ValueError:
+        return False
+    return head.get("type") == "metadata" and "session_id" in head and "messages" not in head
+
+
+def _decode_log(data: bytes) -> Decoded:
+    first, _, rest = data.partition(b"\n")
+    notes: list[str] = []
+    head = log.decode_head_line(first, notes)
+    lines = decode_lines(rest, log.LOG.records, 2)
+    for damage in lines.damages:
+        if damage.fatal:
+            raise ValueError(f"line {damage.line}: {damage.detail}")
+        notes.append(damage.detail)
+    known = head.get(log.LOG.count_key)
+    if isinstance(known, int) and known > len(lines.messages):
+        raise ValueError(f"is cut off: it has {len(lines.messages)} of its {known} messages")
+    return Decoded(join(head, lines, log.LOG), notes)

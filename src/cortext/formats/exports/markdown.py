@@ -1,0 +1,154 @@
+"""The export that is markdown. Messages are quotes, so that nothing in one can end it.
+
+In a quote the author's own markdown stays what it is, but for what would reach beyond the
+message: HTML, definitions of links, which hold for a whole document, and images.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from cortext.formats.exports.parsing import DEEPEST, parse
+from cortext.formats.exports.payload import Opened, seal, unseal
+from cortext.formats.exports.text import LONGEST_MARKDOWN, one_line, utc, visible
+from cortext.formats.exports.view import Part, ShownCall, facts, parts
+from cortext.model.session import Session
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+# Every line that holds words of others begins with a sign of ours, so none begins like this.
+_OPENING = "\n<!-- cortext-session {}\n"
+_CLOSING = "-->\n"
+_LONGEST_OUTPUT = 4000
+_REACHING = frozenset(("html_block", "html_inline", "image"))
+# What an escape has taken already is passed over.
+_ACTIVE = re.compile(r"\\.|<(?=[A-Za-z/!?])|!(?=\[)|\[(?=\^)|&(?=#|[lr]rm;)")
+_MAY_REACH = re.compile(r"[<&]|!\[|\[\^|\]:")
+_DEFINITION = re.compile(r"^([\s>*+.)\d-]*)(?=\[[^\]]+\]:)")
+_CODE = re.compile(r"(?<![`\\])(`+)(?!`).+?(?<!`)\1(?!`)")
+_PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>#|~&!$^])")
+
+
+def encode(session: Session) -> bytes:
+    """The whole file."""
+    lines = [f"# {_plain(session.title) or 'Untitled'}", ""]
+    if session.summary.strip():
+        lines += [f"> {_plain(session.summary)}", ""]
+    lines += [f"- **{name}:** {_plain(value)}" for name, value in facts(session)]
+    for part in parts(session):
+        lines += ["", *_part(part)]
+    return seal("\n".join(lines) + "\n", session, _OPENING, _CLOSING)
+
+
+def find(text: str) -> Opened | None:
+    """The document in a file; None without one, ValueError if it is cut off."""
+    return unseal(text, _OPENING, _CLOSING)
+
+
+def quote(text: str) -> str:
+    """A message as a quote from which nothing escapes; as code, if its markdown cannot be kept."""
+    quoted = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
+    if not _MAY_REACH.search(quoted):
+        return quoted
+    if len(quoted) > LONGEST_MARKDOWN:
+        return quote_code(text)
+    for spans in (True, False, False):
+        # What was HTML is text after this, and may hold the beginning or the end of code.
+        quoted = _calm(quoted, spans)
+        if _stays_inside(quoted):
+            return quoted
+    return quote_code(text)
+
+
+def quote_code(text: str) -> str:
+    """A text as it is, in a quote."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return "\n".join(f"> {line}" for line in (fence, *text.split("\n"), fence))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"maxNesting": DEEPEST})
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    """For what is code alone, at half the time."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"maxNesting": DEEPEST}).disable(["inline", "text_join"])
+
+
+def _stays_inside(quoted: str) -> bool:
+    """Whether a reader of markdown finds nothing in it but text, also by its entities."""
+    env: dict[str, Any] = {}
+    tokens = parse(_parser(), quoted, env)
+    if tokens is None:
+        return False
+    inner = [child for token in tokens for child in token.children or ()]
+    return (
+        not env.get("references")
+        and not any(token.type in _REACHING for token in [*tokens, *inner])
+        and all(visible(token.content) == token.content for token in inner)
+    )
+
+
+def _calm(quoted: str, spans: bool) -> str:
+    """With a backslash before all that is active outside of code; `spans` are code too."""
+    code = set[int]()
+    for token in parse(_block_parser(), quoted) or ():
+        if token.type in ("fence", "code_block") and token.map:
+            code.update(range(*token.map))
+    return "\n".join(
+        line if number in code else _calm_line(line, spans)
+        for number, line in enumerate(quoted.split("\n"))
+    )
+
+
+def _calm_line(line: str, spans: bool) -> str:
+    line = _DEFINITION.sub(r"\1\\", line)
+    done, end = list[str](), 0
+    for code in _CODE.finditer(line) if spans else ():
+        done += [_escape_active(line[end : code.start()]), code[0]]
+        end = code.end()
+    return "".join([*done, _escape_active(line[end:])])
+
+
+def _escape_active(text: str) -> str:
+    return _ACTIVE.sub(lambda found: found[0] if found[0][0] == "\\" else f"\\{found[0]}", text)
+
+
+def _part(part: Part) -> list[str]:
+    number = f"{part.number}. " if part.number else ""
+    name = f" ({_plain(part.name)})" if part.name.strip() else ""
+    lines = [f"## {number}{part.role}{name} · {utc(part.when)}"]
+    text = visible(part.text)
+    if text.strip():
+        lines += ["", _output(text) if part.role == "tool" else quote(text)]
+    elif not part.calls:
+        lines += ["", "*no text*"]
+    return [*lines, "", *map(_call, part.calls)] if part.calls else lines
+
+
+def _output(text: str) -> str:
+    if len(text) <= _LONGEST_OUTPUT:
+        return quote_code(text)
+    left = len(text) - _LONGEST_OUTPUT
+    return f"{quote_code(text[:_LONGEST_OUTPUT])}\n\n*and {left} more characters*"
+
+
+def _call(call: ShownCall) -> str:
+    line = one_line(call.line) or "a tool"
+    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    space = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"- {ticks}{space}{line}{space}{ticks}"
+
+
+def _plain(text: str) -> str:
+    """Words that are not markdown, on one line."""
+    return _PUNCTUATION.sub(r"\\\1", one_line(text))

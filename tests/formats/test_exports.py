@@ -1,0 +1,261 @@
+"""Exports: read back they are equal, read by people they are clean."""
+
+import re
+import unicodedata
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from cortext.app.export import FORMATS as OFFERED
+from cortext.formats.exports import codec, html, markdown
+from cortext.formats.exports.codec import FORMATS, Body, NotAnExportError
+from cortext.formats.exports.text import visible
+from cortext.formats.log import encode as encode_log
+from cortext.model.head import newer_version
+from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.session import Session
+from tests.formats.strategies import sessions
+
+WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
+OURS = (
+    "# Title\n## 1. user\n```\n<!-- cortext-session sha256:0\n{}\n-->\n"
+    '</script><script type="application/json" id="cortext-session" data-shown="x">\n{}\n</script>'
+)
+
+
+def conversation(*texts: str, title: str = "A title") -> Session:
+    roles = ("user", "assistant")
+    said = [
+        SessionMessage(roles[n % 2], text, WHEN + timedelta(minutes=n), f"m{n}")  # type: ignore[arg-type]
+        for n, text in enumerate(texts)
+    ]
+    return Session("001-plan-x", title=title, created_at=WHEN, updated_at=WHEN, messages=said)
+
+
+def read(data: bytes) -> Session:
+    body = codec.find_body(data)
+    session, notes = codec.decode(body)
+    assert (body.edited, notes) == (False, [])
+    return session
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(max_examples=30)
+@example(conversation(OURS, "--> -- --- -\\-- \\<", "\r\n\r\u2028", title=OURS))
+@example(Session("a", created_at=WHEN, extra={"type": "metadata", "session_id": "b"}))
+@example(Session("a", created_at=WHEN, extra={"turns_at_update": 9}, messages=[]))
+@given(session=sessions)
+def test_any_session_comes_back_equal(format: str, session: Session) -> None:
+    """Every field, whatever it holds; and the format is known without a name."""
+    written = codec.encode(session, format)
+    assert codec.find_body(written).format == format
+    assert read(written) == session
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(max_examples=30)
+@given(session=sessions)
+def test_nothing_in_an_export_hides(format: str, session: Session) -> None:
+    """A terminal that is shown the file gets text: no codes, no turning around, one line end."""
+    text = codec.encode(session, format).decode("utf-8")
+    allowed = set("\n\t\u200c\u200d")
+    hidden = {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    assert hidden - allowed == set()
+
+
+BLOCKS = st.sampled_from(
+    [
+        "```", "~~~", "````", "`", "``", "<div>", "</div>", "<!--", "-->", "<script>", "<b", "<?x",
+        "<![CDATA[", "]]>", "# a", "## user", "---", "===", "> ", ">", "- ", "1. ", "    ", "\t",
+        "[a]: http://x.invalid", "[a]", "![a](http://x.invalid)", "[^1]: x", "&#x202e;", "&rlm;",
+        "\\", "\\<i>", "</blockquote>", "a", "<a href='", "'>", '"', "|a|b|", "|-|-|", "*", "_",
+        "<http://x.invalid>", "$$", "[", "](", ")", " ",
+    ]
+)  # fmt: skip
+DOCUMENTS = st.lists(st.one_of(BLOCKS, st.just("\n"), st.text(max_size=3)), max_size=12)
+
+
+TAGS = {
+    "a", "blockquote", "br", "code", "em", "h1", "h2", "hr", "li", "ol", "p", "pre", "strong",
+    "table", "tbody", "td", "th", "thead", "tr", "ul", "s",
+}  # fmt: skip
+
+
+@settings(max_examples=150)
+@example([["a ` b\nc ` <img> ` d"]])
+@example([["<div>\n```\n\n```\n<img onerror=x>\n```"]])
+@example([["\t<img>"]])
+@example([["- <!--\n"]])  # the parser fails on it
+@example([[">" * 300, "<img>"], ["[a\nb]: http://x.invalid"]])
+@given(pieces=st.lists(DOCUMENTS, min_size=1, max_size=3))
+def test_no_text_gets_out_of_its_message(pieces: list[list[str]]) -> None:
+    """A reader of the markdown finds our headings, one quote a message, and nothing active."""
+    texts = ["".join(piece) for piece in pieces]
+    shown, _, _ = codec.encode(conversation(*texts), "md").decode().partition("\n<!-- cortext")
+    for text in texts:
+        page = html.render(text)
+        assert {*re.findall("<([a-z0-9]+)", page)} <= TAGS
+    env: dict[str, object] = {}
+    tokens = MarkdownIt("commonmark", {"maxNesting": 1000}).enable("table").parse(shown, env)
+    expected = ["heading_open", "heading_close", "bullet_list_open", "bullet_list_close"]
+    for text in texts:
+        kind = "blockquote" if visible(text).strip() else "paragraph"
+        expected += ["heading_open", "heading_close", f"{kind}_open", f"{kind}_close"]
+    assert [token.type for token in tokens if token.level == 0] == expected
+    inner = [child.type for token in tokens for child in token.children or ()]
+    assert {"html_block", "html_inline", "image"}.isdisjoint([*inner, *(t.type for t in tokens)])
+    assert not env.get("references")
+
+
+def test_markdown_that_stays_inside_is_left_as_it_is() -> None:
+    """Emphasis, lists, code and comparisons are the author's; only what reaches out is escaped."""
+    text = "**a** `Vec<String>`\n\n- if a < b\n\n```html\n<b>kept</b>\n```"
+    assert markdown.quote(text) == "\n".join(
+        f"> {line}" if line else ">" for line in text.split("\n")
+    )
+    assert markdown.quote("see <b>x</b>") == "> see \\<b>x\\</b>"
+    assert markdown.quote("[a]: http://x.invalid") == "> \\[a]: http://x.invalid"
+
+
+def test_a_text_beyond_reason_is_quoted_as_it_is() -> None:
+    """What is too long to be prose is not parsed: it is code."""
+    assert markdown.quote("<b>" * 100_000).startswith("> ```\n> <b>")
+
+
+def test_the_command_offers_every_format() -> None:
+    """It names them without loading what writes them."""
+    assert tuple(codec.FORMATS) == OFFERED
+
+
+def test_markdown_is_for_people() -> None:
+    """Title, facts, each message with role and time, tool calls on a line."""
+    session = conversation("Why is it slow?", title="Slow *queries*")
+    session.tags = ["db"]
+    call = {"id": "c1", "name": "Bash", "arguments": {"command": "ls `pwd`"}}
+    session.messages.append(SessionMessage("assistant", "", WHEN, "m9", tool_calls=[call]))
+    session.tool_history = [ToolInvocation("grep", {"pattern": "x"}, timestamp=WHEN - timedelta(1))]
+    text = codec.encode(session, "md").decode()
+    assert text.startswith("# Slow \\*queries\\*\n\n- **Id:** 001-plan-x\n")
+    assert "- **Tags:** db\n" in text
+    assert "## tool calls · 2026-03-03 09:15:00 UTC\n\n- `grep · x`\n" in text
+    assert "## 1. user · 2026-03-04 09:15:00 UTC\n\n> Why is it slow?\n" in text
+    assert "- ``Bash · $ ls `pwd` · no result was recorded``\n" in text
+
+
+def test_long_output_is_shortened_for_people_only() -> None:
+    """The text says how much is not shown; the data has all of it."""
+    session = conversation()
+    session.messages = [SessionMessage("tool", "x" * 5000, WHEN, "m")]
+    written = codec.encode(session, "md")
+    assert b"*and 1000 more characters*" in written
+    assert read(written) == session
+
+
+@pytest.mark.parametrize("format", ["md", "html"])
+def test_a_changed_text_is_noticed(format: str) -> None:
+    """The data is taken, and the caller is told; new line ends and a BOM are no change."""
+    session = conversation("The answer is 42.")
+    written = codec.encode(session, format)
+    for data in (written, written.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + written.rstrip()):
+        assert read(data) == session
+    for changed in (
+        written.replace(b"is 42.", b"is 43.", 1),
+        written + b"One more thing.\n",
+    ):
+        body = codec.find_body(changed)
+        assert body.edited
+        assert codec.decode(body).session == session
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_file_that_is_cut_is_never_taken_for_whole(format: str) -> None:
+    """At whatever byte: it is refused, or all of it is there."""
+    session = conversation("One\n\ntwo", "é \u2028 three", "four")
+    session.tool_history = [ToolInvocation("t", timestamp=WHEN, id="t1")]
+    written = codec.encode(session, format)
+    whole = 0
+    for end in range(len(written)):
+        try:
+            found = codec.decode(codec.find_body(written[:end])).session
+        except ValueError:
+            continue
+        whole += 1
+        assert found == session
+    assert whole <= len("</body>\n</html>\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b" " * 5000 + b"x", "is text without the data of a conversation"),
+        (b"\x7fELF\x02\x01\0\0", "is not text"),
+        (b"\x89PNG\r\n\x1a\n", "is not text"),
+        (b"# Notes\n\n> ours\n", "is text without the data of a conversation"),
+        (b"<!DOCTYPE HTML><p>hi", "is a web page without the data of a conversation"),
+        (b'{"name": "x", "version": "3.0.0"}', "is JSON, and not a conversation"),
+        (b'{"id": "x", "created_at": "2026-01-01"}', "is JSON, and not a conversation"),
+        (b'{"id": "x", "size": NaN}', "is JSON, and not a conversation"),
+        (b"[1, 2]", "is text without the data of a conversation"),
+    ],
+)
+def test_what_is_no_export_is_named(data: bytes, reason: str) -> None:
+    """Each kind of other file by its own words."""
+    with pytest.raises(NotAnExportError, match=f"^{reason}$"):
+        codec.find_body(data)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_newer_version_is_known(format: str) -> None:
+    """Before anything else of it is read."""
+    written = codec.encode(conversation("x"), format)
+    newer = written.replace(b'"version":"1.0"', b'"version":"2.0"').replace(b'"role"', b'"by"')
+    assert newer_version(codec.version_of(codec.find_body(newer))) == "2.0"
+
+
+def test_other_layouts_of_our_formats() -> None:
+    """What `to_json` gives, pretty JSON, and a log that a store wrote."""
+    session = conversation("x")
+    pretty = session.to_json().replace(',"', ',\n  "').encode()
+    for data in (session.to_json().encode(), b"\n" + pretty, encode_log(session)):
+        assert read(data) == session
+
+
+def test_a_log_that_lost_messages_says_how_many() -> None:
+    """Also when it was cut between two lines."""
+    lines = codec.encode(conversation("a", "b", "c"), "jsonl").splitlines(keepends=True)
+    with pytest.raises(ValueError, match="is cut off: it has 1 of its 3 messages"):
+        codec.decode(codec.find_body(b"".join(lines[:2])))
+
+
+def test_damaged_data_is_a_value_error() -> None:
+    """A person who changes the data block by hand gets a reason, not a conversation."""
+    with pytest.raises(ValueError, match="not JSON"):
+        codec.decode(Body("md", b'{"id": "x", '))
+
+
+def test_links_of_a_page_lead_to_web_pages_only() -> None:
+    """And tell nobody where they were followed from; anything else stays text."""
+    page = html.render(
+        "[a](http://x.invalid/?q=1&r=2) [b](javascript:x) [c](/etc) ![d](https://y.invalid)"
+    )
+    assert page.count("<a ") == 2
+    assert page.count('rel="noopener noreferrer nofollow"') == 2
+    assert "[b](javascript:x) [c](/etc)" in page
+    assert "<img" not in page
+
+
+@pytest.mark.parametrize("text", [">" * 500 + " deep", "- " * 500 + "deep", "deep " * 50_000])
+def test_no_text_is_lost_in_a_page(text: str) -> None:
+    """What is nested or long beyond reason is shown as it is."""
+    assert "deep" in html.render(text)
+
+
+def test_entities_cannot_hide_anything() -> None:
+    """A character that turns text around is as visible when it comes as an entity."""
+    assert "\u202e" not in html.render("a &#x202e; b &rlm; c")
+    assert markdown.quote("a &#x202e; b") == "> a \\&#x202e; b"
