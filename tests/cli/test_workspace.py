@@ -3,53 +3,17 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from cortext import SessionMessage, open_session_store
-
-SCRIPT = str(Path(sys.executable).with_name("cortext"))
-
-
-def cortext(cwd: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [SCRIPT, *args],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-
-
-def ok(cwd: Path, *args: str) -> str:
-    done = cortext(cwd, *args)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    return done.stdout
+from tests.command import SCRIPT, begin, cortext, head_of, ok
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     ok(tmp_path, "init")
     return tmp_path
-
-
-def begin(workspace: Path, kind: str, topic: str, *texts: str) -> str:
-    """A conversation in which something was said; its id."""
-    document = Path(ok(workspace, "new", kind, topic).strip())
-    id = document.parent.name
-    roles = ("user", "assistant")
-    messages = [SessionMessage(roles[n % 2], text) for n, text in enumerate(texts)]  # type: ignore[arg-type]
-    open_session_store(f"workspace:{workspace}").append(id, *messages)
-    return id
-
-
-def head_of(workspace: Path, id: str) -> dict[str, object]:
-    (path,) = workspace.glob(f"conversations/*/{id}/.session/session.json")
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_init_is_idempotent_and_keeps_edits(workspace: Path) -> None:

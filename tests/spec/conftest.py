@@ -1,4 +1,5 @@
-"""What the scenarios of spec 003 begin with: a storage, an index, and managers that are closed."""
+"""What scenarios begin with: of spec 000 a workspace; of 003 a storage, an index, and managers
+that are closed."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,6 +7,13 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionIndex, SessionManager, SessionStorage
+from tests.command import ok
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    ok(tmp_path, "init")
+    return tmp_path
 
 
 @pytest.fixture

@@ -1,28 +1,35 @@
-"""Every scenario of spec 003 has a test, named by the test's docstring."""
+"""Every scenario of a specification has a test, named by the test's docstring."""
 
 import ast
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
-TITLES = (HERE / "scenarios_003.txt").read_text(encoding="utf-8").splitlines()
+SCENARIOS = {"000": 19, "003": 72}
 
 
-def docstrings_of_tests() -> list[str]:
+def titles(spec: str) -> list[str]:
+    return (HERE / f"scenarios_{spec}.txt").read_text(encoding="utf-8").splitlines()
+
+
+def docstrings_of_tests(spec: str) -> list[str]:
     return [
         ast.get_docstring(node) or f"{path.name}: {node.name}"
-        for path in HERE.glob("test_003_*.py")
-        if path != Path(__file__)
+        for path in HERE.glob(f"test_{spec}_*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]
 
 
-def test_every_title_has_one_test_and_every_test_a_title() -> None:
+@pytest.mark.parametrize("spec", SCENARIOS)
+def test_every_title_has_one_test_and_every_test_a_title(spec: str) -> None:
     """The titles of the specification and the docstrings of its tests are the same."""
-    assert Counter(docstrings_of_tests()) == Counter(TITLES)
+    assert Counter(docstrings_of_tests(spec)) == Counter(titles(spec))
 
 
-def test_no_title_is_listed_twice() -> None:
+@pytest.mark.parametrize("spec", SCENARIOS)
+def test_no_title_is_listed_twice(spec: str) -> None:
     """A title with its feature names one scenario."""
-    assert len(set(TITLES)) == len(TITLES) == 72
+    assert len(set(titles(spec))) == len(titles(spec)) == SCENARIOS[spec]

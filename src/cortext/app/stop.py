@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from cortext.app.record import record_conversation
 from cortext.index.catalog import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.digest import digest
@@ -27,9 +28,16 @@ def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stoppe
         workspace.adopt(row.place, title=row.title, kind=row.kind)
     text = " ".join((summary or "").split())
     status = "completed" if completed else "paused"
+    notes: list[str] = []
 
     def summarize(session: Session) -> str:
         return text or digest(session.messages)
 
-    session = workspace.set_status(row.address, status, summarize=summarize, reason="user")
-    return Stopped(session, [])
+    def commit(session: Session) -> None:
+        verb = "done" if completed else "stop"
+        notes.extend(record_conversation(workspace, row.place, session, verb=verb))
+
+    session = workspace.set_status(
+        row.address, status, summarize=summarize, reason="user", then=commit
+    )
+    return Stopped(session, notes)

@@ -103,7 +103,13 @@ class Workspace:
         return Started(session, document)
 
     def set_status(
-        self, id: str, status: Status, *, summarize: Callable[[Session], str], reason: str
+        self,
+        id: str,
+        status: Status,
+        *,
+        summarize: Callable[[Session], str],
+        reason: str,
+        then: Callable[[Session], None] | None = None,
     ) -> Session:
         """Pause or complete a conversation; pausing a paused one saves it again."""
 
@@ -114,7 +120,7 @@ class Workspace:
             session.summary = summarize(session)
             session.stop_reason = reason
 
-        return self.change(id, change)
+        return self.change(id, change, then)
 
     def reactivate(self, id: str) -> Session:
         """Go on with a conversation, whatever it was, by the instructions of today."""
@@ -127,13 +133,21 @@ class Workspace:
 
         return self.change(id, change)
 
-    def change(self, id: str, change: Callable[[Session], None]) -> Session:
-        """Change the head of a conversation; two who do so at once do so in turn."""
+    def change(
+        self,
+        id: str,
+        change: Callable[[Session], None],
+        then: Callable[[Session], None] | None = None,
+    ) -> Session:
+        """Change the head of a conversation, and do what comes `then`; two who do so at once do
+        so in turn."""
         with self.changing(id):
             session = self.store.load(id)
             change(session)
             session.touch()
             self.store.checkpoint(session)
+            if then is not None:
+                then(session)
         return session
 
     def changing(self, id: str) -> FileLock:

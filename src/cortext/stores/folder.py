@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar
@@ -33,6 +33,7 @@ from cortext.errors import (
 from cortext.formats import folder
 from cortext.formats.parts import Format, encode_records, join
 from cortext.formats.records import Damage, Lines, decode_lines
+from cortext.model import json
 from cortext.model.ids import check_workspace_id
 from cortext.model.session import Session
 from cortext.model.values import as_utc
@@ -106,6 +107,22 @@ class FolderStore(LineStore):
         self._forget(id)
         self._changed(id)
         return True
+
+    def rewrite(self, id: str, change: Callable[[Any], Any]) -> None:
+        """Write head and records anew as `change` makes them of their JSON; lines that cannot be
+        read stay as they are."""
+        place = self.place_of(id)
+        with storage_errors("write", place.session), self._lock(self._files_at(place)):
+            _refuse_links(place, place.head, place.lines)
+            lines = read_file(place.lines).split(b"\n")
+            files = {
+                "session.json": [_changed(read_file(place.head), change, json.pretty), b"\n"],
+                "messages.jsonl": [
+                    b"\n".join(_changed(line, change, json.encode) for line in lines)
+                ],
+            }
+            swap_folder(write_folder(side_dir(self._conversations), files), place.session)
+        self._changed(id)
 
     def head(self, id: str) -> Session:
         """The head alone, in a time that does not grow with the conversation."""
@@ -249,6 +266,15 @@ def _refuse_links(place: Place, *files: str) -> None:
     """What is written here is written here, and not where somebody's link leads."""
     for path in (f"{place.shelf}/{place.day}", place.folder, place.session, *files):
         refuse_link(path)
+
+
+def _changed(data: bytes, change: Callable[[Any], Any], encode: Callable[[Any], bytes]) -> bytes:
+    try:
+        old = json.decode(data)
+    except ValueError:
+        return data
+    new = change(old)
+    return data.rstrip(b"\n") if new == old else encode(new)
 
 
 def _refuse_foreign(folder: str) -> None:

@@ -1,0 +1,87 @@
+"""Conversations that are saved and stopped: SESS-001 and SESS-002, through the command line."""
+
+import hashlib
+import json
+from datetime import datetime
+from pathlib import Path
+
+from cortext import SessionMessage, open_session_store
+from tests.command import begin, change_head, folder_of, head_of, ok
+
+COMMANDS = ".workspace/commands"
+
+
+def test_session_state_saved_when_conversation_ends(workspace: Path) -> None:
+    """Session State Persistence: Session state saved when conversation ends"""
+    paused = begin(workspace, "brainstorm", "Topic", "Let us pause here.", "Fine.")
+    ok(workspace, "stop")
+    completed = begin(workspace, "brainstorm", "Other", "We are done.", "Good.")
+    ok(workspace, "done")
+    for id, status in ((paused, "paused"), (completed, "completed")):
+        folder = folder_of(workspace, id)
+        assert (folder / "brainstorm.md").is_file()
+        assert head_of(workspace, id)["status"] == status
+        lines = (folder / ".session/messages.jsonl").read_text(encoding="utf-8").splitlines()
+        assert len(lines) == 2
+
+
+def test_session_includes_agent_configuration(workspace: Path) -> None:
+    """Session State Persistence: Session includes agent configuration"""
+    id = begin(workspace, "brainstorm", "Topic", "Hello")
+    config = head_of(workspace, id)["agent_config"] | {
+        "model": "claude-sonnet-4-5-20250929",
+        "tools": ["mcp__cortext__search_workspace"],
+    }
+    change_head(workspace, id, agent_config=config)
+    ok(workspace, "stop")
+    text = (workspace / COMMANDS / "brainstorm.md").read_bytes()
+    assert head_of(workspace, id)["agent_config"] == {
+        "command": "/workspace.brainstorm",
+        "system_prompt_hash": f"sha256:{hashlib.sha256(text).hexdigest()}",
+        "model": "claude-sonnet-4-5-20250929",
+        "tools": ["mcp__cortext__search_workspace"],
+    }
+
+
+def test_message_history_format(workspace: Path) -> None:
+    """Session State Persistence: Message history format"""
+    id = begin(workspace, "brainstorm", "Topic", "One\nline", "Two", "Three \u2028 lines")
+    store = open_session_store(f"workspace:{workspace}")
+    store.append(id, SessionMessage("assistant", "Four"))
+    ok(workspace, "stop")
+    data = (folder_of(workspace, id) / ".session/messages.jsonl").read_bytes()
+    assert data.endswith(b"\n")
+    records = [json.loads(line) for line in data.split(b"\n")[:-1]]
+    assert [record["role"] for record in records] == ["user", "assistant", "user", "assistant"]
+    assert [record["content"] for record in records][::3] == ["One\nline", "Four"]
+    times = [datetime.fromisoformat(record["timestamp"]) for record in records]
+    assert times == sorted(times)
+
+
+def test_explicit_stop_command(workspace: Path) -> None:
+    """Stop Conversation Command: Explicit stop command"""
+    id = begin(workspace, "plan", "Launch", "When do we launch?", "In May.")
+    command = (workspace / COMMANDS / "stop-conversation.md").read_text(encoding="utf-8")
+    assert "cortext stop" in command
+    out = ok(workspace, "stop")
+    assert out.startswith("Session saved.\n")
+    assert "/workspace.resume" in out
+    assert head_of(workspace, id)["status"] == "paused"
+
+
+def test_stop_command_feedback(workspace: Path) -> None:
+    """Stop Conversation Command: Stop command feedback"""
+    summary = "We were exploring REST vs GraphQL, leaning toward REST for simplicity."
+    begin(workspace, "brainstorm", "API Design Discussion", "REST or GraphQL?", "REST.")
+    assert ok(workspace, "stop", "--summary", summary) == (
+        "Session saved.\n"
+        "\n"
+        'Conversation "API Design Discussion" has been paused.\n'
+        "You can continue later with /workspace.resume\n"
+        "\n"
+        f"Summary: {summary}\n"
+    )
+    begin(workspace, "debug", "Login", "Why does the login fail after an hour?", "Tokens expire.")
+    made = ok(workspace, "stop").splitlines()[-1]
+    assert made.startswith("Summary: ")
+    assert "login fail" in made
