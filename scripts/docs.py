@@ -7,7 +7,10 @@ An example is a comment with a command, and what the command printed:
     <!-- end -->
 
 `run(json): ...` names the language of the block. Commands run in ~/demo of an empty HOME, whose
-path is written as ~ in the output, and find the programs of docs/examples in $EXAMPLES. Without
+path is written as ~ in the output, and find the programs of docs/examples in $EXAMPLES.
+
+A page with blocks of `console` is one session of a shell: after each `$ command`, whose further
+lines begin with `> `, stands what a terminal shows; now is written as 2026-01-12, 09:30. Without
 --check the blocks are rewritten in place.
 """
 
@@ -17,6 +20,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +30,10 @@ EXAMPLE = re.compile(
     r"(?P<body>.*?)(?P<close>^<!-- end -->$)",
     re.DOTALL | re.MULTILINE,
 )
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NONCE = "d4c1a58e7b0f4d2c9a6e3b5f8c7d1e20"
+MARK = "-- the next command --"
+TODAY = f"{datetime.now(UTC):%Y-%m-%d}"
 FENCED = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)|^\[[^\]]+\]:\s+(\S+)", re.MULTILINE)
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.IGNORECASE)
@@ -61,6 +69,44 @@ def run(command: str) -> str:
     return done.stdout.replace(str(home), "~")
 
 
+def replay(text: str) -> str:
+    """A page with its `console` blocks run again, all in one shell."""
+    blocks = CONSOLE.findall(text)
+    commands = [command for block in blocks for command in commands_in(block)]
+    if not commands:
+        return text
+    script = "exec 2>&1\n" + "".join(
+        f"{command}\nprintf '%s\\n' '{MARK}'\n" for command in commands
+    )
+    outputs = iter(settled(run(script)).split(f"{MARK}\n"))
+
+    def shown(found: re.Match[str]) -> str:
+        lines = "".join(
+            "$ " + command.replace("\n", "\n> ") + "\n" + next(outputs)
+            for command in commands_in(found[1])
+        )
+        return f"```console\n{lines}```"
+
+    return CONSOLE.sub(shown, text)
+
+
+def settled(output: str) -> str:
+    """What another run prints differently, made the same: the time, and the nonce of a fence."""
+    at = re.sub(rf"{TODAY}T[\d:.]+Z", "2026-01-12T09:30:00Z", output)
+    at = re.sub(rf"{TODAY} \d\d:\d\d", "2026-01-12 09:30", at)
+    return re.sub(r"\b[0-9a-f]{32}\b", NONCE, at.replace(TODAY, "2026-01-12"))
+
+
+def commands_in(block: str) -> list[str]:
+    commands: list[str] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            commands.append(line[2:])
+        elif line.startswith("> ") or line == ">":
+            commands[-1] += "\n" + line[2:]
+    return commands
+
+
 def rerun(example: re.Match[str]) -> str:
     output = run(example["command"]).rstrip("\n")
     fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall(r"^`+", output, re.MULTILINE))])
@@ -83,7 +129,7 @@ def main(check: bool) -> int:
         name = str(page.relative_to(ROOT))
         old = page.read_text(encoding="utf-8")
         try:
-            new = EXAMPLE.sub(rerun, old)
+            new = replay(EXAMPLE.sub(rerun, old))
         except (ExampleError, subprocess.TimeoutExpired) as error:
             problems.append(f"{name}: {error}")
             continue

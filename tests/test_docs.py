@@ -22,6 +22,15 @@ def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
         exec(compile(block, str(page), "exec"), namespace)
 
 
+def test_the_tutorial_is_true_word_for_word() -> None:
+    """Its commands, one after the other in an empty folder, print what it says."""
+    from scripts import docs
+
+    page = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    assert len(docs.CONSOLE.findall(page)) > 5
+    assert docs.replay(page) == page
+
+
 def test_every_public_name_is_in_the_reference() -> None:
     """A name that nobody documents is a name that nobody finds."""
     text = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/reference/*.md"))

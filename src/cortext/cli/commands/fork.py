@@ -18,4 +18,5 @@ def command(id: tuple[str, ...], at: int | None, title: str) -> None:
     started = fork(row, at=at, title=title)
     click.echo(started.document)
     count = len(started.session.messages)
-    click.echo(f"{started.session.id} is active, with {count} messages of {row.key}", err=True)
+    what = "1 message" if count == 1 else f"{count} messages"
+    click.echo(f"{started.session.id} is active, with {what} of {row.key}", err=True)
