@@ -10,7 +10,7 @@ import tempfile
 import time
 from typing import Any, NamedTuple
 
-from bench import ours, race, starts
+from bench import lists, ours, race, starts
 from bench.timing import Figures, in_turns, median, ratio, runs
 
 RESULTS = os.path.join(os.path.dirname(__file__), "results")
@@ -41,6 +41,7 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
     e = list_times(folder, sizes, count)
     f = races(folder, count)
     g = starts.times(10 if quick else 40)
+    h, h_memory = lists.in_child(f"{folder}/h", 5 if quick else 20)
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -69,8 +70,14 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
         Bar("(g) import cortext / bare start", g["import cortext"] / g["bare"], 1.15, "x"),
         Bar("(g) from cortext import SessionManager", g[starts.OURS] / g["bare"], 5.5, "x"),
         Bar("(g) memory of that", memory, 40, "MB"),
+        Bar("(h) resume --list of 5,000, piped", h["list"] / h["bare"], 8, "x"),
+        Bar("(h) the same in a terminal", h["list in a terminal"] / h["bare"], 8, "x"),
+        Bar("(h) resume WORDS", h["three words"] / h["bare"], 12, "x"),
+        Bar("(h) --context of 10,000 messages", h["long"] / h["bare"], 25, "x"),
+        Bar("(h) memory of these", h_memory, 80, "MB"),
     ]
-    return {"a": a, "b": b, "cd": cd, "e": e, "f": f, "g": g, "memory": memory}, bars
+    figures = {"a": a, "b": b, "cd": cd, "e": e, "f": f, "g": g, "memory": memory, "h": h}
+    return figures, bars
 
 
 def list_times(folder: str, sizes: tuple[int, ...], count: int) -> Figures:
@@ -127,6 +134,8 @@ def show(figures: dict[str, Any], bars: list[Bar]) -> None:
     print(f"  (b) append   {line(figures['b'], 1e6, 'us')}")
     print(f"  (c) (d)      {line(cd, 1e6, 'us')}")
     print(f"  (e) list     {line(e, 1e3, 'ms')}")
+    h = ", ".join(f"{name} {spent * 1e3:.0f}" for name, spent in figures["h"].items())
+    print(f"  (h) commands {h} ms")
     print(f"  (f) race     log {median(f, 'log'):.0f}/s, raw {median(f, 'raw'):.0f}/s")
     print(f"\n{'':42} {'measured':>10}  {'bar':>8}")
     for bar in bars:

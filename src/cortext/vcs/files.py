@@ -1,0 +1,132 @@
+"""The files of a conversation as git may have them: which, and with what in them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext.errors import CortextError
+from cortext.vcs.outcome import GitFailed, NotRecorded
+from cortext.vcs.repository import Repository
+from cortext.vcs.run import reason
+
+_AT_ONCE = 64
+
+
+class Hashed(NamedTuple):
+    """Blobs by path; paths without a file; paths of what is no regular file that we can read."""
+
+    blobs: dict[str, str]
+    gone: list[str]
+    odd: list[str]
+
+
+def names_inside(folder: str, files: Sequence[str]) -> list[str]:
+    """The files relative to their folder; one that is outside of it is a CortextError."""
+    names = [os.path.relpath(file, folder) for file in files]
+    for name, file in zip(names, files, strict=True):
+        parts = name.split(os.sep)
+        if parts[0] in (os.pardir, os.curdir) or ".git" in (part.lower() for part in parts):
+            raise CortextError(f"{file} is not a file of the conversation in {folder}")
+    return sorted(set(names))
+
+
+def names_elsewhere(folder: str, names: Sequence[str]) -> list[str]:
+    """The names that lead through a symbolic link, or into a repository inside the folder."""
+    found: list[str] = []
+    for name in names:
+        parent = os.path.dirname(name)
+        while parent and not _leads_elsewhere(os.path.join(folder, parent)):
+            parent = os.path.dirname(parent)
+        if parent:
+            found.append(name)
+    return found
+
+
+def _leads_elsewhere(folder: str) -> bool:
+    return os.path.islink(folder) or os.path.lexists(os.path.join(folder, ".git"))
+
+
+def ignored_paths(repository: Repository, paths: Sequence[str]) -> list[str]:
+    """Those of the paths that git does not track and is told to ignore."""
+    if not paths:
+        return []
+    # "./" keeps a leading colon from being read as pathspec magic.
+    given = b"".join(b"./%s\0" % os.fsencode(path) for path in paths)
+    result = repository.git.run("check-ignore", "-z", "--stdin", given=given)
+    if result.code == 1:
+        return []
+    if result.code:
+        raise GitFailed("check-ignore", reason(result.err))
+    return [os.fsdecode(name)[2:] for name in result.out.split(b"\0")[:-1]]
+
+
+def refuse_required_filters(repository: Repository, paths: Sequence[str]) -> None:
+    """A filter that is required (git-crypt, say) must run before git may have the content.
+
+    We run none. One that is not required may as well be missing: then git takes content as it is.
+    """
+    if not repository.must_run:
+        return
+    given = b"".join(b"%s\0" % os.fsencode(path) for path in paths)
+    out = repository.git.read("check-attr", "-z", "--stdin", "filter", given=given)
+    needed = repository.must_run.intersection(os.fsdecode(out).split("\0")[2::3])
+    if needed:
+        raise NotRecorded(
+            "refused",
+            f"its files need the filter {min(needed)}, and cortext runs no program that a "
+            "repository names; commit them yourself",
+        )
+
+
+def hash_files(repository: Repository, folder: str, paths: dict[str, str]) -> Hashed:
+    """Store the content of files as it is; `paths` has git's path for each name in the folder."""
+    hashed = Hashed({}, [], [])
+    names = list(paths)
+    for start in range(0, len(names), _AT_ONCE):
+        opened: dict[str, int] = {}
+        try:
+            for name in names[start : start + _AT_ONCE]:
+                try:
+                    opened[paths[name]] = _open_inside(folder, name)
+                except FileNotFoundError:
+                    hashed.gone.append(paths[name])
+                except OSError:
+                    hashed.odd.append(paths[name])
+            hashed.blobs.update(_hash(repository, opened))
+        finally:
+            for fd in opened.values():
+                os.close(fd)
+    return hashed
+
+
+def _hash(repository: Repository, opened: dict[str, int]) -> dict[str, str]:
+    if not opened:
+        return {}
+    fds = list(opened.values())
+    # By descriptor: a name could be a link by the time git opens it.
+    given = [f"/dev/fd/{fd}" for fd in fds]
+    out = repository.git.read("hash-object", "-w", "--no-filters", "--", *given, fds=fds)
+    return dict(zip(opened, out.decode("ascii").split(), strict=True))
+
+
+def _open_inside(folder: str, name: str) -> int:
+    """A descriptor of a regular file below a folder, with no link on the way."""
+    *parents, last = name.split(os.sep)
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for parent in parents:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            below = os.open(parent, flags, dir_fd=at)
+            os.close(at)
+            at = below
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(last, flags, dir_fd=at)
+    finally:
+        os.close(at)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(f"{name} is not a regular file")
+    return fd

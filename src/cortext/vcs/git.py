@@ -1,0 +1,231 @@
+"""Recording the files of one conversation in git, and nothing else.
+
+The commit is built beside the index: blobs, the few trees that change, a commit object. Then the
+branch moves, if it still is where it was. Then the index gets the same blobs, for these paths
+alone. Killed before the branch moves: only objects that nothing names. Killed after it: the
+commit is whole, and `git status` shows the conversation's files as staged changes back to what
+they were before; the next stop of the conversation, or `git reset -- FOLDER`, puts that right.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext.errors import CortextError
+from cortext.vcs.files import (
+    hash_files,
+    ignored_paths,
+    names_elsewhere,
+    names_inside,
+    refuse_required_filters,
+)
+from cortext.vcs.index import Index, read_index, wait_for_index, write_index
+from cortext.vcs.message import message
+from cortext.vcs.outcome import GitFailed, NotRecorded, Recorded, one_line
+from cortext.vcs.repository import Repository, find_repository, has_git_above, refuse_under_way
+from cortext.vcs.run import find_git, reason
+from cortext.vcs.trees import FILE, Entry, Head, HeadMovedError, build_tree, read_head
+
+MODES = ("auto", "commit", "stage", "off")
+_PATIENCE = 5.0
+_PAUSE = 0.02
+_UNKNOWN_PERSON = re.compile(
+    r"tell me who you are|ident(ity)? (name|unknown)|auto-detect|no (name|email) was given"
+    r"|disallowed characters"
+)
+
+
+class _Task(NamedTuple):
+    """What is to be recorded. `inside` is git's path of the folder, and all others begin with it.
+
+    A file that is gone has an empty blob.
+    """
+
+    repository: Repository
+    folder: str
+    inside: str
+    blobs: dict[str, str]
+    had: Index
+    ignored: list[str]
+    left_out: list[str]
+
+
+def record(
+    root: str, folder: str, files: Sequence[str], *, mode: str, title: str, id: str, verb: str
+) -> Recorded:
+    """Record files of a conversation's folder as they are on disk; those that are gone, as gone.
+
+    `auto` commits only where the workspace `root` is the top of its repository, `commit` in any
+    repository, `stage` puts them into the index alone. The files win over what is staged of them,
+    as in `git commit FILE`. Whatever keeps git from it is an outcome with a note; only an unknown
+    mode and a file outside the folder are raised.
+    """
+    if mode not in MODES:
+        raise CortextError(f"sessions.git is {mode!r}", hint=f"it is one of {', '.join(MODES)}")
+    names = names_inside(folder, files)
+    if mode == "off":
+        return Recorded("off", "", [], [], "")
+    try:
+        repository = _repository(os.path.realpath(root), os.path.realpath(folder), mode)
+        refuse_under_way(repository)
+        wait_for_index(repository)
+        task = _prepare(repository, os.path.realpath(folder), names)
+        if not task.blobs:
+            outcome = "ignored" if task.ignored else "refused" if task.left_out else "unchanged"
+            return Recorded(outcome, "", [], task.ignored, _note(task))
+        if mode == "stage":
+            return _stage(task)
+        return _commit(task, title, id, verb)
+    except NotRecorded as error:
+        # By itself, cortext commits where it can, and is quiet where there is nothing to do.
+        quiet = mode == "auto" and error.outcome in ("no-repository", "not-root")
+        return Recorded(error.outcome, "", [], [], "" if quiet else error.note)
+
+
+def would_record(root: str, folder: str, mode: str) -> bool:
+    """Whether there is a repository that `record` may write to; if in doubt, yes.
+
+    What holds only for the moment (a lock, a merge) is no reason for a no: a caller that looks for
+    secrets only after a yes would miss them if `record` came a moment later.
+    """
+    if mode == "off":
+        return False
+    try:
+        _repository(os.path.realpath(root), os.path.realpath(folder), mode)
+    except NotRecorded as error:
+        return error.outcome == "failed"
+    return True
+
+
+def _repository(root: str, folder: str, mode: str) -> Repository:
+    if mode == "auto" and not os.path.lexists(os.path.join(root, ".git")):
+        raise NotRecorded("not-root" if has_git_above(root) else "no-repository", "")
+    program = find_git()
+    if program is None:
+        raise NotRecorded("no-git", "git is not installed")
+    repository = find_repository(program, folder)
+    if mode == "auto" and repository.top != root:
+        raise NotRecorded("not-root", "")
+    return repository
+
+
+def _prepare(repository: Repository, folder: str, names: Sequence[str]) -> _Task:
+    inside = os.path.relpath(folder, repository.top)
+    inside = "" if inside == os.curdir else inside
+    paths = {name: os.path.join(inside, name) for name in names}
+    elsewhere = [paths.pop(name) for name in names_elsewhere(folder, names)]
+    ignored = ignored_paths(repository, list(paths.values()))
+    had = read_index(repository, inside, set(paths.values()))
+    unwanted = had.skipped.union(ignored)
+    wanted = {name: path for name, path in paths.items() if path not in unwanted}
+    refuse_required_filters(repository, list(wanted.values()))
+    hashed = hash_files(repository, folder, wanted)
+    blobs = hashed.blobs | dict.fromkeys(hashed.gone, "")
+    left_out = sorted([*elsewhere, *hashed.odd, *had.skipped])
+    return _Task(repository, folder, inside, blobs, had, ignored, left_out)
+
+
+def _stage(task: _Task) -> Recorded:
+    changed = _bring_index_in_step(task)
+    outcome = "staged" if changed else "unchanged"
+    return Recorded(outcome, "", changed, task.ignored, _note(task))
+
+
+def _commit(task: _Task, title: str, id: str, verb: str) -> Recorded:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            head = read_head(task.repository, task.blobs)
+            changes = {
+                path: oid for path, oid in task.blobs.items() if head.entry(path) != _entry(oid)
+            }
+            if not changes:
+                _bring_index_in_step(task)
+                return Recorded("unchanged", "", [], task.ignored, _note(task))
+            commit = _commit_object(task, head, changes, title, id, verb)
+            _move_head(task.repository, head, commit, verb)
+            break
+        except HeadMovedError:
+            if time.monotonic() >= deadline:
+                raise NotRecorded(
+                    "busy", "HEAD keeps changing, or cannot be read (`git fsck` tells)"
+                ) from None
+            time.sleep(_PAUSE)
+    detached = "HEAD is detached, so no branch has this commit"
+    note = _note(task, detached if task.repository.is_detached else "")
+    try:
+        _bring_index_in_step(task)
+    except NotRecorded as error:
+        reset = f"git reset -q -- {shlex.quote(task.folder)}"
+        note = one_line(f"committed, but git's index is behind: {error}; then: {reset}")
+    return Recorded("committed", commit, sorted(changes), task.ignored, note)
+
+
+def _commit_object(
+    task: _Task, head: Head, changes: dict[str, str], title: str, id: str, verb: str
+) -> str:
+    session = os.path.join(task.inside, ".session", "")
+    said = message(title, id, verb, session_only=all(p.startswith(session) for p in changes))
+    tree = build_tree(task.repository, head, changes)
+    parent = ["-p", head.commit] if head.commit else []
+    result = task.repository.git.run(
+        "commit-tree", "--no-gpg-sign", tree, *parent, "-F", "-", given=said
+    )
+    if result.code and _UNKNOWN_PERSON.search(result.err):
+        raise NotRecorded(
+            "no-identity",
+            "git does not know who you are; tell it with `git config --global user.name NAME` "
+            "and `git config --global user.email ADDRESS`, then stop again",
+        )
+    if result.code:
+        raise GitFailed("commit-tree", reason(result.err))
+    return result.out.decode("ascii").strip()
+
+
+def _move_head(repository: Repository, head: Head, commit: str, verb: str) -> None:
+    """The branch that HEAD is on gets the commit, unless it moved since we looked."""
+    old = head.commit or repository.no_id
+    why = f"cortext {one_line(verb)}: save session state"
+    result = repository.git.run("update-ref", "-m", why, "HEAD", commit, old)
+    if not result.code:
+        return
+    now = repository.git.run("rev-parse", "--quiet", "--verify", "HEAD^{commit}").out
+    if now.decode("ascii").strip() != head.commit:
+        raise HeadMovedError
+    if "File exists" in result.err:
+        raise NotRecorded("busy", f"another git process is at work: {reason(result.err)}")
+    raise GitFailed("update-ref", reason(result.err))
+
+
+def _bring_index_in_step(task: _Task) -> list[str]:
+    """Give the index our blobs where it has others, and return those paths."""
+    behind = {
+        path: oid for path, oid in task.blobs.items() if task.had.entries.get(path) != _entry(oid)
+    }
+    if behind:
+        write_index(task.repository, behind)
+    return sorted(behind)
+
+
+def _entry(oid: str) -> Entry | None:
+    return Entry(FILE, oid) if oid else None
+
+
+def _note(task: _Task, more: str = "") -> str:
+    """What of the folder is not recorded, and why."""
+    parts = [more] if more else []
+    if task.ignored:
+        parts.append(f"ignored by git, so not recorded: {_names(task, task.ignored)}")
+    if task.left_out:
+        names = _names(task, task.left_out)
+        parts.append(f"left out, being links, another repository's or skipped by git: {names}")
+    return one_line("; ".join(parts))
+
+
+def _names(task: _Task, paths: Sequence[str]) -> str:
+    return ", ".join(path.removeprefix(task.inside).lstrip("/") for path in paths)

@@ -1,0 +1,175 @@
+"""Which repository a folder belongs to, and whether it is one to record in."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cortext.vcs.outcome import GitFailed, NotRecorded
+from cortext.vcs.run import Git, Result, reason
+
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "sequencer": "a cherry-pick or revert",
+    "BISECT_LOG": "a bisection",
+}
+_FALSE = ("false", "no", "off", "0", "")
+
+
+class Repository(NamedTuple):
+    """A work tree and its own git folder; `top` has no links in it.
+
+    `must_run` are the filters without which git would refuse a file that asks for them.
+    """
+
+    git: Git
+    top: str
+    git_dir: str
+    algorithm: str
+    must_run: set[str]
+
+    @property
+    def index_lock(self) -> str:
+        return f"{self.git_dir}/index.lock"
+
+    @property
+    def no_id(self) -> str:
+        """What stands for "no object" here."""
+        return "0" * (64 if self.algorithm == "sha256" else 40)
+
+    @property
+    def is_detached(self) -> bool:
+        try:
+            with open(f"{self.git_dir}/HEAD", "rb") as head:
+                return not head.read(5).startswith(b"ref:")
+        except OSError:
+            return False
+
+
+def has_git_above(folder: str) -> bool:
+    """Whether a folder or one above it has a `.git`, seen without running git."""
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        folder, below = os.path.dirname(folder), folder
+        if folder == below:
+            return False
+    return True
+
+
+def find_repository(program: str, folder: str) -> Repository:
+    """The repository that holds a folder (a real path), or NotRecorded with what is wrong."""
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    asked = Git(program, folder).run(
+        "rev-parse",
+        "--is-bare-repository",
+        "--show-object-format",
+        "--path-format=absolute",
+        "--git-dir",
+        "--git-common-dir",
+        "--show-toplevel",
+    )
+    lines = os.fsdecode(asked.out).split("\n")
+    if lines[0] == "true":
+        raise NotRecorded("no-repository", f"{folder} is in a bare repository, without files")
+    if asked.code:
+        raise _refusal(asked, folder)
+    if len(lines) != 6:
+        raise GitFailed("rev-parse", "a folder's name has a line break, or git is before 2.31")
+    _, algorithm, git_dir, common, top, _ = lines
+    top, git_dir = os.path.realpath(top), os.path.realpath(git_dir)
+    if os.path.commonpath([top, folder]) != top:
+        raise NotRecorded("refused", f"{git_dir} belongs to {top}, and not to {folder}")
+    _refuse_borrowed(top, git_dir, os.path.realpath(common))
+    filters = _filters(Git(program, top, git_dir=git_dir))
+    git = Git(program, top, git_dir=git_dir, settings=_disarmed(filters))
+    must_run = {name for name, required in filters.items() if required}
+    return Repository(git, top, git_dir, algorithm, must_run)
+
+
+def refuse_under_way(repository: Repository) -> None:
+    """What git is in the middle of is not ours to add to; an abort would even undo it on disk."""
+    for name, what in _UNDER_WAY.items():
+        if os.path.lexists(f"{repository.git_dir}/{name}"):
+            raise NotRecorded("busy", f"{what} is in progress; finish it, then stop again")
+
+
+def _filters(git: Git) -> dict[str, bool]:
+    """The filters that are configured anywhere, and whether each is required."""
+    asked = git.run("config", "-z", "--get-regexp", r"^filter\.")
+    if asked.code not in (0, 1):
+        raise GitFailed("config", reason(asked.err))
+    filters: dict[str, bool] = {}
+    for row in os.fsdecode(asked.out).split("\0")[:-1]:
+        key, _, value = row.partition("\n")
+        name, dot, what = key.removeprefix("filter.").rpartition(".")
+        if not dot:
+            continue
+        if what == "required":
+            filters[name] = "\n" not in row or value.lower() not in _FALSE
+        else:
+            filters.setdefault(name, False)
+    return filters
+
+
+def _disarmed(filters: Iterable[str]) -> dict[str, str]:
+    """Settings under which no filter runs.
+
+    Whoever writes an index compares files that may have changed within the clock's last step with
+    what they were, and for that filters them, whichever files are meant to change.
+    """
+    return {
+        f"filter.{name}.{what}": value
+        for name in filters
+        for what, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+    }
+
+
+def _refusal(asked: Result, folder: str) -> NotRecorded:
+    why = reason(asked.err)
+    if "not a git repository" in why:
+        return NotRecorded("no-repository", f"{folder} is in no repository (`git init` makes one)")
+    if "safe.bareRepository" in why:
+        return NotRecorded("no-repository", f"{folder} looks like a bare repository")
+    if "dubious ownership" in asked.err or "unsafe repository" in asked.err:
+        return NotRecorded(
+            "not-ours",
+            "the repository belongs to another user; if you trust it: "
+            f"git config --global --add safe.directory {shlex.quote(_owned(asked.err, folder))}",
+        )
+    return GitFailed("rev-parse", why)
+
+
+def _owned(err: str, folder: str) -> str:
+    """The folder that git wants to be told about: it names it between quotes."""
+    found = err.partition("'")[2].partition("'")[0]
+    return found if os.path.isabs(found) else folder
+
+
+def _refuse_borrowed(top: str, git_dir: str, common: str) -> None:
+    """A `.git` that is a file or a link may lead to any repository of the person's.
+
+    One that is a linked work tree's, a submodule's or was set apart by `--separate-git-dir` is
+    meant; the `.git` folder of another work tree is not.
+    """
+    owner = top
+    if git_dir != common:
+        try:
+            with open(f"{git_dir}/gitdir", encoding="utf-8", errors="surrogateescape") as back:
+                written = back.read().rstrip("\n")
+        except OSError as error:
+            raise GitFailed("worktree", str(error)) from error
+        owner = os.path.dirname(os.path.realpath(os.path.join(git_dir, written)))
+    elif os.path.basename(git_dir) == ".git":
+        owner = os.path.dirname(git_dir)
+    if owner != top:
+        raise NotRecorded(
+            "refused",
+            f"{top}/.git leads to the repository of {owner} "
+            "(if a work tree was moved: git worktree repair)",
+        )

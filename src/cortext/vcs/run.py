@@ -1,0 +1,173 @@
+"""Running git so that nothing that a repository says can run anything else.
+
+A repository's configuration names programs: monitors, hooks, filters, pagers, signers, helpers.
+Only plumbing runs here, which asks for few of them, and those are overridden. What the environment
+says about git is dropped, but for who the person is and which configuration is theirs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from cortext.vcs.outcome import GitFailed, one_line
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+TIMEOUT = 120.0
+_GRACE = 5.0
+_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.alternateRefsCommand": "false",
+    "core.askPass": "false",
+    "core.editor": "false",
+    "core.pager": "cat",
+    "core.sshCommand": "false",
+    "commit.gpgSign": "false",
+    "credential.helper": "",
+    "gc.auto": "0",
+    "gpg.program": "false",
+    "gpg.ssh.program": "false",
+    "i18n.commitEncoding": "UTF-8",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    # A folder that only looks like a repository is somebody's trap.
+    "safe.bareRepository": "explicit",
+}
+_ENVIRONMENT = {
+    # Objects that a partial clone has not got stay missing: a fetch can run any program.
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_KEPT = frozenset(
+    {
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    }
+)
+
+
+class Result(NamedTuple):
+    code: int
+    out: bytes
+    err: str
+
+
+class Git:
+    """git in one folder; with `git_dir`, of that repository and no other.
+
+    `settings` count more than what any configuration says.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        folder: str,
+        *,
+        git_dir: str = "",
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self._program = program
+        self._folder = folder
+        self._own = _as_environment({**_SETTINGS, **(settings or {})})
+        if git_dir:
+            self._own |= {"GIT_DIR": git_dir, "GIT_WORK_TREE": folder}
+
+    def run(self, *args: str, given: bytes | None = None, fds: Sequence[int] = ()) -> Result:
+        """Run one command to its end, with `given` as its input, or none."""
+        import subprocess
+
+        try:
+            # In a session of its own, whoever kills us does not kill git while it holds a lock.
+            with subprocess.Popen(
+                [self._program, "--no-pager", *args],
+                stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self._folder,
+                env=_environment() | self._own,
+                pass_fds=fds,
+                start_new_session=True,
+            ) as process:
+                return _communicate(process, _name(args), given)
+        except OSError as error:
+            raise GitFailed(_name(args), str(error)) from error
+
+    def read(self, *args: str, given: bytes | None = None, fds: Sequence[int] = ()) -> bytes:
+        """What a command that must succeed prints."""
+        result = self.run(*args, given=given, fds=fds)
+        if result.code:
+            raise GitFailed(_name(args), reason(result.err))
+        return result.out
+
+
+def find_git() -> str | None:
+    """The git of the person's PATH; a relative entry of it could lead into a workspace."""
+    for folder in os.get_exec_path():
+        path = os.path.join(folder, "git")
+        if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def reason(err: str) -> str:
+    """The line in which git says why."""
+    lines = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: "))]
+    said = (lines or err.splitlines() or [""])[-1]
+    return one_line(said.removeprefix("fatal: ").removeprefix("error: "))
+
+
+def _name(args: Sequence[str]) -> str:
+    return next(arg for arg in args if not arg.startswith("-"))
+
+
+def _environment() -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _KEPT}
+    return kept | _ENVIRONMENT
+
+
+def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Not by `-c`, which would take a name with `=` in it for another one."""
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return found
+
+
+def _communicate(process: Popen[bytes], command: str, given: bytes | None) -> Result:
+    from subprocess import TimeoutExpired
+
+    try:
+        out, err = process.communicate(given, TIMEOUT)
+    except TimeoutExpired:
+        _end(process)
+        raise GitFailed(command, f"it took longer than {TIMEOUT:g} s") from None
+    except BaseException:
+        _end(process)
+        raise
+    return Result(process.returncode, out, os.fsdecode(err))
+
+
+def _end(process: Popen[bytes]) -> None:
+    """Ask git to end: then it removes its locks, which a kill would leave behind."""
+    from subprocess import TimeoutExpired
+
+    process.terminate()
+    try:
+        process.wait(_GRACE)
+    except TimeoutExpired:
+        process.kill()

@@ -1,0 +1,170 @@
+"""HEAD's tree with some files changed, made of only those trees that the files are in.
+
+An index of the whole of HEAD would do too, but cost more with every file of the repository and
+leave itself behind if we were killed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from cortext.vcs.outcome import GitFailed, NotRecorded
+from cortext.vcs.repository import Repository
+
+FILE = "100644"
+_FOLDER = "40000"
+_SUBMODULE = "160000"
+_FOUND = re.compile(rb"([0-9a-f]{40,64}) (\w+) (\d+)")
+
+
+class Entry(NamedTuple):
+    mode: str
+    oid: str
+
+
+Tree = dict[str, Entry]
+
+
+class Head(NamedTuple):
+    """The commit that HEAD names ("" if none yet), and its trees by folder; "" is the top."""
+
+    commit: str
+    trees: dict[str, Tree]
+
+    def entry(self, path: str) -> Entry | None:
+        folder, name = os.path.split(path)
+        return self.trees[folder].get(name)
+
+
+class HeadMovedError(Exception):
+    """HEAD changed between two looks at it."""
+
+
+def read_head(repository: Repository, paths: Iterable[str]) -> Head:
+    """HEAD, with the trees of all folders that lead to the paths."""
+    folders = _folders(paths)
+    if any("\n" in folder for folder in folders):
+        raise NotRecorded("refused", "a folder's name has a line break")
+    given = "".join(f"HEAD:{folder}\n" for folder in folders)
+    out = repository.git.read("cat-file", "--batch", given=os.fsencode(f"HEAD\n{given}"))
+    (commit, data), *objects = _objects(out, len(folders) + 1)
+    trees: dict[str, Tree] = {}
+    for folder, (oid, data_of_tree) in zip(folders, objects, strict=True):
+        expected = _expected(data, trees, folder) if commit else ""
+        if oid != expected:
+            raise HeadMovedError
+        trees[folder] = _parse(data_of_tree, len(commit) // 2) if oid else {}
+    return Head(commit, trees)
+
+
+def build_tree(repository: Repository, head: Head, blobs: Mapping[str, str]) -> str:
+    """The id of HEAD's tree with these files in it, and without those that have no blob."""
+    trees = {folder: dict(tree) for folder, tree in head.trees.items()}
+    for path, oid in blobs.items():
+        _put(trees, path, Entry(FILE, oid) if oid else None)
+    made: list[tuple[str, bytes]] = []
+    for folder in reversed(_folders(blobs)):
+        tree = trees[folder]
+        oid = _id(tree, repository.algorithm)
+        if folder:
+            _put(trees, folder, Entry(_FOLDER, oid) if tree else None)
+        if tree or not folder:
+            made.append((oid, _listing(tree)))
+    given = b"\0".join(listing for _, listing in made) + b"\0"
+    out = repository.git.read("mktree", "-z", "--missing", "--batch", given=given)
+    if out.decode("ascii").split() != [oid for oid, _ in made]:
+        raise GitFailed("mktree", "it made another tree than it was asked for")
+    return made[-1][0]
+
+
+def _folders(paths: Iterable[str]) -> list[str]:
+    """All folders on the way to the paths, each before those that are in it."""
+    found = {""}
+    for path in paths:
+        folder = os.path.dirname(path)
+        while folder not in found:
+            found.add(folder)
+            folder = os.path.dirname(folder)
+    return sorted(found, key=lambda folder: (folder.count("/") + bool(folder), folder))
+
+
+def _put(trees: dict[str, Tree], path: str, entry: Entry | None) -> None:
+    folder, name = os.path.split(path)
+    if entry is None:
+        trees[folder].pop(name, None)
+        return
+    old = trees[folder].get(name)
+    if old is not None and (old.mode == _FOLDER) != (entry.mode == _FOLDER):
+        raise NotRecorded("refused", f"{path} is something else in the last commit")
+    trees[folder][name] = entry
+
+
+def _objects(out: bytes, count: int) -> list[tuple[str, bytes]]:
+    """What cat-file found, in order: id and content; "" and nothing for what is missing."""
+    objects: list[tuple[str, bytes]] = []
+    at = 0
+    for _ in range(count):
+        end = out.index(b"\n", at)
+        found = _FOUND.fullmatch(out, at, end)
+        at = end + 1
+        if found is None:
+            objects.append(("", b""))
+            continue
+        size = int(found[3])
+        objects.append((found[1].decode("ascii"), out[at : at + size]))
+        at += size + 1
+    return objects
+
+
+def _expected(commit: bytes, trees: dict[str, Tree], folder: str) -> str:
+    """The id of a folder's tree by what is above it; a folder that is none there is refused."""
+    if not folder:
+        return commit.partition(b"\n")[0].removeprefix(b"tree ").decode("ascii")
+    parent, name = os.path.split(folder)
+    entry = trees[parent].get(name)
+    if entry is None:
+        return ""
+    if entry.mode != _FOLDER:
+        what = "a submodule" if entry.mode == _SUBMODULE else "no folder"
+        raise NotRecorded("refused", f"{folder} is {what} in the last commit")
+    return entry.oid
+
+
+def _parse(data: bytes, size: int) -> Tree:
+    tree: Tree = {}
+    at = 0
+    while at < len(data):
+        space, end = data.index(b" ", at), data.index(b"\0", at)
+        oid = data[end + 1 : end + 1 + size].hex()
+        # Some old writers padded modes.
+        tree[os.fsdecode(data[space + 1 : end])] = Entry(f"{int(data[at:space], 8):o}", oid)
+        at = end + 1 + size
+    return tree
+
+
+def _id(tree: Tree, algorithm: str) -> str:
+    """The id that git gives to a tree: its entries sorted as if folders ended with a slash."""
+    rows = sorted(
+        (os.fsencode(name) + (b"/" if entry.mode == _FOLDER else b""), name, entry)
+        for name, entry in tree.items()
+    )
+    data = b"".join(
+        b"%s %s\0%s" % (entry.mode.encode(), os.fsencode(name), bytes.fromhex(entry.oid))
+        for _, name, entry in rows
+    )
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    digest.update(b"tree %d\0" % len(data) + data)
+    return digest.hexdigest()
+
+
+def _listing(tree: Tree) -> bytes:
+    kinds = {_FOLDER: "tree", _SUBMODULE: "commit"}
+    rows = [
+        f"{entry.mode} {kinds.get(entry.mode, 'blob')} {entry.oid}\t{name}\0"
+        for name, entry in tree.items()
+    ]
+    return os.fsencode("".join(rows))
