@@ -12,9 +12,10 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def ago(micros: int) -> str:
-    """How long ago a time is, as people say it; in microseconds since 1970."""
-    minutes = int(now().timestamp() - micros / 1_000_000) // 60
+def ago(micros: int, at: float | None = None) -> str:
+    """How long ago a time is, as people say it; in microseconds since 1970. `at` is the time, in
+    seconds, where many are told."""
+    minutes = int((at or now().timestamp()) - micros / 1_000_000) // 60
     for size, name in ((1440, "day"), (60, "hour"), (1, "minute")):
         if minutes >= 2 * size:
             return f"{minutes // size} {name}s ago"

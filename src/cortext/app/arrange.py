@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cortext.errors import CortextError
-from cortext.index.catalog import Listed
+from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Started, Workspace
 from cortext.model.session import Session
 

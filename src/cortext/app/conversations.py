@@ -7,23 +7,44 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cortext import paths
 from cortext.config import Config
-from cortext.index.catalog import EVERYTHING, Catalog, Listed, Wanted
+from cortext.index.catalog import Catalog
+from cortext.index.listed import Listed
 from cortext.lifecycle.known import known_workspaces, remember_workspace
 
 
+class Wanted(NamedTuple):
+    """Which conversations a list holds, and in which order; `None` and empty mean any."""
+
+    kind: str | None = None
+    status: str | None = None
+    tags: Sequence[str] = ()
+    since: int | None = None
+    with_session: bool = False
+    words: str = ""
+    order: str = "updated_at"
+
+
+EVERYTHING = Wanted()
+_ORDERS: dict[str, Callable[[Listed], Any]] = {
+    "created_at": lambda row: -row.created_at,
+    "title": lambda row: row.title.casefold(),
+    "id": lambda row: row.id,
+    "message_count": lambda row: -row.messages,
+    "total_tokens": lambda row: -row.tokens,
+}
+
+
 class Listing(NamedTuple):
-    """What was found, the workspaces that are gone or moved, and what of the rows is active on
-    disk and shown as paused, because it rested for long."""
+    """What was found, and the workspaces that are gone or moved."""
 
     rows: list[Listed]
     missing: list[str]
-    idle: list[Listed]
 
 
 class Conversations:
@@ -35,27 +56,24 @@ class Conversations:
         self.config = Config.load(root)
         self.pause_minutes = float(self.config["sessions.pause_minutes"])
         self.idle: list[Listed] = []
+        """What is active on disk and shown as paused, because it rested for long."""
 
-    def list(
-        self, wanted: Wanted = EVERYTHING, *, words: str = "", everywhere: bool | None = None
-    ) -> Listing:
-        """The latest first; workspaces that are gone or moved are named. All `words` stand in
-        the title or the summary."""
+    def list(self, wanted: Wanted = EVERYTHING, *, everywhere: bool | None = None) -> Listing:
+        """The latest first; workspaces that are gone or moved are named."""
         roots, missing = self._roots(self.everywhere if everywhere is None else everywhere)
-        if not roots:
-            return Listing([], missing, [])
-        idle_before = int((time.time() - self.pause_minutes * 60) * 1_000_000)
-        if not self.pause_minutes:
-            idle_before = 0
-        rows = self._catalog.list(roots, wanted._replace(idle_before=idle_before))
-        if words:
-            from cortext.index.resolve import with_words
-
-            rows = with_words(words, rows)
-        idle = [row for row in rows if row.status == "idle"]
-        rows = [row._replace(status="paused") if row.status == "idle" else row for row in rows]
-        self.idle = idle
-        return Listing(rows, missing, idle)
+        rows = self._catalog.list(roots) if roots else []
+        limit = int((time.time() - self.pause_minutes * 60) * 1_000_000)
+        self.idle = [
+            row
+            for row in rows
+            if row.status == "active" and row.last_active < limit and self.pause_minutes
+        ]
+        if self.idle:
+            idle = {(row.root, row.path) for row in self.idle}
+            rows = [r._replace(status="paused") if (r.root, r.path) in idle else r for r in rows]
+        if wanted != EVERYTHING:
+            rows = _filtered(rows, wanted)
+        return Listing(rows, missing)
 
     def tell_once(self, idle: Sequence[Listed]) -> Sequence[Listed]:
         """Those that nobody was told of since they were last active."""
@@ -74,8 +92,8 @@ class Conversations:
 
     def active(self) -> list[Listed]:
         """Those that are going on; if none is, those that were never stopped."""
-        rows, _, idle = self.list()
-        return [row for row in rows if row.status == "active"] or idle
+        rows = self.list().rows
+        return [row for row in rows if row.status == "active"] or self.idle
 
     def remember_shown(self, rows: Sequence[Listed]) -> None:
         """Let the numbers of this list be good for the next command in this terminal."""
@@ -100,6 +118,27 @@ class Conversations:
         there = [root for root in roots if os.path.isdir(root)]
         personal = paths.personal_workspace()
         return there, [root for root in roots if root not in there and root != personal]
+
+
+def _filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
+    tests: list[Callable[[Listed], bool]] = []
+    if wanted.kind:
+        tests.append(lambda row: row.kind == wanted.kind)
+    if wanted.status:
+        tests.append(lambda row: row.status == wanted.status)
+    if wanted.tags:
+        tests.append(lambda row: set(wanted.tags) <= set(row.tags))
+    if wanted.since is not None:
+        tests.append(lambda row: row.last_active >= (wanted.since or 0))
+    if wanted.with_session:
+        tests.append(lambda row: bool(row.status))
+    for test in tests:
+        rows = [*filter(test, rows)]
+    if wanted.words:
+        from cortext.index.resolve import with_words
+
+        rows = with_words(wanted.words, rows)
+    return sorted(rows, key=_ORDERS[wanted.order]) if wanted.order in _ORDERS else rows
 
 
 def _terminal() -> str:

@@ -9,7 +9,7 @@ from cortext.clock import ago
 from cortext.errors import CortextError
 from cortext.formats.briefing import context_block
 from cortext.formats.window import render_briefing_history
-from cortext.index.catalog import Listed
+from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.digest import digest
 from cortext.model.ids import new_id

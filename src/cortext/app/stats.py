@@ -9,10 +9,10 @@ from datetime import date, datetime, timedelta
 from msgspec import Struct
 
 from cortext import clock
-from cortext.app.conversations import Conversations
+from cortext.app.conversations import Conversations, Wanted
 from cortext.app.prices import Prices, read_prices, recorded_cost, tokens_of
 from cortext.errors import CortextError, SessionNotFoundError
-from cortext.index.catalog import Listed, Wanted
+from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cortext.app.record import record_conversation
-from cortext.index.catalog import Listed
+from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.digest import digest
 from cortext.model.session import Session

@@ -5,7 +5,8 @@ from __future__ import annotations
 from cortext import paths
 from cortext.durability.trash import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
-from cortext.index.catalog import Catalog, Listed
+from cortext.index.catalog import Catalog
+from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 
 

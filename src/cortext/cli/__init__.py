@@ -8,6 +8,10 @@ import sys
 
 def main() -> int:
     """Run a command; the exit code says how it went."""
+    import gc
+
+    # A command is short: looking for garbage again and again costs more than leaving it.
+    gc.set_threshold(100_000)
     from cortext.cli.group import cortext
 
     try:

@@ -12,7 +12,7 @@ from cortext.app.conversations import Conversations
 from cortext.cli.lists import say_paused
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
-from cortext.index.catalog import Listed
+from cortext.index.listed import Listed
 
 if TYPE_CHECKING:
     from cortext.lifecycle.workspace import Workspace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -10,11 +11,11 @@ from typing import Any, TypeVar
 import click
 
 from cortext import paths
-from cortext.app.conversations import Conversations, Listing
+from cortext.app.conversations import Conversations, Listing, Wanted
 from cortext.cli.options import Since, all_option
 from cortext.cli.text import clean
 from cortext.clock import ago, from_micros
-from cortext.index.catalog import Listed, Wanted
+from cortext.index.listed import Listed
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FEW = 3
@@ -50,14 +51,12 @@ def wanted(
     return Wanted(kind=kind, status=word, tags=tags, since=since, **more)
 
 
-def list_here(
-    *, everywhere: bool, wanted: Wanted, limit: int | None, words: str = ""
-) -> list[Listed]:
+def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Listed]:
     """The rows to show: in a terminal the newest, else all."""
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     if limit is None and sys.stdout.isatty():
         limit = int(conversations.config["list.limit"])
-    listing = conversations.list(wanted, words=words)
+    listing = conversations.list(wanted)
     _say(conversations, listing)
     rows = listing.rows if limit is None else listing.rows[:limit]
     if sys.stdout.isatty() or sys.stdin.isatty():
@@ -80,7 +79,7 @@ def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
             "messages": row.messages,
             "tokens": row.tokens,
             "summary": row.summary,
-            "tags": row.tag_list,
+            "tags": row.tags,
             "model": row.model or None,
             "agent": row.agent or None,
             "parent_id": row.parent_id or None,
@@ -94,13 +93,17 @@ def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
 
 def entries(rows: Iterable[Listed], *, everywhere: bool) -> str:
     """A list as people choose from it: three lines each, numbered."""
-    return "\n".join(
-        f"{number}. [{row.kind or 'chat'}] {row.title}\n"
-        f"   {row.key} | Last active: {ago(row.last_active)} | Status: {row.status}"
-        f"{f' | In: {short(row.root)}' if everywhere else ''}\n"
-        f"   Summary: {row.summary or 'none yet'}"
-        for number, row in enumerate(rows, 1)
-    )
+    lines: list[str] = []
+    now = time.time()
+    for number, (root, _, key, status, last_active, text) in enumerate(rows, 1):
+        _, kind, title, summary, _ = text.split("\n", 4)
+        where = f" | In: {short(root)}" if everywhere else ""
+        lines.append(
+            f"{number}. [{kind or 'chat'}] {title}\n"
+            f"   {key} | Last active: {ago(last_active, now)} | Status: {status}{where}\n"
+            f"   Summary: {summary or 'none yet'}"
+        )
+    return "\n".join(lines)
 
 
 def short(path: str) -> str:
@@ -118,11 +121,11 @@ def _iso(micros: int) -> str:
 
 def _say(conversations: Conversations, listing: Listing) -> None:
     for row in listing.rows:
-        if row.note:
+        if row.is_damaged:
             click.echo(f"warning: {row.note}", err=True)
     for root in listing.missing:
         click.echo(f"warning: the workspace {short(root)} is not there now", err=True)
-    say_paused(conversations, listing.idle)
+    say_paused(conversations, conversations.idle)
 
 
 def say_paused(conversations: Conversations, idle: list[Listed]) -> None:

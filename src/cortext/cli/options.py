@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -34,6 +37,33 @@ def store_option(command: F) -> F:
         callback=check_store,
         help="Sessions of a store: document:PATH, log:PATH or workspace:PATH.",
     )(command)
+
+
+def complete_id(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The conversations here whose id begins so, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from cortext import paths
+    from cortext.app.conversations import Conversations
+
+    rows = Conversations(paths.workspace_root()).list().rows
+    found = (row for row in rows if row.key.startswith(incomplete))
+    return [CompletionItem(row.key, help=row.title) for row in found]
+
+
+def complete_type(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The types of conversation that begin so, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from cortext import paths
+    from cortext.lifecycle.types import Types
+
+    names = Types(paths.workspace_root()).names()
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def all_option(command: F) -> F:

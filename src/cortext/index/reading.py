@@ -9,8 +9,8 @@ from cortext.durability.read import open_file, read_range
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines
-from cortext.index.catalog import SEPARATOR, Listed
 from cortext.index.database import bounded, micros, plain
+from cortext.index.listed import Listed, facts
 from cortext.model.session import Session
 from cortext.model.text import clean
 from cortext.stores import layout
@@ -38,23 +38,21 @@ def read_conversation(
     except (FileNotFoundError, SessionNotFoundError):
         return None
     lines = _lines(place, old, before, now)
-    facts = (head.model, head.agent, head.parent_id)
-    return Listed(
-        root=root,
-        path=path,
-        key=name,
+    text = facts(
         kind=_shown(head.kind),
         title=_shown(head.title) or name,
-        status=head.status,
-        last_active=max(micros(head.updated_at), lines.last),
-        messages=lines.number,
         summary=_shown(head.summary),
-        tags=SEPARATOR.join(filter(None, map(_shown, head.tags))),
         note=_shown(note or lines.note),
-        more=SEPARATOR.join(
-            (f"{micros(head.created_at)}", f"{bounded(head.total_tokens)}", *map(_shown, facts))
-        ),
+        tags=[tag for tag in map(_shown, head.tags) if tag],
+        created_at=micros(head.created_at),
+        messages=lines.number,
+        tokens=bounded(head.total_tokens),
+        model=_shown(head.model),
+        agent=_shown(head.agent),
+        parent_id=_shown(head.parent_id),
     )
+    active = max(micros(head.updated_at), lines.last)
+    return Listed(root, path, name, head.status, active, text)
 
 
 def _shown(text: str) -> str:
@@ -115,6 +113,5 @@ def _without_session(root: str, path: str, place: Place) -> Listed:
     with open(file, encoding="utf-8", errors="replace") as lines:
         heading = next((line for line in lines if line.startswith("# ")), "")
     at = os.stat(file).st_mtime_ns // 1000
-    title = _shown(heading[2:]) or place.name
-    more = SEPARATOR.join((str(at), "0", "", "", ""))
-    return Listed(root, path, place.name, _shown(kind), title, "", at, 0, "", "", "", more)
+    text = facts(kind=_shown(kind), title=_shown(heading[2:]) or place.name, created_at=at)
+    return Listed(root, path, place.name, "", at, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cortext.index.catalog import Listed
+from cortext.index.listed import Listed
 
 _CLOSE = 80
 """How alike a misspelt title is, of 100."""

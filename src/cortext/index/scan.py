@@ -7,39 +7,79 @@ days that are compared whole.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from cortext.stores import layout
 
+_LINES = ".session/messages.jsonl"
+_FRESH_NS = 20_000_000
+
 
 class Day(NamedTuple):
-    """A day that is not as it was: `folder` is below the workspace, `entries` are what tells
-    whether each of its conversations changed, by name."""
+    """A day that is not as it was: `folder` is below the workspace, `time` its folder's, and
+    `entries` are what tells whether each of its conversations changed, by name."""
 
     folder: str
+    time: int
     entries: dict[str, str]
 
 
-def scan(
-    root: str, known: Mapping[str, str], going_on: Mapping[str, Collection[str]]
-) -> Iterator[Day]:
-    """The days whose print is not the known one; one that is gone has no entries.
+class Scan:
+    """Compares what is there with what is known of each day: its folder's time, then its
+    entries, a line each.
 
     Lines come to conversations that are going on, so only of those are the lines looked at;
     another is resumed first, and then its head is a new one.
     """
-    gone = dict(known)
-    for shelf in layout.shelves(root):
-        for day in layout.days(shelf):
-            folder = f"{shelf}/{day}"[len(root) + 1 :]
-            entries = _scan_day(f"{shelf}/{day}", going_on.get(folder, ()))
-            before = gone.pop(folder, "")
-            if entries is not None and before != "\n".join(entries.values()):
-                yield Day(folder, entries)
-    for folder, before in gone.items():
-        if before:
-            yield Day(folder, {})
+
+    def __init__(
+        self, root: str, known: Mapping[str, str], going_on: Mapping[str, Collection[str]]
+    ) -> None:
+        self._root = root
+        self._known = known
+        self._going_on = going_on
+
+    def changed(self) -> Iterator[Day]:
+        """The days that differ; one that is gone has no entries."""
+        gone = set(self._known)
+        for shelf in layout.shelves(self._root):
+            for name in layout.days(shelf):
+                folder = f"{shelf}/{name}"[len(self._root) + 1 :]
+                gone.discard(folder)
+                day = self._look(folder)
+                if day is not None:
+                    yield day
+        for folder in gone:
+            yield Day(folder, 0, {})
+
+    def _look(self, folder: str) -> Day | None:
+        """The day, if it differs; one that cannot be read is named, and left as it was."""
+        when, _, print = self._known.get(folder, "0").partition("\n")
+        path = f"{self._root}/{folder}"
+        try:
+            now = os.stat(path).st_mtime_ns
+            # The names of a folder whose time is the same are the same.
+            same = now == int(when) and now < time.time_ns() - _FRESH_NS
+            names = [e.partition("\t")[0] for e in print.split("\n")] if same else os.listdir(path)
+        except FileNotFoundError:
+            return Day(folder, 0, {})
+        except OSError as error:
+            import logging
+
+            reason = (error.strerror or str(error)).lower()
+            logging.getLogger("cortext.index").warning("could not read %s: %s", path, reason)
+            return None
+        entries = _entries(path, names, self._going_on.get(folder, ()))
+        if (same and print == "\n".join(entries.values())) or not (entries or print):
+            return None
+        return Day(folder, now, entries)
+
+
+def is_nothing(entry: str) -> bool:
+    """Whether an entry is that of a folder which is no conversation."""
+    return entry.endswith("\t\t")
 
 
 def with_lines(entry: str, root: str, path: str) -> str:
@@ -52,62 +92,34 @@ def without_lines(entry: str) -> str:
     return "\t".join(entry.split("\t")[:2])
 
 
-_LINES = ".session/messages.jsonl"
-
-
-def _scan_day(folder: str, going_on: Collection[str]) -> dict[str, str] | None:
-    """The entries of a day; None, and that is said, when it cannot be read."""
-    try:
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        import logging
-
-        reason = (error.strerror or str(error)).lower()
-        logging.getLogger("cortext.index").warning("could not read %s: %s", folder, reason)
-        return None
-    try:
-        return _entries(fd, going_on)
-    finally:
-        os.close(fd)
-
-
-def _entries(fd: int, going_on: Collection[str]) -> dict[str, str]:
+def _entries(folder: str, names: Collection[str], going_on: Collection[str]) -> dict[str, str]:
     stat = os.stat
     entries: dict[str, str] = {}
-    for name in os.listdir(fd):
+    for name in names:
         try:
-            found = stat(f"{name}/.session/session.json", dir_fd=fd)
+            found = stat(f"{folder}/{name}/.session/session.json")
         except OSError:
-            entry = _without_head(fd, name)
-            if entry:
-                entries[name] = entry
+            entries[name] = _without_head(folder, name)
             continue
         entry = f"{name}\t{found.st_ino} {found.st_size} {found.st_mtime_ns}"
-        entries[name] = f"{entry}\t{_stat(f'{name}/{_LINES}', fd)}" if name in going_on else entry
+        if name in going_on:
+            entry = f"{entry}\t{_stat(f'{folder}/{name}/{_LINES}')}"
+        entries[name] = entry
     return entries
 
 
-def _without_head(fd: int, name: str) -> str:
+def _without_head(folder: str, name: str) -> str:
     """A folder that has lost its head, or its session: it is a conversation while it has lines
-    or a markdown."""
-    try:
-        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
-    except OSError:
-        return ""
-    try:
-        document = layout.document_in(folder)
-    finally:
-        os.close(folder)
-    markdown = _stat(f"{name}/{document}", fd) if document else ""
-    lines = _stat(f"{name}/{_LINES}", fd)
-    return f"{name}\t{markdown and '-' + markdown}\t{lines}" if markdown or lines else ""
+    or a markdown. Another has an entry too: it may become one."""
+    document = layout.document_in(f"{folder}/{name}")
+    markdown = _stat(f"{folder}/{name}/{document}") if document else ""
+    lines = _stat(f"{folder}/{name}/{_LINES}")
+    return f"{name}\t{markdown and '-' + markdown}\t{lines}"
 
 
-def _stat(path: str, fd: int | None = None) -> str:
+def _stat(path: str) -> str:
     try:
-        found = os.stat(path, dir_fd=fd)
+        found = os.stat(path)
     except OSError:
         return ""
     return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"

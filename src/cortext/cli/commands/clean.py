@@ -7,12 +7,11 @@ import time
 import click
 
 from cortext import paths
-from cortext.app.conversations import Conversations
+from cortext.app.conversations import Conversations, Wanted
 from cortext.app.trash import delete
 from cortext.cli.choose import describe
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.options import all_option
-from cortext.index.catalog import Wanted
 
 
 @click.command("clean")

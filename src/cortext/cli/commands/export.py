@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 from cortext.app.export import FORMATS, format_for, target_file, write_export
-from cortext.cli.options import check_store
+from cortext.cli.options import check_store, complete_id
 from cortext.cli.text import clean
 from cortext.errors import SessionNotFoundError
 from cortext.formats.records import Damage
@@ -22,7 +22,7 @@ def _check_store(ctx: click.Context, param: click.Parameter, value: str | None) 
 
 
 @click.command("export")
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, required=True, shell_complete=complete_id)
 @click.option("--format", "format", type=click.Choice(FORMATS), help="By default, as FILE's name.")
 @click.option("-o", "output", metavar="FILE", help="Write to FILE, or to ID.FORMAT in a folder.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")

@@ -6,10 +6,11 @@ import click
 
 from cortext.app.arrange import fork
 from cortext.cli.choose import choose
+from cortext.cli.options import complete_id
 
 
 @click.command("fork")
-@click.argument("id", nargs=-1, required=True)
+@click.argument("id", nargs=-1, shell_complete=complete_id, required=True)
 @click.option("--at", type=click.IntRange(min=0), help="Only up to this message; the first is 1.")
 @click.option("--title", default="", help="A title of its own.")
 def command(id: tuple[str, ...], at: int | None, title: str) -> None:

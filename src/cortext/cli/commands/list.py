@@ -14,7 +14,7 @@ from cortext.cli.options import json_option, print_json, store_option
 from cortext.cli.text import clean, local
 
 if TYPE_CHECKING:
-    from cortext.index.catalog import Listed
+    from cortext.index.listed import Listed
     from cortext.model.summary import SessionSummary
 
 _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_tokens"]
@@ -48,9 +48,8 @@ def _list_conversations(
 ) -> None:
     rows = list_here(
         everywhere=everywhere,
-        wanted=wanted(**which, order=sort_by),
+        wanted=wanted(**which, order=sort_by, words=search or ""),
         limit=limit,
-        words=search or "",
     )
     if as_json:
         print_json(conversations_as_json(rows))
@@ -82,7 +81,7 @@ def _print_conversations(rows: list[Listed], everywhere: bool) -> None:
 
 
 def _titled(row: Listed) -> str:
-    return " ".join([row.title, *(f"#{tag}" for tag in row.tag_list)])
+    return " ".join([row.title, *(f"#{tag}" for tag in row.tags)])
 
 
 def _list_store(store: str, as_json: bool, options: dict[str, Any]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from cortext.cli.options import complete_type
 from cortext.lifecycle.workspace import Workspace
 
 
 # A topic may begin with a hyphen.
 @click.command("new", context_settings={"ignore_unknown_options": True})
-@click.argument("type", metavar="TYPE")
+@click.argument("type", metavar="TYPE", shell_complete=complete_type)
 @click.argument("topic", nargs=-1, required=True)
 def command(type: str, topic: tuple[str, ...]) -> None:
     """Begin a conversation, and print the path of its markdown.

@@ -9,16 +9,16 @@ import click
 from cortext import paths
 from cortext.cli.lists import as_json as rows_as_json
 from cortext.cli.lists import entries, filters, list_here, wanted
-from cortext.cli.options import json_option, print_json
+from cortext.cli.options import complete_id, json_option, print_json
 from cortext.cli.text import clean
 
 if TYPE_CHECKING:
     from cortext.app.resume import Briefing
-    from cortext.index.catalog import Listed
+    from cortext.index.listed import Listed
 
 
 @click.command("resume", context_settings={"ignore_unknown_options": True})
-@click.argument("query", nargs=-1)
+@click.argument("query", nargs=-1, shell_complete=complete_id)
 @click.option("-c", "--last", is_flag=True, help="The latest one here.")
 @click.option("--list", "listing", is_flag=True, help="Show what can be resumed.")
 @click.option("--context", is_flag=True, help="Print the briefing for an agent; changes nothing.")

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cortext.cli.options import all_option, json_option, print_json, store_option
+from cortext.cli.options import all_option, complete_id, json_option, print_json, store_option
 from cortext.cli.render import Page, plain, rendered
 from cortext.cli.text import clean
 from cortext.errors import InvalidIdError, SessionNotFoundError
 
 if TYPE_CHECKING:
     from cortext.formats.records import Damage
-    from cortext.index.catalog import Listed
+    from cortext.index.listed import Listed
     from cortext.model.session import Session
 
 
@@ -48,7 +48,7 @@ class _Found(NamedTuple):
 
 
 @click.command("show")
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, shell_complete=complete_id, required=True)
 @store_option
 @all_option
 @click.option("-n", "last", type=click.IntRange(min=1), help="Only the last N messages.")

@@ -1,0 +1,132 @@
+"""A conversation as lists show it, and how a day of them is packed into one text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from cortext import clock
+from cortext.stores.layout import Place
+
+# Texts are cleaned before they come here, so none of these stands in one.
+_ROW, _FIELD, _FACT, _TAG = "\x1e", "\x1f", "\n", "\t"
+
+
+class Listed(NamedTuple):
+    """One row of a list. A status of "" is a folder without a session. Times are microseconds
+    since 1970. `text` has all that is only shown, cleaned, each on one line."""
+
+    root: str
+    path: str
+    key: str
+    status: str
+    last_active: int
+    text: str
+
+    @property
+    def id(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def place(self) -> Place:
+        shelf, day, name = self.path.rsplit("/", 2)
+        return Place(f"{self.root}/{shelf}", day, name)
+
+    @property
+    def address(self) -> str:
+        """What names it in its workspace for certain: `DATE/ID`."""
+        return "/".join(self.path.rsplit("/", 2)[1:])
+
+    @property
+    def active_at(self) -> datetime:
+        return clock.from_micros(self.last_active)
+
+    @property
+    def is_damaged(self) -> bool:
+        return not self.text.startswith(_FACT)
+
+    @property
+    def note(self) -> str:
+        """What is wrong with its files."""
+        return self._fact(0)
+
+    @property
+    def kind(self) -> str:
+        return self._fact(1)
+
+    @property
+    def title(self) -> str:
+        return self._fact(2)
+
+    @property
+    def summary(self) -> str:
+        return self._fact(3)
+
+    @property
+    def tags(self) -> list[str]:
+        return [tag for tag in self._fact(4).split(_TAG) if tag]
+
+    @property
+    def created_at(self) -> int:
+        return int(self._fact(5))
+
+    @property
+    def messages(self) -> int:
+        return int(self._fact(6))
+
+    @property
+    def tokens(self) -> int:
+        return int(self._fact(7))
+
+    @property
+    def model(self) -> str:
+        return self._fact(8)
+
+    @property
+    def agent(self) -> str:
+        return self._fact(9)
+
+    @property
+    def parent_id(self) -> str:
+        return self._fact(10)
+
+    def _fact(self, number: int) -> str:
+        return self.text.split(_FACT)[number]
+
+
+def facts(
+    *,
+    kind: str,
+    title: str,
+    note: str = "",
+    summary: str = "",
+    tags: Sequence[str] = (),
+    created_at: int = 0,
+    messages: int = 0,
+    tokens: int = 0,
+    model: str = "",
+    agent: str = "",
+    parent_id: str = "",
+) -> str:
+    """What `Listed.text` is made of, in its order."""
+    numbers = (str(created_at), str(messages), str(tokens))
+    return _FACT.join(
+        (note, kind, title, summary, _TAG.join(tags), *numbers, model, agent, parent_id)
+    )
+
+
+def pack(rows: Iterable[Listed]) -> str:
+    """The rows of a day as one text."""
+    return _ROW.join(
+        _FIELD.join((row.id, row.status, str(row.last_active), row.text)) for row in rows
+    )
+
+
+def unpack(root: str, folder: str, text: str) -> list[Listed]:
+    """The inverse of `pack`; ValueError for what it did not write."""
+    rows: list[Listed] = []
+    for row in text.split(_ROW) if text else ():
+        name, status, last_active, shown = row.split(_FIELD)
+        rows.append(Listed(root, f"{folder}/{name}", name, status, int(last_active), shown))
+    return rows
