@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +50,20 @@ def test_the_python_api_loads_no_loop_and_no_terminal(name: str) -> None:
 def test_values_load_no_database() -> None:
     """Sessions and their storage do without SQLite."""
     assert "sqlite3" not in loaded_by("from cortext import Session, SessionStorage")
+
+
+@pytest.mark.parametrize("command", [["list"], ["resume", "--list"]])
+def test_lists_load_only_what_they_need(command: list[str], tmp_path: Path) -> None:
+    """A list in which nothing changed loads click and SQLite, and reads no conversation."""
+    (tmp_path / ".workspace").mkdir()
+    (tmp_path / "conversations").mkdir()
+    statement = (
+        f"import os; os.chdir({str(tmp_path)!r}); sys.argv = ['cortext', *{command!r}];"
+        " os.environ['XDG_DATA_HOME'] = os.getcwd() + '/data';"
+        " from cortext.cli import main; out, sys.stdout = sys.stdout, open(os.devnull, 'w');"
+        " sys.stderr = sys.stdout; main(); sys.stdout = sys.stderr = out"
+    )
+    heavy = {"msgspec", "logging", "rich", "rapidfuzz", "tomllib", "shutil", "subprocess", "json"}
+    loaded = loaded_by(statement)
+    assert "click" in loaded
+    assert loaded & (heavy | {"cortext.stores.folder", "cortext.model.session"}) == set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +118,11 @@ def _title(summary: SessionSummary) -> str:
 def _print_table(headings: list[str], rows: list[list[str]]) -> None:
     """Columns of text; only a terminal cuts lines off at its edge."""
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-    edge = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    edge = None
+    if sys.stdout.isatty():
+        import shutil
+
+        edge = shutil.get_terminal_size().columns
     for row in (headings, *rows):
         cells = [
             cell.rjust(width) if heading == "MESSAGES" else cell.ljust(width)
