@@ -49,7 +49,8 @@ def in_terminal(cwd: Path, *args: str, columns: int = 80, **environment: str) ->
     """What a terminal of that width gets from a command."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    told = {"NO_COLOR", "COLUMNS", "LINES"}
+    plain = {name: value for name, value in os.environ.items() if name not in told}
     environment = {"TERM": "xterm-256color", "PAGER": "cat", **environment}
     got = bytearray()
 

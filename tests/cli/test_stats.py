@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.cli.chart import bar, can_draw, cells, columns, fit
+from cortext.cli.chart import bar, can_draw, columns
+from cortext.cli.text import cells, fit
 from tests.cli.test_show import HOSTILE, STYLE, assert_harmless, cortext, in_terminal
 
 

@@ -5,7 +5,6 @@ Nothing here prints or knows a terminal. A value that is not zero is always to b
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
 _UP = " ▁▂▃▄▅▆▇█"
@@ -45,27 +44,6 @@ def columns(
     return lines
 
 
-def cells(text: str) -> int:
-    """How many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_width, text))
-
-
-def fit(text: str, width: int) -> str:
-    """A text in exactly that many columns: cut, or filled up with spaces."""
-    taken = cells(text)
-    if taken <= width:
-        return text + " " * (width - taken)
-    kept, taken = "", 1
-    for character in text:
-        taken += _width(character)
-        if taken > width:
-            break
-        kept += character
-    return kept + "…" + " " * (width - 1 - cells(kept))
-
-
 def counted(number: int, word: str) -> str:
     """A number of things, as people write it."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
@@ -89,9 +67,3 @@ def _cell(part: int, blocks: bool) -> str:
     if blocks:
         return _UP[part]
     return "#" if part >= _EIGHTHS // 2 else "." if part else " "
-
-
-def _width(character: str) -> int:
-    if unicodedata.combining(character) or character in "\u200c\u200d\ufe0f":
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

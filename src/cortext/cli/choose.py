@@ -10,6 +10,7 @@ import click
 from cortext import paths
 from cortext.app.conversations import Conversations
 from cortext.cli.lists import say_paused
+from cortext.cli.text import to_edge
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.index.listed import Listed
@@ -57,7 +58,7 @@ def workspace_of(row: Listed) -> Workspace:
 def ask(rows: list[Listed], query: str = "") -> Listed:
     """One of several, by its number or by words that only it has."""
     for number, row in enumerate(rows[:_SHOWN], 1):
-        click.echo(f"{number:3}. {describe(row)}", err=True)
+        click.echo(to_edge(f"{number:3}. {describe(row)}", err=True), err=True)
     if len(rows) > _SHOWN:
         click.echo(f"     and {len(rows) - _SHOWN} more", err=True)
     if not can_ask():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 
 from cortext.model.text import clean as clean
@@ -10,3 +11,42 @@ from cortext.model.text import clean as clean
 def local(when: datetime) -> str:
     """A time as the person's clock shows it."""
     return f"{when.astimezone():%Y-%m-%d %H:%M}"
+
+
+def to_edge(line: str, *, err: bool = False) -> str:
+    """A line that a terminal shows as one; where there is no terminal, it stays as it is."""
+    if not (sys.stderr if err else sys.stdout).isatty():
+        return line
+    import shutil
+
+    width = shutil.get_terminal_size().columns
+    return line if cells(line) <= width else fit(line, width)
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_width, text))
+
+
+def fit(text: str, width: int) -> str:
+    """A text in exactly that many columns: cut, or filled up with spaces."""
+    taken = cells(text)
+    if taken <= width:
+        return text + " " * (width - taken)
+    kept, taken = "", 1
+    for character in text:
+        taken += _width(character)
+        if taken > width:
+            break
+        kept += character
+    return kept + "…" + " " * (width - 1 - cells(kept))
+
+
+def _width(character: str) -> int:
+    import unicodedata
+
+    if unicodedata.combining(character) or character in "\u200c\u200d\ufe0f":
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-_KEPT = frozenset("\n\t")
+_HIDDEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+# Joiners hold emoji and several scripts together, and do nothing else.
+_KEPT = frozenset("\n\t\u200c\u200d")
 
 
 def clean(text: str, *, lines: bool = True) -> str:
-    """`text` without control, format and half characters; on one line unless `lines`."""
+    """`text` with each control, format and half character shown as `\ufffd`; on one line unless
+    `lines`."""
     if not lines:
         text = " ".join(text.split())
     if text.isascii() and text.isprintable():
         return text
     import unicodedata
 
-    return "".join(_shown(character, unicodedata.category(character)) for character in text)
-
-
-def _shown(character: str, kind: str) -> str:
-    if character in _KEPT:
-        return character
-    if kind in ("Cc", "Cf", "Cs", "Zl", "Zp"):
-        # Joiners hold emoji and several scripts together, and do nothing else.
-        return character if character in "\u200c\u200d" else "\ufffd"
-    return character
+    hidden = {
+        ord(character): "\ufffd"
+        for character in set(text)
+        if character not in _KEPT and unicodedata.category(character) in _HIDDEN
+    }
+    return text.translate(hidden) if hidden else text

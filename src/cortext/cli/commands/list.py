@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +9,7 @@ import click
 from cortext.cli.lists import as_json as conversations_as_json
 from cortext.cli.lists import filters, list_here, short, wanted
 from cortext.cli.options import json_option, print_json, store_option
-from cortext.cli.text import clean, local
+from cortext.cli.text import cells, clean, fit, local, to_edge
 
 if TYPE_CHECKING:
     from cortext.index.listed import Listed
@@ -117,18 +116,13 @@ def _title(summary: SessionSummary) -> str:
 
 def _print_table(headings: list[str], rows: list[list[str]]) -> None:
     """Columns of text; only a terminal cuts lines off at its edge."""
-    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-    edge = None
-    if sys.stdout.isatty():
-        import shutil
-
-        edge = shutil.get_terminal_size().columns
+    widths = [max(map(cells, column)) for column in zip(headings, *rows, strict=True)]
     for row in (headings, *rows):
-        cells = [
-            cell.rjust(width) if heading == "MESSAGES" else cell.ljust(width)
+        line = "  ".join(
+            cell.rjust(width) if heading == "MESSAGES" else fit(cell, width)
             for heading, cell, width in zip(headings, row, widths, strict=True)
-        ]
-        click.echo("  ".join(cells)[:edge].rstrip())
+        )
+        click.echo(to_edge(line.rstrip()))
 
 
 def _say_why(store: str, *, filtered: bool) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortext import clock, paths
-from cortext.cli.chart import bar, can_draw, cells, columns, counted, fit, short
+from cortext.cli.chart import bar, can_draw, columns, counted, short
 from cortext.cli.options import Since, all_option, json_option, print_json
-from cortext.cli.text import clean
+from cortext.cli.text import cells, clean, fit
 
 if TYPE_CHECKING:
     from cortext.app.stats import Cost, Share, Stats, TokenCount

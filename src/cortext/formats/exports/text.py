@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import unicodedata
 from datetime import datetime
+
+from cortext.model.text import clean
 
 LONGEST_MARKDOWN = 200_000
 """A text of more characters is no prose, and is shown as it is."""
 
-_HIDDEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-# Joiners hold emoji and several scripts together, and do nothing else.
-_KEPT = frozenset("\n\t\u200c\u200d")
-
 
 def visible(text: str) -> str:
     """`text` with no line end but `\\n`, and each hidden character shown as `�`."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    hidden = {
-        ord(character): "\ufffd"
-        for character in set(text)
-        if character not in _KEPT and unicodedata.category(character) in _HIDDEN
-    }
-    return text.translate(hidden) if hidden else text
+    return clean(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def one_line(text: str) -> str:
     """As `visible`, on one line."""
-    return visible(" ".join(text.split()))
+    return clean(text, lines=False)
 
 
 def utc(when: datetime) -> str:
