@@ -3,6 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from cortext.vcs.git import record
 from cortext.vcs.outcome import Recorded
@@ -55,8 +56,8 @@ class Space:
         )
         return os.fsdecode(done.stdout)
 
-    def record(self, mode: str = "auto", *names: str, **other: str) -> Recorded:
-        said = {"title": "API design", "id": ID, "verb": "stop"} | other
+    def record(self, mode: str = "auto", *names: str, **other: Any) -> Recorded:
+        said: dict[str, Any] = {"title": "API design", "id": ID, "verb": "stop"} | other
         files = [str(self.folder / name) for name in names or NAMES]
         return record(str(self.root), str(self.folder), files, mode=mode, **said)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import CortextError
-from cortext.vcs.git import would_record
 from tests.vcs.space import HEAD, ID, MARKDOWN, MESSAGES, NAMES, PLACE, Space
 
 
@@ -246,19 +245,17 @@ def test_file_outside_of_the_folder(space: Space, name: str) -> None:
     assert space.subject() == "theirs"
 
 
-def test_would_record(space: Space, tmp_path: Path) -> None:
-    """Yes where there is a repository to write to, also while it is busy; else no."""
-    place = (str(space.root), str(space.folder))
-    assert [would_record(*place, mode) for mode in ("auto", "commit", "stage", "off")] == [
-        True, True, True, False,
-    ]  # fmt: skip
-    (space.root / ".git/index.lock").touch()
-    (space.root / ".git/MERGE_HEAD").touch()
-    assert would_record(*place, "auto")
-    other = Space(tmp_path / "other")
-    assert not would_record(str(other.root), str(other.folder), "commit")
-    below = Space(space.root / "below")
-    assert not would_record(str(below.root), str(below.folder), "auto")
-    assert would_record(str(below.root), str(below.folder), "commit")
-    (space.root / ".git/config").write_text("[broken")
-    assert would_record(*place, "auto")
+def test_what_is_not_allowed_is_not_stored(space: Space) -> None:
+    """Each file is asked about by the very bytes that git would get; one no, and it has none."""
+    asked: dict[str, bytes] = {}
+
+    def allow(name: str, data: bytes) -> bool:
+        asked[name] = data
+        return name != MARKDOWN
+
+    before = space.git("count-objects")
+    done = space.record("commit", allow=allow)
+    assert (done.outcome, [Path(path).name for path in done.paths]) == ("not-allowed", [MARKDOWN])
+    assert asked[MARKDOWN] == (space.folder / MARKDOWN).read_bytes()
+    assert space.git("count-objects") == before
+    assert space.record("commit", allow=lambda name, data: True).outcome == "committed"

@@ -16,34 +16,35 @@ def rename(row: Listed, title: str) -> Session:
     if not text:
         raise CortextError("a title has at least one character that can be seen")
 
-    def change(session: Session) -> None:
+    def change(session: Session) -> bool:
         session.title = text
+        return False
 
-    return _workspace(row).change(row.address, change)
+    return _workspace(row).change(row.place, change)
 
 
 def tag(row: Listed, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Session:
     """Add tags to a conversation, and take some away."""
-    wanted = [name for name in (" ".join(each.split()) for each in add) if name]
+    wanted, unwanted = ([" ".join(name.split()) for name in names] for names in (add, remove))
 
-    def change(session: Session) -> None:
-        kept = [name for name in session.tags if name not in remove]
-        session.tags = list(dict.fromkeys([*kept, *wanted]))
+    def change(session: Session) -> bool:
+        kept = [name for name in session.tags if " ".join(name.split()) not in unwanted]
+        session.tags = [name for name in dict.fromkeys([*kept, *wanted]) if name]
+        return False
 
-    return _workspace(row).change(row.address, change)
+    return _workspace(row).change(row.place, change)
 
 
 def fork(row: Listed, *, at: int | None = None, title: str = "") -> Started:
     """A new conversation that goes on from message `at` of another; without it, from the end."""
     workspace = _workspace(row)
-    parent = workspace.store.load(row.address)
-    last = len(parent.messages) if at is None else at
-    if last > len(parent.messages):
+    count = len(workspace.store.read_at(row.place).messages)
+    if at is not None and at > count:
         raise CortextError(
-            f"{row.key} has {len(parent.messages)} messages, so there is no message {last}",
+            f"{row.key} has {count} messages, so there is no message {at}",
             hint=f"`cortext show {row.key}` shows them",
         )
-    return workspace.fork(parent, last, key=row.key, title=title, place=row.place)
+    return workspace.fork(row.place, at, key=row.key, title=title)
 
 
 def _workspace(row: Listed) -> Workspace:

@@ -143,12 +143,14 @@ def _filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
 
 def _terminal() -> str:
     """What the numbers of a list are good for: this terminal, else whatever started us."""
+    session = os.getsid(0)
     for fd in (0, 1, 2):
         try:
-            return os.ttyname(fd)
+            # Another terminal may get the name of one that was closed.
+            return f"{os.ttyname(fd)} {session}"
         except OSError:
             continue
-    return f"session {os.getsid(0)}"
+    return f"session {session}"
 
 
 def _writable(path: str) -> str:

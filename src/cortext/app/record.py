@@ -3,45 +3,87 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from cortext.config import Config
 from cortext.durability.read import read_file
-from cortext.durability.replace import replace
+from cortext.durability.replace import replace, side_dir
 from cortext.lifecycle.workspace import Workspace
 from cortext.model import json
 from cortext.model.secrets import mask_text, mask_value
 from cortext.model.session import Session
-from cortext.stores.layout import Place
-from cortext.vcs.git import record, would_record
+from cortext.stores.layout import Place, conversations_dir
+from cortext.vcs.git import record
+from cortext.vcs.outcome import Recorded
 
-_SESSION = ("session.json", "messages.jsonl")
-
-
-class _Found(NamedTuple):
-    """The kinds of secrets in the files that would be recorded."""
-
-    file: str
-    kinds: list[str]
+_SESSION = (".session/session.json", ".session/messages.jsonl")
+_TRIES = 3
 
 
-def record_conversation(
-    workspace: Workspace, place: Place, session: Session, *, verb: str
-) -> list[str]:
-    """Commit, stage or leave it, as the settings say; what there is to say about it."""
-    config = Config.load(workspace.root)
-    mode = str(config["sessions.git"])
-    if not would_record(workspace.root, place.folder, mode):
-        return _record(workspace, place, session, mode, verb, _files(place))
-    secrets = _secrets_setting(config)
-    found = _look(place) if secrets != "off" else []
-    notes = [_say(secrets, found)] if found else []
-    if found and secrets == "refuse":
-        return notes
-    if found and secrets == "mask":
-        _mask(workspace, place, [each.file for each in found])
-    return [*notes, *_record(workspace, place, session, mode, verb, _files(place))]
+class Recorder:
+    """Commits, stages or leaves conversations of a workspace, as its settings say."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        config = Config.load(workspace.root)
+        self._workspace = workspace
+        self._mode = str(config["sessions.git"])
+        self._secrets = _secrets_setting(config)
+        self._found: dict[str, list[str]] = {}
+
+    def record(self, place: Place, session: Session, *, verb: str) -> list[str]:
+        """Record a conversation; what there is to say about it."""
+        self._found.clear()
+        done = self._try(place, session, verb)
+        masked: dict[str, list[str]] = {}
+        for _ in range(_TRIES):
+            if done.outcome != "not-allowed" or self._secrets != "mask":
+                break
+            masked.update(self._found)
+            self._mask(place)
+            done = self._try(place, session, verb)
+        notes = [_say_masked(masked)] if masked else []
+        if done.outcome == "not-allowed":
+            return [*notes, _say_refused(self._found)]
+        if self._found:
+            recorded = done.outcome in ("committed", "staged")
+            verb = f"{done.outcome} with" if recorded else "there is"
+            notes.append(f"warning: {verb} {_what(self._found)}")
+        if done.outcome == "committed":
+            notes.append(f"committed as {done.commit[:10]}")
+        return [*notes, done.note] if done.note else notes
+
+    def _try(self, place: Place, session: Session, verb: str) -> Recorded:
+        self._found = {}
+        return record(
+            self._workspace.root,
+            place.folder,
+            _files(place),
+            mode=self._mode,
+            title=mask_text(session.title)[0],
+            id=session.id,
+            verb=verb,
+            allow=None if self._secrets == "off" else self._look,
+        )
+
+    def _look(self, name: str, data: bytes) -> bool:
+        """Whether git may have a file; what was found in it is noted."""
+        kinds = _kinds(name, data)
+        if kinds:
+            self._found[name] = kinds
+        return not kinds or self._secrets == "warn"
+
+    def _mask(self, place: Place) -> None:
+        """In the files themselves: what is committed and what is on disk stay the same."""
+        if any(name in _SESSION for name in self._found):
+            self._workspace.store.rewrite_at(place, lambda value: mask_value(value)[0])
+        side = side_dir(conversations_dir(self._workspace.root))
+        for name in self._found:
+            if name in _SESSION:
+                continue
+            path = f"{place.folder}/{name}"
+            text = read_file(path).decode("utf-8", "surrogateescape")
+            mode = os.stat(path).st_mode & 0o777
+            replace(path, [mask_text(text)[0].encode("utf-8", "surrogateescape")], temp_dir=side)
+            os.chmod(path, mode)
 
 
 def _secrets_setting(config: Config) -> str:
@@ -51,81 +93,58 @@ def _secrets_setting(config: Config) -> str:
     return "refuse" if origin == "default" else str(value)
 
 
-def _record(
-    workspace: Workspace, place: Place, session: Session, mode: str, verb: str, files: list[str]
-) -> list[str]:
-    done = record(
-        workspace.root,
-        place.folder,
-        files,
-        mode=mode,
-        title=session.title,
-        id=session.id,
-        verb=verb,
-    )
-    said = f"committed as {done.commit[:10]}" if done.outcome == "committed" else ""
-    return [text for text in (said, done.note) if text]
-
-
 def _files(place: Place) -> list[str]:
     """The files of a conversation: what its folder holds, and its session; nothing hidden else."""
     found: list[str] = []
-    for folder, folders, names in os.walk(place.folder):
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for folder, folders, names in os.walk(place.folder, onerror=fail):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found += [f"{folder}/{name}" for name in sorted(names) if not name.startswith(".")]
-    return [*found, *(f"{place.session}/{name}" for name in _SESSION)]
+    return [*found, *(f"{place.folder}/{name}" for name in _SESSION)]
 
 
-def _look(place: Place) -> list[_Found]:
-    found = [_Found(path, _kinds(path)) for path in _files(place) if os.path.isfile(path)]
-    return [each for each in found if each.kinds]
-
-
-def _kinds(path: str) -> list[str]:
-    data = read_file(path)
-    if path.endswith("messages.jsonl"):
+def _kinds(name: str, data: bytes) -> list[str]:
+    """The kinds of secrets in a file."""
+    if name == _SESSION[1]:
         return [kind for line in data.split(b"\n") for kind in _kinds_in(line)]
-    if path.endswith("session.json"):
+    if name == _SESSION[0]:
         return _kinds_in(data)
-    # A file that is no text is not ours to judge.
-    return [] if b"\0" in data else mask_text(data.decode("utf-8", "replace"))[1]
+    return [kind for text in _readings(data) for kind in mask_text(text)[1]]
+
+
+def _readings(data: bytes) -> list[str]:
+    """The texts that a file may be; one with zeros in it may be UTF-16, or a log with a gap."""
+    texts = [data.decode("utf-8", "replace")]
+    if b"\0" in data:
+        texts += [data.replace(b"\0", b"").decode("utf-8", "replace")]
+    return texts
 
 
 def _kinds_in(data: bytes) -> list[str]:
+    # Also as text: of a key that stands twice, JSON has the second value only.
+    seen = [kind for text in _readings(data) for kind in mask_text(text)[1]]
     try:
-        value = json.decode(data)
+        return mask_value(json.decode(data))[1] or seen
     except ValueError:
-        return mask_text(data.decode("utf-8", "replace"))[1]
-    return mask_value(value)[1]
+        return seen
 
 
-def _mask(workspace: Workspace, place: Place, paths: Sequence[str]) -> None:
-    """In the files themselves: what is committed and what is on disk stay the same."""
-    if any(path.startswith(place.session) for path in paths):
-        workspace.store.rewrite(f"{place.day}/{place.name}", _masked)
-    for path in paths:
-        if path.startswith(place.session):
-            continue
-        text = read_file(path).decode("utf-8", "surrogateescape")
-        mode = os.stat(path).st_mode & 0o777
-        replace(path, [mask_text(text)[0].encode("utf-8", "surrogateescape")])
-        os.chmod(path, mode)
+def _say_refused(found: dict[str, list[str]]) -> str:
+    return (
+        f"not committed: {_what(found)}; `cortext config sessions.secrets mask` takes "
+        "secrets out of the files, `warn` lets them pass; then stop it again"
+    )
 
 
-def _masked(value: Any) -> Any:
-    return mask_value(value)[0]
+def _say_masked(found: dict[str, list[str]]) -> str:
+    return f"masked in the files: {_what(found)}"
 
 
-def _say(secrets: str, found: Sequence[_Found]) -> str:
-    kinds = ", ".join(sorted({kind for each in found for kind in each.kinds}))
-    count = sum(len(each.kinds) for each in found)
-    what = f"{count} secrets ({kinds})" if count > 1 else f"a secret ({kinds})"
-    where = ", ".join(os.path.basename(each.file) for each in found)
-    if secrets == "refuse":
-        return (
-            f"not committed: {where} holds {what}; `cortext config sessions.secrets mask` takes "
-            "secrets out of the files, `warn` commits them"
-        )
-    if secrets == "mask":
-        return f"masked in {where} before the commit: {what}"
-    return f"warning: committed with {what} in {where}"
+def _what(found: dict[str, list[str]]) -> str:
+    kinds = [kind for each in found.values() for kind in each]
+    names = ", ".join(sorted(set(kinds)))
+    what = f"{len(kinds)} secrets ({names})" if len(kinds) > 1 else f"a secret ({names})"
+    return f"{what} in {', '.join(os.path.basename(name) for name in found)}"

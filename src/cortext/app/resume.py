@@ -58,11 +58,11 @@ def activate(row: Listed, *, reopen: bool) -> None:
     workspace = Workspace(row.root)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
-    if workspace.store.head(row.address).status == "completed" and not reopen:
+    if workspace.store.head(row.path).status == "completed" and not reopen:
         raise CortextError(
             f"{row.key} was marked complete", hint="`--reopen` goes on with it all the same"
         )
-    workspace.reactivate(row.address)
+    workspace.reactivate(row.place)
 
 
 def _read(workspace: Workspace, row: Listed) -> tuple[Session, list[str]]:
@@ -71,7 +71,7 @@ def _read(workspace: Workspace, row: Listed) -> tuple[Session, list[str]]:
         command = f"/workspace.{row.kind}" if row.kind in workspace.types.names() else ""
         session = Session(row.id, title=row.title, kind=row.kind, command=command)
         return session, ["its session was deleted: only its markdown is left"]
-    session, damages = workspace.store.read(row.address)
+    session, damages = workspace.store.read(row.path)
     return session, [f"{damage.path}: {damage.detail}" for damage in damages]
 
 

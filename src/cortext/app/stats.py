@@ -143,7 +143,7 @@ def _read(workspace: Workspace, row: Listed, damaged: list[Damaged]) -> Session 
     if not row.status:
         return None
     try:
-        session, damages = workspace.store.read(f"{row.place.day}/{row.place.name}")
+        session, damages = workspace.store.read(row.path)
     except SessionNotFoundError:
         return None
     except CortextError as error:

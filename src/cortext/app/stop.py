@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cortext.app.record import record_conversation
+from cortext.app.record import Recorder
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.digest import digest
+from cortext.model.secrets import mask_text
 from cortext.model.session import Session
 
 
 class Stopped(NamedTuple):
-    """A conversation as it was saved, and what there is to say about it."""
+    """What a person is told: no secret is in it."""
 
-    session: Session
+    title: str
+    summary: str
     notes: list[str]
 
 
@@ -24,20 +26,26 @@ def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stoppe
     Without a summary one is made from what was said. A folder without a session gets one.
     """
     workspace = Workspace(row.root)
-    if not row.status:
-        workspace.adopt(row.place, title=row.title, kind=row.kind)
+    recorder = Recorder(workspace)
     text = " ".join((summary or "").split())
-    status = "completed" if completed else "paused"
     notes: list[str] = []
 
     def summarize(session: Session) -> str:
-        return text or digest(session.messages)
+        # Stopped already, and not resumed since: what it says of itself still holds.
+        kept = session.summary if session.stop_reason else ""
+        return text or kept or digest(session.messages) or session.summary
 
     def commit(session: Session) -> None:
         verb = "done" if completed else "stop"
-        notes.extend(record_conversation(workspace, row.place, session, verb=verb))
+        notes.extend(recorder.record(row.place, session, verb=verb))
 
+    if not row.status:
+        workspace.adopt(row.place, title=row.title, kind=row.kind)
     session = workspace.set_status(
-        row.address, status, summarize=summarize, reason="user", then=commit
+        row.place,
+        "completed" if completed else "paused",
+        summarize=summarize,
+        reason="user",
+        then=commit,
     )
-    return Stopped(session, notes)
+    return Stopped(mask_text(session.title)[0], mask_text(session.summary)[0], notes)

@@ -30,7 +30,7 @@ def choose(query: str, *, everywhere: bool = False, forgiving: bool = False) -> 
         _say_nearest(query, conversations)
         raise SessionNotFoundError(query)
     row = found[0] if len(found) == 1 else ask(found, query)
-    say_paused(conversations, [each for each in conversations.idle if each.path == row.path])
+    say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
     return row
 
 

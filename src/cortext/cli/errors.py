@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from cortext import errors
@@ -53,7 +55,12 @@ def _say(error: BaseException) -> None:
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         click.echo("interrupted", err=True)
         return
-    click.echo(f"error: {clean(str(error), lines=False)}", err=True)
-    hint = getattr(error, "hint", "")
+    sentence, hint = str(error), getattr(error, "hint", "")
+    if isinstance(error, OSError) and not isinstance(error, errors.CortextError) and error.errno:
+        from cortext.durability.replace import hint_for
+
+        what = f"{error.filename}: " if error.filename else ""
+        sentence, hint = f"{what}{os.strerror(error.errno).lower()}", hint_for(error)
+    click.echo(f"error: {clean(sentence, lines=False)}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)

@@ -10,7 +10,12 @@ from cortext.model.text import clean as clean
 
 def local(when: datetime) -> str:
     """A time as the person's clock shows it."""
-    return f"{when.astimezone():%Y-%m-%d %H:%M}"
+    try:
+        when = when.astimezone()
+    except OverflowError:
+        # The last day there is, in a zone where it is tomorrow already.
+        return f"{when:%Y-%m-%d %H:%M}"
+    return f"{when:%Y-%m-%d %H:%M}"
 
 
 def to_edge(line: str, *, err: bool = False) -> str:

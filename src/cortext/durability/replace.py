@@ -8,7 +8,7 @@ import re
 import stat
 import time
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from cortext.durability.read import read_file
 from cortext.durability.sync import sync_dir, sync_file
@@ -30,8 +30,13 @@ def storage_errors(doing: str, path: str) -> Generator[None]:
             f"could not {doing} {path}: {reason.lower()}",
             path=path,
             errno=error.errno,
-            hint=_HINTS.get(error.errno or 0, ""),
+            hint=hint_for(error),
         ) from error
+
+
+def hint_for(error: OSError) -> str:
+    """What a person can do about it, where that is known."""
+    return _HINTS.get(error.errno or 0, "")
 
 
 _HINTS = {
@@ -69,10 +74,13 @@ def side_dir(folder: str) -> str:
     """`.cortext` inside a folder: our locks, temp files and indexes, which git passes over."""
     path = os.path.join(folder, ".cortext")
     ignore = os.path.join(path, ".gitignore")
-    if not os.path.exists(ignore):
+    try:
+        made = os.stat(ignore).st_size > 0
+    except FileNotFoundError:
+        made = False
+    if not made:
         make_private_dir(path)
-        with suppress(FileExistsError):
-            write_new(ignore, [b"*\n"])
+        replace(ignore, [b"*\n"])
     return path
 
 

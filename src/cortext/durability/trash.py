@@ -133,14 +133,16 @@ def _copy(source: str, target: str) -> None:
     """A file, a link or a whole folder, synced."""
     if os.path.islink(source):
         os.symlink(os.readlink(source), target)
-    elif _is_real_dir(source):
+        return
+    if _is_real_dir(source):
         make_private_dir(target)
         for name in os.listdir(source):
             _copy(os.path.join(source, name), os.path.join(target, name))
-        sync_dir(target)
     else:
         with open(source, "rb") as file:
             write_new(target, iter(lambda: file.read(1 << 20), b""))
+    os.chmod(target, os.stat(source).st_mode & 0o777)
+    sync_dir(target if _is_real_dir(target) else os.path.dirname(target))
 
 
 def _is_real_dir(path: str) -> bool:

@@ -100,6 +100,16 @@ def decode_lines(data: bytes, table: RecordTable, first_line: int = 1, start: in
     return lines
 
 
+def first_records(data: bytes, table: RecordTable, count: int) -> bytes:
+    """The lines of the first `count` records, as they are."""
+    end = 0
+    while count > 0 and end < len(data):
+        stop = data.find(b"\n", end) + 1 or len(data)
+        count -= len(decode_lines(data[end:stop], table).messages)
+        end = stop
+    return data[:end]
+
+
 def record_ids(data: bytes) -> list[str]:
     """The ids in whole lines, for telling a retry from a new record."""
     try:

@@ -8,32 +8,54 @@ by every list, so what reads a conversation is imported when one changed.
 from __future__ import annotations
 
 import builtins
+import os
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
-from cortext.index.database import Database, is_damage
+from cortext.index.database import Database, Unreadable, is_damage
 from cortext.index.listed import Listed, pack, unpack
-from cortext.index.scan import Day, Scan, is_nothing, with_lines, without_lines
-from cortext.stores.layout import is_name
+from cortext.index.scan import Day, Known, Scan, is_nothing, with_lines, without_lines
 
+T = TypeVar("T")
 _VERSION = 1
 _SCHEMA = """
-CREATE TABLE days (root TEXT, folder TEXT, print TEXT, rows TEXT, PRIMARY KEY (root, folder));
-CREATE TABLE shown (terminal TEXT, number INTEGER, root TEXT, path TEXT,
+CREATE TABLE days (root BLOB, folder TEXT, print TEXT, rows TEXT, PRIMARY KEY (root, folder));
+CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
     PRIMARY KEY (terminal, number)) WITHOUT ROWID;
-CREATE TABLE told (root TEXT, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID
+CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID
 """
 _FRESH_NS = 20_000_000
 _RESTED_MICROS = 2 * 86_400 * 1_000_000
+
+
+class NoPlaceError(Exception):
+    """There cannot be a database where it should be."""
+
+
+class _File(Database):
+    """Tells what is wrong with its own file from what is wrong with a workspace's."""
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return super()._open()
+        except OSError as error:
+            raise NoPlaceError((error.strerror or str(error)).lower()) from error
+
+    def _remove(self) -> None:
+        try:
+            super()._remove()
+        except OSError as error:
+            raise NoPlaceError((error.strerror or str(error)).lower()) from error
 
 
 class Catalog:
     """The conversations of any number of workspaces. `path` is the database's."""
 
     def __init__(self, path: str) -> None:
-        self._database = Database(path, schema=_SCHEMA, version=_VERSION)
+        self._database: Database = _File(path, schema=_SCHEMA, version=_VERSION)
 
     def __enter__(self) -> Catalog:
         return self
@@ -41,85 +63,123 @@ class Catalog:
     def __exit__(self, *error: object) -> None:
         self._database.close()
 
-    def list(self, roots: Iterable[str]) -> builtins.list[Listed]:
+    def list(self, roots: Sequence[str]) -> builtins.list[Listed]:
         """What these workspaces hold now, the latest first."""
-        try:
-            rows = [row for root in roots for row in self._of(root)]
-        except (sqlite3.DatabaseError, UnicodeDecodeError, ValueError) as error:
-            if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
-                raise
-            import logging
-
-            logging.getLogger("cortext.index").warning("the catalog is made anew: %s", error)
-            self._database.discard()
-            rows = [row for root in roots for row in self._of(root)]
+        rows = self._safely(lambda: [row for root in roots for row in self._of(root)])
         rows.sort(key=_time, reverse=True)
         return rows
 
     def purge(self) -> None:
         """Forget what is not there any more, also in the pages that it stood on."""
         query = "SELECT DISTINCT root FROM days"
-        self.list(self._database.run(lambda db: [root for (root,) in db.execute(query)]))
-        self._database.compact()
+        roots = self._run(lambda db: [os.fsdecode(root) for (root,) in db.execute(query)])
+        there = {(os.fsencode(row.root), row.path) for row in self.list(roots)}
+
+        def write(db: sqlite3.Connection) -> None:
+            told = db.execute("SELECT root, path FROM told").fetchall()
+            gone = [row for row in told if tuple(row) not in there]
+            db.executemany("DELETE FROM told WHERE root = ? AND path = ?", gone)
+            db.execute("DELETE FROM shown")
+
+        self._run(write)
+        self._safely(self._database.compact)
 
     def remember_shown(self, terminal: str, rows: Iterable[Listed]) -> None:
         """The numbers that a list had in a terminal, for the next command there."""
-        numbered = [(terminal, n, row.root, row.path) for n, row in enumerate(rows, 1)]
+        numbered = [(terminal, n, os.fsencode(row.root), row.path) for n, row in enumerate(rows, 1)]
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM shown WHERE terminal = ?", (terminal,))
             db.executemany("INSERT INTO shown VALUES (?,?,?,?)", numbered)
 
-        self._database.run(write)
+        self._run(write)
 
     def shown(self, terminal: str, number: int) -> tuple[str, str] | None:
         """Root and path of what had this number in the last list of a terminal."""
         query = "SELECT root, path FROM shown WHERE terminal = ? AND number = ?"
-        return self._database.run(lambda db: db.execute(query, (terminal, number)).fetchone())
+        found = self._run(lambda db: db.execute(query, (terminal, number)).fetchone())
+        return (os.fsdecode(found[0]), found[1]) if found else None
 
     def tell_once(self, rows: Iterable[Listed]) -> builtins.list[Listed]:
         """Those of the rows that were not yet named as paused since they were last active."""
 
         def write(db: sqlite3.Connection) -> builtins.list[Listed]:
             told = {tuple(row) for row in db.execute("SELECT root, path, paused_at FROM told")}
-            new = [row for row in rows if (row.root, row.path, row.last_active) not in told]
+            facts = {row: (os.fsencode(row.root), row.path, row.last_active) for row in rows}
+            new = [row for row in rows if facts[row] not in told]
             db.executemany(
-                "INSERT OR REPLACE INTO told VALUES (?,?,?)",
-                [(row.root, row.path, row.last_active) for row in new],
+                "INSERT OR REPLACE INTO told VALUES (?,?,?)", [facts[row] for row in new]
             )
             return new
 
-        return self._database.run(write)
+        return self._run(write)
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return self._safely(lambda: self._database.run(work))
+
+    def _safely(self, work: Callable[[], T]) -> T:
+        """Do it, if need be with the catalog made anew, or, where there cannot be one, with one
+        that lasts as long as we do."""
+        try:
+            return work()
+        except (sqlite3.Error, UnicodeDecodeError, NoPlaceError) as error:
+            self._begin_anew(error)
+        try:
+            return work()
+        except (sqlite3.Error, NoPlaceError) as error:
+            self._begin_anew(error, in_memory=True)
+        return work()
+
+    def _begin_anew(self, error: Exception, *, in_memory: bool = False) -> None:
+        import logging
+
+        log = logging.getLogger("cortext.index")
+        damaged = not isinstance(error, sqlite3.DatabaseError) or is_damage(error)
+        if damaged and not in_memory and not isinstance(error, NoPlaceError):
+            try:
+                self._database.discard()
+            except (sqlite3.Error, NoPlaceError) as failure:
+                error = failure
+            else:
+                log.warning("the catalog is made anew: %s", error)
+                return
+        log.warning("lists take longer, because the catalog cannot be used: %s", error)
+        self._database = Database(":memory:", schema=_SCHEMA, version=_VERSION)
 
     def _of(self, root: str) -> builtins.list[Listed]:
         """The conversations of one workspace, after reading those that changed."""
         query = "SELECT folder, print, rows FROM days WHERE root = ?"
-        days = self._database.run(lambda db: db.execute(query, (root,)).fetchall())
-        known = {folder: print for folder, print, _ in days}
-        rows = {folder: unpack(root, folder, text) for folder, _, text in days}
+        key = os.fsencode(root)
+        days = self._database.run(lambda db: db.execute(query, (key,)).fetchall())
+        try:
+            known = {folder: Known.read(print) for folder, print, _ in days}
+            rows = {folder: unpack(root, folder, text) for folder, _, text in days}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise Unreadable(f"a day cannot be read: {error}") from None
         limit = int(time.time() * 1_000_000) - _RESTED_MICROS
         scan = Scan(root, known, {folder: _going_on(rows[folder], limit) for folder in rows})
         changed = [*scan.changed()]
         if changed:
-            self._update(root, changed, known, rows, limit)
+            self._update(root, changed, known, rows, limit, scan.began)
         return _named([row for day in rows.values() for row in day])
 
     def _update(
         self,
         root: str,
         days: Sequence[Day],
-        known: dict[str, str],
+        known: dict[str, Known],
         rows: dict[str, builtins.list[Listed]],
         limit: int,
+        began: int,
     ) -> None:
-        written: builtins.list[tuple[str, str, str, str]] = []
+        written: builtins.list[tuple[bytes, str, str, str]] = []
         for day in days:
-            before = {e.partition("\t")[0]: e for e in known.get(day.folder, "").split("\n")}
-            rows[day.folder] = _read_day(root, day, before, rows.get(day.folder, []), limit)
-            print = "\n".join(day.entries.values())
-            written.append((root, day.folder, f"{day.time}\n{print}", pack(rows[day.folder])))
-
-        gone = [(root, day.folder) for day in days if not day.entries]
+            before = known[day.folder].entries() if day.folder in known else {}
+            old = rows.get(day.folder, [])
+            rows[day.folder] = _read_day(root, day, before, old, limit, began)
+            print = "\n".join((str(day.time), *day.entries.values()))
+            written.append((os.fsencode(root), day.folder, print, pack(rows[day.folder])))
+        gone = [(os.fsencode(root), day.folder) for day in days if not day.entries]
 
         def write(db: sqlite3.Connection) -> None:
             db.executemany("INSERT OR REPLACE INTO days VALUES (?,?,?,?)", written)
@@ -129,7 +189,7 @@ class Catalog:
 
 
 def _read_day(
-    root: str, day: Day, before: dict[str, str], old: Sequence[Listed], limit: int
+    root: str, day: Day, before: dict[str, str], old: Sequence[Listed], limit: int, began: int
 ) -> list[Listed]:
     """The rows of a day: those that changed are read, and their entries brought up to date."""
     from cortext.index.reading import read_conversation
@@ -137,15 +197,15 @@ def _read_day(
     rows: list[Listed] = []
     known = {row.id: row for row in old}
     for name, entry in day.entries.items():
-        path = f"{day.folder}/{name}"
-        if is_nothing(entry) or not is_name(name):
+        if is_nothing(entry):
             continue
         row = known.get(name)
         if row is None or before.get(name) != entry:
+            path = f"{day.folder}/{name}"
             now = with_lines(entry, root, path)
-            row = read_conversation(root, path, row, before.get(name, ""), now)
+            row = read_conversation(root, path, row, now)
             rests = row is not None and row.status != "active" and row.last_active < limit
-            day.entries[name] = _trusted(without_lines(now) if rests else now)
+            day.entries[name] = _trusted(without_lines(now) if rests else now, began)
         if row is not None:
             rows.append(row)
     return rows
@@ -157,21 +217,27 @@ def _going_on(rows: Iterable[Listed], limit: int) -> set[str]:
 
 
 def _named(rows: list[Listed]) -> list[Listed]:
-    """An id alone names a conversation unless several days have it."""
-    counts = Counter([row.key for row in rows])
-    if len(counts) == len(rows):
+    """An id alone names a conversation unless several days have it, or even several folders."""
+    ids = Counter([row.key for row in rows])
+    if len(ids) == len(rows):
         return rows
-    return [row if counts[row.key] == 1 else row._replace(key=row.address) for row in rows]
+    addresses = Counter([row.address for row in rows])
+    return [
+        row
+        if ids[row.key] == 1
+        else row._replace(key=row.address if addresses[row.address] == 1 else row.path)
+        for row in rows
+    ]
 
 
 def _time(row: Listed) -> tuple[int, str]:
     return row.last_active, row.path
 
 
-def _trusted(entry: str) -> str:
+def _trusted(entry: str, began: int) -> str:
     """A file that was written just now may be written again within the same tick of the clock:
     its entry is stored as one that no file has."""
     times = [int(each.rpartition(" ")[2] or 0) for each in entry.split("\t")[1:]]
-    if max(times) < time.time_ns() - _FRESH_NS:
+    if max(times) < began - _FRESH_NS:
         return entry
     return entry.partition("\t")[0] + "\tjust now"

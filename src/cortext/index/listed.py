@@ -35,7 +35,7 @@ class Listed(NamedTuple):
 
     @property
     def address(self) -> str:
-        """What names it in its workspace for certain: `DATE/ID`."""
+        """`DATE/ID`; its path names it where that is not enough."""
         return "/".join(self.path.rsplit("/", 2)[1:])
 
     @property
@@ -91,6 +91,11 @@ class Listed(NamedTuple):
     def parent_id(self) -> str:
         return self._fact(10)
 
+    @property
+    def lines(self) -> str:
+        """What the catalog has to remember of the lines."""
+        return self._fact(11)
+
     def _fact(self, number: int) -> str:
         return self.text.split(_FACT)[number]
 
@@ -108,11 +113,12 @@ def facts(
     model: str = "",
     agent: str = "",
     parent_id: str = "",
+    lines: str = "",
 ) -> str:
     """What `Listed.text` is made of, in its order."""
     numbers = (str(created_at), str(messages), str(tokens))
     return _FACT.join(
-        (note, kind, title, summary, _TAG.join(tags), *numbers, model, agent, parent_id)
+        (note, kind, title, summary, _TAG.join(tags), *numbers, model, agent, parent_id, lines)
     )
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from datetime import datetime
 from typing import NamedTuple
+from zlib import crc32
 
-from cortext.durability.read import open_file, read_range
+from cortext import clock
+from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines
@@ -17,27 +21,37 @@ from cortext.stores import layout
 from cortext.stores.folder import FolderStore
 from cortext.stores.layout import Place
 
+_END = 64
+"""Bytes by which a file that has grown is known again."""
+
 
 class _Lines(NamedTuple):
-    number: int
-    last: int
-    note: str
+    """What is known of the lines up to `size`: how many, how many messages, when the last one
+    was, and what stood at the end."""
+
+    size: int = 0
+    lines: int = 0
+    messages: int = 0
+    last: int = 0
+    end: int = 0
+    note: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self[:5]))
 
 
-def read_conversation(
-    root: str, path: str, old: Listed | None, before: str, now: str
-) -> Listed | None:
-    """The row of a conversation; None if it went away meanwhile. `before` and `now` are
-    its entries of two scans: of lines that only grew since `old`, the new ones are read."""
+def read_conversation(root: str, path: str, old: Listed | None, now: str) -> Listed | None:
+    """The row of a conversation as `now`, its entry of a scan, has it; None if it went away
+    meanwhile. Of lines that only grew since `old`, the new ones are read."""
     shelf, day, name = path.rsplit("/", 2)
     place = Place(f"{root}/{shelf}", day, name)
     try:
         if not place.has_session:
             return _without_session(root, path, place)
         head, note = _head(root, place)
-    except (FileNotFoundError, SessionNotFoundError):
+        lines = _lines(place, old, now)
+    except FileNotFoundError:
         return None
-    lines = _lines(place, old, before, now)
     text = facts(
         kind=_shown(head.kind),
         title=_shown(head.title) or name,
@@ -45,11 +59,12 @@ def read_conversation(
         note=_shown(note or lines.note),
         tags=[tag for tag in map(_shown, head.tags) if tag],
         created_at=micros(head.created_at),
-        messages=lines.number,
+        messages=lines.messages,
         tokens=bounded(head.total_tokens),
         model=_shown(head.model),
         agent=_shown(head.agent),
         parent_id=_shown(head.parent_id),
+        lines=str(lines),
     )
     active = max(micros(head.updated_at), lines.last)
     return Listed(root, path, name, head.status, active, text)
@@ -61,57 +76,75 @@ def _shown(text: str) -> str:
 
 
 def _head(root: str, place: Place) -> tuple[Session, str]:
-    """The head, and what is wrong with it; then what the lines tell stands for it."""
-    store = FolderStore(root)
-    key = f"{place.day}/{place.name}"
+    """The head, and what is wrong with it; then the folder's name and day stand for it."""
     try:
-        return store.head(key), ""
+        return FolderStore(root).head(f"{place.folder[len(root) + 1 :]}"), ""
     except SessionNotFoundError:
-        raise
+        note = f"{place.head}: is missing"
     except CortextError as error:
-        session = store.read(key).session
-        session.messages = []
-        return session, str(error)
+        note = str(error)
+    began = clock.from_micros(0)
+    with suppress(ValueError, OverflowError):
+        began = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
+    kind = layout.document_in(place.folder).removesuffix(".md")
+    return Session(place.name, kind=kind, created_at=began, updated_at=began), note
 
 
-def _lines(place: Place, old: Listed | None, before: str, now: str) -> _Lines:
+def _lines(place: Place, old: Listed | None, now: str) -> _Lines:
+    """The lines up to the size that the scan saw: what came since is for the next one."""
+    seen = now.split("\t")[2].split()
+    if not seen:
+        return _Lines(note=f"{place.lines}: is missing")
     try:
         fd = open_file(place.lines)
+    except FileNotFoundError:
+        raise
     except OSError as error:
-        return _Lines(0, 0, f"{place.lines}: {(error.strerror or str(error)).lower()}")
-    known = _Lines(0, 0, "")
-    start = _grown_from(before, now)
+        return _Lines(note=f"{place.lines}: {(error.strerror or str(error)).lower()}")
     try:
-        if old is None or old.note or read_range(fd, max(start - 1, 0), start) != b"\n":
-            start = 0
-        else:
-            known = _Lines(old.messages, old.last_active, "")
-        new = read_range(fd, start, os.fstat(fd).st_size)
+        known = _known(fd, old, int(seen[1]))
+        new = read_range(fd, known.size, int(seen[1]))
+        whole = new[: new.rfind(b"\n") + 1]
+        size = known.size + len(whole)
+        end = read_range(fd, max(size - _END, 0), size)
     finally:
         os.close(fd)
-    read = decode_lines(new, FOLDER.records)
+    read = decode_lines(new, FOLDER.records, first_line=known.lines + 1)
     bad = [damage for damage in read.damages if damage.fatal]
     note = f"{place.lines}, line {bad[0].line}: {bad[0].detail}" if bad else ""
     times = [micros(message.timestamp) for message in read.messages[-1:]]
-    return _Lines(known.number + len(read.messages), max([known.last, *times]), note)
+    return _Lines(
+        size=size,
+        lines=known.lines + whole.count(b"\n"),
+        messages=known.messages + len(read.messages),
+        last=times[0] if times else known.last,
+        # A last line that has no newline yet is read again when it has.
+        end=crc32(end) if whole == new else 0,
+        note=note,
+    )
 
 
-def _grown_from(before: str, now: str) -> int:
-    """How long a file was that has only grown since; 0 for another file."""
-    old, new = (entry.split("\t")[2:] for entry in (before, now))
-    if not any(old) or not any(new) or old[0].split()[0] != new[0].split()[0]:
-        return 0
-    size = int(old[0].split()[1])
-    return size if size <= int(new[0].split()[1]) else 0
+def _known(fd: int, old: Listed | None, now: int) -> _Lines:
+    """What `old` knew of the lines, if the file still begins with them; else nothing."""
+    if old is None or not old.lines or old.is_damaged:
+        return _Lines()
+    size, lines, messages, last, end = map(int, old.lines.split())
+    known = _Lines(size, lines, messages, last, end)
+    if not known.end or known.size > now:
+        return _Lines()
+    end = read_range(fd, max(known.size - _END, 0), known.size)
+    return known if crc32(end) == known.end else _Lines()
 
 
-def _without_session(root: str, path: str, place: Place) -> Listed:
+def _without_session(root: str, path: str, place: Place) -> Listed | None:
     """A folder whose session was deleted: its markdown tells what it was."""
     document = layout.document_in(place.folder)
-    kind = document.removesuffix(".md")
+    if not document:
+        return None
     file = f"{place.folder}/{document}"
-    with open(file, encoding="utf-8", errors="replace") as lines:
-        heading = next((line for line in lines if line.startswith("# ")), "")
+    text = read_file(file).decode("utf-8", "replace")
+    heading = next((line for line in text.split("\n") if line.startswith("# ")), "")
     at = os.stat(file).st_mtime_ns // 1000
-    text = facts(kind=_shown(kind), title=_shown(heading[2:]) or place.name, created_at=at)
-    return Listed(root, path, place.name, "", at, text)
+    kind = _shown(document.removesuffix(".md"))
+    shown = facts(kind=kind, title=_shown(heading[2:]) or place.name, created_at=at)
+    return Listed(root, path, place.name, "", at, shown)

@@ -16,9 +16,11 @@ def resolve(query: str, rows: Sequence[Listed], numbered: Listed | None = None) 
     if not text:
         return []
     tiers: tuple[Callable[[Listed], bool], ...] = (
-        lambda row: row.id == text or row.path.endswith(f"/{text}"),
+        lambda row: row.id == text or f"/{row.path}".endswith(f"/{text}"),
         lambda row: row is numbered,
-        lambda row: row.id.startswith(text) or row.address.startswith(text),
+        lambda row: (
+            row.id.startswith(text) or row.address.startswith(text) or row.path.startswith(text)
+        ),
     )
     for matches in tiers:
         found = [row for row in rows if matches(row)]

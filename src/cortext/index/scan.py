@@ -26,20 +26,41 @@ class Day(NamedTuple):
     entries: dict[str, str]
 
 
+class Known(NamedTuple):
+    """What is known of a day: the time of its folder, and its entries, a line each."""
+
+    time: int
+    print: str
+
+    @classmethod
+    def read(cls, text: str) -> Known:
+        time, _, print = text.partition("\n")
+        return cls(int(time), print)
+
+    def names(self) -> list[str]:
+        return [entry.partition("\t")[0] for entry in self.print.split("\n") if entry]
+
+    def entries(self) -> dict[str, str]:
+        return dict(zip(self.names(), self.print.split("\n"), strict=False))
+
+
+_UNKNOWN = Known(0, "")
+
+
 class Scan:
-    """Compares what is there with what is known of each day: its folder's time, then its
-    entries, a line each.
+    """Compares what is there with what is known of each day.
 
     Lines come to conversations that are going on, so only of those are the lines looked at;
     another is resumed first, and then its head is a new one.
     """
 
     def __init__(
-        self, root: str, known: Mapping[str, str], going_on: Mapping[str, Collection[str]]
+        self, root: str, known: Mapping[str, Known], going_on: Mapping[str, Collection[str]]
     ) -> None:
         self._root = root
         self._known = known
         self._going_on = going_on
+        self.began = time.time_ns()
 
     def changed(self) -> Iterator[Day]:
         """The days that differ; one that is gone has no entries."""
@@ -56,13 +77,13 @@ class Scan:
 
     def _look(self, folder: str) -> Day | None:
         """The day, if it differs; one that cannot be read is named, and left as it was."""
-        when, _, print = self._known.get(folder, "0").partition("\n")
+        known = self._known.get(folder, _UNKNOWN)
         path = f"{self._root}/{folder}"
         try:
             now = os.stat(path).st_mtime_ns
             # The names of a folder whose time is the same are the same.
-            same = now == int(when) and now < time.time_ns() - _FRESH_NS
-            names = [e.partition("\t")[0] for e in print.split("\n")] if same else os.listdir(path)
+            same = now == known.time and now < self.began - _FRESH_NS
+            names = known.names() if same else [*filter(layout.is_name, os.listdir(path))]
         except FileNotFoundError:
             return Day(folder, 0, {})
         except OSError as error:
@@ -72,7 +93,8 @@ class Scan:
             logging.getLogger("cortext.index").warning("could not read %s: %s", path, reason)
             return None
         entries = _entries(path, names, self._going_on.get(folder, ()))
-        if (same and print == "\n".join(entries.values())) or not (entries or print):
+        unchanged = same and known.print == "\n".join(entries.values())
+        if unchanged or not (entries or known.print):
             return None
         return Day(folder, now, entries)
 

@@ -55,7 +55,8 @@ def _read() -> list[str]:
     try:
         with open(paths.known_workspaces(), "rb") as file:
             lines = file.read().split(b"\n")
-    except FileNotFoundError:
+    except OSError:
+        # Whatever stands in its place, what is here can be listed.
         return []
     return [_unescape(os.fsdecode(line)) for line in lines if line]
 

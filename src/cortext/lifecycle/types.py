@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 
+from cortext import builtin
 from cortext.builtin import TYPES
 from cortext.durability.read import read_file
 from cortext.errors import CortextError
-
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
-_NOT_TYPES = frozenset(("resume", "stop-conversation"))
+from cortext.stores.layout import own_types
 
 
 class UnknownTypeError(CortextError, LookupError):
@@ -27,10 +25,8 @@ class UnknownTypeError(CortextError, LookupError):
 
 def built_in(part: str, name: str) -> bytes | None:
     """A file that we ship: `part` is commands or templates."""
-    from importlib.resources import files
-
-    found = files("cortext.builtin") / part / f"{name}.md"
-    return found.read_bytes() if found.is_file() else None
+    path = os.path.join(os.path.dirname(builtin.__file__), part, f"{name}.md")
+    return read_file(path) if os.path.isfile(path) else None
 
 
 class Types:
@@ -41,12 +37,7 @@ class Types:
 
     def names(self) -> list[str]:
         """Ours, and those that somebody dropped into `.workspace/commands/`."""
-        try:
-            found = os.listdir(os.path.join(self._folder, "commands"))
-        except FileNotFoundError:
-            found = []
-        own = {name[:-3] for name in found if name.endswith(".md") and _NAME.fullmatch(name[:-3])}
-        return sorted(own.union(TYPES) - _NOT_TYPES)
+        return sorted({*own_types(os.path.dirname(self._folder)), *TYPES})
 
     def check(self, kind: str) -> str:
         """`kind` itself, if there is such a type."""

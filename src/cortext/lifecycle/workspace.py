@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
@@ -13,12 +14,16 @@ from cortext import clock, paths
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, side_dir, storage_errors
+from cortext.formats.folder import FOLDER
+from cortext.formats.records import decode_lines, first_records
+from cortext.lifecycle.known import remember_workspace
 from cortext.lifecycle.types import Types
+from cortext.model.secrets import mask_text
 from cortext.model.session import Session
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
 from cortext.stores.folder import FolderStore
-from cortext.stores.layout import Place, conversations_dir, document_in
+from cortext.stores.layout import Place, conversations_dir, document_in, shelves
 
 _MOST_TRIES = 10_000
 
@@ -58,13 +63,14 @@ class Workspace:
         )
         return self._begin(session, topic, None)
 
-    def fork(self, parent: Session, last: int, *, key: str, title: str, place: Place) -> Started:
+    def fork(self, place: Place, last: int | None, *, key: str, title: str) -> Started:
         """A new conversation with the first `last` messages of another, and its markdown."""
-        messages = parent.messages[:last]
-        left = parent.messages[last:]
-        calls = [
-            call for call in parent.tool_history if not left or call.timestamp < left[0].timestamp
-        ]
+        parent = self.store.read_at(place)
+        lines = read_file(place.lines)
+        if last is not None and last < len(parent.messages):
+            lines = first_records(lines, FOLDER.records, last)
+        cut = decode_lines(lines, FOLDER.records)
+        whole = len(cut.messages) == len(parent.messages)
         now = clock.now()
         session = structs.replace(
             parent,
@@ -75,120 +81,133 @@ class Workspace:
             stop_reason="",
             summary="",
             parent_id=key,
-            messages=messages,
-            tool_history=calls,
+            messages=cut.messages,
+            tool_history=parent.tool_history if whole else [call for _, call in cut.invocations],
+            total_prompt_tokens=0,
+            total_completion_tokens=0,
             native=[],
             pending=None,
         )
         document = document_in(place.folder)
         text = read_file(f"{place.folder}/{document}") if document else None
-        return self._begin(session, session.title, text)
+        return self._begin(session, session.title, text, lines)
 
-    def _begin(self, session: Session, topic: str, text: bytes | None) -> Started:
+    def _begin(
+        self, session: Session, topic: str, text: bytes | None, lines: bytes | None = None
+    ) -> Started:
         """Give a session its number, id and folder, and a markdown."""
         kind = session.kind or "chat"
+        day = _day(session.created_at)
         with storage_errors("write", self.root):
             self._make_root()
-            number = self._claim_number(session.created_at)
-            session.id = f"{number:03}-{kind}-{slugify(topic)}"
-            self.store.save(session)
-            folder = self.store.place_of(session.id, session).folder
+            number = self._claim_number(day)
+            # A key that somebody pasted must not become the name of a folder.
+            session.id = f"{number:03}-{kind}-{slugify(mask_text(topic)[0])}"
+            place = Place(conversations_dir(self.root), day, session.id)
+            self.store.create_at(place, session, lines)
             if text is None:
-                day = _day(session.created_at)
                 made = self.types.document(kind, title=session.title, id=session.id, date=day)
-                text = made.encode()
-            document = f"{folder}/{kind}.md"
+                text = made.encode("utf-8", "replace")
+            document = f"{place.folder}/{kind}.md"
             with open(document, "xb") as file:
                 file.write(text)
         return Started(session, document)
 
     def set_status(
         self,
-        id: str,
+        place: Place,
         status: Status,
         *,
         summarize: Callable[[Session], str],
         reason: str,
         then: Callable[[Session], None] | None = None,
     ) -> Session:
-        """Pause or complete a conversation; pausing a paused one saves it again."""
+        """Pause or complete a conversation. One that is so already is saved again, and is as new
+        as it was unless it has another summary."""
 
-        def change(session: Session) -> None:
-            if session.status != status or status == "completed":
+        def change(session: Session) -> bool:
+            before = session.status, session.summary
+            if session.status != status:
                 check_transition(session.status, status)
             session.status = status
             session.summary = summarize(session)
             session.stop_reason = reason
+            return before != (session.status, session.summary)
 
-        return self.change(id, change, then)
+        return self.change(place, change, then)
 
-    def reactivate(self, id: str) -> Session:
+    def reactivate(self, place: Place) -> Session:
         """Go on with a conversation, whatever it was, by the instructions of today."""
 
-        def change(session: Session) -> None:
+        def change(session: Session) -> bool:
             session.status = "active"
             session.stop_reason = ""
             if session.command:
                 session.prompt_hash = self.types.command_hash(session.kind)
+            return True
 
-        return self.change(id, change)
+        return self.change(place, change)
 
     def change(
         self,
-        id: str,
-        change: Callable[[Session], None],
+        place: Place,
+        change: Callable[[Session], bool],
         then: Callable[[Session], None] | None = None,
     ) -> Session:
         """Change the head of a conversation, and do what comes `then`; two who do so at once do
-        so in turn."""
-        with self.changing(id):
-            session = self.store.load(id)
-            change(session)
-            session.touch()
-            self.store.checkpoint(session)
+        so in turn. `change` says whether that is activity."""
+        with self.changing(place):
+            session = self.store.read_at(place)
+            if change(session):
+                session.touch()
+            self.store.checkpoint_at(place, session)
             if then is not None:
                 then(session)
         return session
 
-    def changing(self, id: str) -> FileLock:
+    @contextmanager
+    def changing(self, place: Place) -> Generator[None]:
         """Held while a conversation is stopped, resumed or renamed: a second one waits. Messages
         come in all the while."""
-        return self.changing_at(self.store.place_of(id))
-
-    def changing_at(self, place: Place) -> FileLock:
-        """As `changing`, for a conversation whose place is known."""
-        locks = f"{side_dir(conversations_dir(self.root))}/locks"
-        name = f"{place.day}~{place.name}.change.lock"
-        return FileLock(f"{locks}/{name}", guards=place.folder)
+        with storage_errors("write", place.folder):
+            locks = f"{side_dir(conversations_dir(self.root))}/locks"
+            name = f"{place.day}~{place.name}.change.lock"
+            with FileLock(f"{locks}/{name}", guards=place.folder):
+                yield
 
     def adopt(self, place: Place, *, title: str, kind: str) -> Session:
         """Give a session to a folder that has none."""
         known = kind in self.types.names()
-        day = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
+        now = clock.now()
+        try:
+            began = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
+        except (ValueError, OverflowError):
+            began = now
         session = Session(
             place.name,
             title=title,
             kind=kind,
-            created_at=day,
-            updated_at=clock.now(),
+            created_at=began,
+            updated_at=now,
             command=f"/workspace.{kind}" if known else "",
             prompt_hash=self.types.command_hash(kind) if known else "",
             working_dir=self.root,
         )
-        self.store.save(session)
+        self.store.create_at(place, session)
         return session
 
     def _make_root(self) -> None:
         if self.root == paths.personal_workspace():
             make_private_dir(self.root)
         os.makedirs(conversations_dir(self.root), exist_ok=True)
+        remember_workspace(self.root)
 
-    def _claim_number(self, now: datetime) -> int:
+    def _claim_number(self, day: str) -> int:
         """The next number of the day: a folder can be made only once, so nobody else has it."""
-        conversations = conversations_dir(self.root)
-        claims = os.path.join(side_dir(conversations), "numbers", _day(now))
+        claims = os.path.join(side_dir(conversations_dir(self.root)), "numbers", day)
         make_private_dir(claims)
-        number = max([0, *_numbers(os.path.join(conversations, _day(now))), *_numbers(claims)])
+        folders = [claims, *(f"{shelf}/{day}" for shelf in shelves(self.root))]
+        number = max([0, *(number for folder in folders for number in _numbers(folder))])
         for _ in range(_MOST_TRIES):
             number += 1
             try:
@@ -196,7 +215,7 @@ class Workspace:
             except FileExistsError:
                 continue
             return number
-        raise OSError(f"no number is free for {_day(now)}")
+        raise OSError(f"no number is free for {day}")
 
 
 def _day(when: datetime) -> str:

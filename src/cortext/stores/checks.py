@@ -15,7 +15,7 @@ from cortext.model.head import VERSION, newer_version
 
 log = logging.getLogger("cortext.stores")
 
-LEFT_ALONE = "the file is as it was; read() gives everything else that it holds"
+LEFT_ALONE = "the file is as it was; `cortext show` and `read` give everything else that it holds"
 
 
 def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ from cortext.model.ids import check_workspace_id
 from cortext.model.session import Session
 from cortext.model.values import as_utc
 from cortext.stores import layout
-from cortext.stores.checks import at, read_session_file, refuse_newer
+from cortext.stores.checks import at, raise_if_damaged, read_session_file, refuse_newer
 from cortext.stores.layout import Place
 from cortext.stores.lines import Files, LineStore, Stored
 from cortext.stores.seen import Fingerprint
@@ -47,7 +48,8 @@ _OURS = ("session.json", "messages.jsonl")
 
 
 class FolderStore(LineStore):
-    """The sessions below one workspace. `DATE/ID` names a session where an ID has two."""
+    """The sessions below one workspace. `DATE/ID` names a session where an ID has two, and the
+    path of its folder below the workspace always does."""
 
     format: ClassVar[Format] = folder.FOLDER
 
@@ -66,8 +68,16 @@ class FolderStore(LineStore):
             for place in layout.places(self._folder)
             if _names_session(place.day, place.name) and place.has_session
         ]
-        days = Counter(place.name for place in found)
-        return sorted(p.name if days[p.name] == 1 else f"{p.day}/{p.name}" for p in found)
+        names = Counter(place.name for place in found)
+        days = Counter((place.day, place.name) for place in found)
+        return sorted(
+            place.name
+            if names[place.name] == 1
+            else f"{place.day}/{place.name}"
+            if days[place.day, place.name] == 1
+            else place.folder[len(self._folder) + 1 :]
+            for place in found
+        )
 
     def save(self, session: Session) -> None:
         place = self._place_for(session)
@@ -76,12 +86,28 @@ class FolderStore(LineStore):
             if place.has_session:
                 self._save_over(session, place)
             else:
-                self._create(session, place)
+                self._create(self._encode(session), place)
+        self._known.note(session)
+        self._changed(session.id)
+
+    def create_at(self, place: Place, session: Session, lines: bytes | None = None) -> None:
+        """A new session in a place that has none; its records may be `lines` of another."""
+        with storage_errors("write", place.session), self._lock(self._files_at(place)):
+            _refuse_links(place, place.head, place.lines)
+            if place.has_session:
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), place.session)
+            files = self._encode(session)
+            if lines is not None:
+                files["messages.jsonl"] = [lines]
+            self._create(files, place)
         self._known.note(session)
         self._changed(session.id)
 
     def checkpoint(self, session: Session) -> None:
-        place = self.place_of(session.id, session)
+        self.checkpoint_at(self.place_of(session.id, session), session)
+
+    def checkpoint_at(self, place: Place, session: Session) -> None:
+        """As `checkpoint`, of the session in one place."""
         with storage_errors("write", place.head), self._lock(self._files_at(place)):
             _refuse_links(place, place.head)
             stored = self._read_at(place)
@@ -108,10 +134,9 @@ class FolderStore(LineStore):
         self._changed(id)
         return True
 
-    def rewrite(self, id: str, change: Callable[[Any], Any]) -> None:
-        """Write head and records anew as `change` makes them of their JSON; lines that cannot be
-        read stay as they are."""
-        place = self.place_of(id)
+    def rewrite_at(self, place: Place, change: Callable[[Any], Any]) -> None:
+        """Write head and records anew as `change` makes them of their JSON, and of the text of
+        lines that are none. What names the session stays."""
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
             lines = read_file(place.lines).split(b"\n")
@@ -122,7 +147,7 @@ class FolderStore(LineStore):
                 ],
             }
             swap_folder(write_folder(side_dir(self._conversations), files), place.session)
-        self._changed(id)
+        self._changed(place.name)
 
     def head(self, id: str) -> Session:
         """The head alone, in a time that does not grow with the conversation."""
@@ -146,11 +171,13 @@ class FolderStore(LineStore):
         return layout.conversations_dir(self._folder)
 
     def _places(self, id: str) -> list[Place]:
-        day, _, name = check_workspace_id(id).rpartition("/")
+        shelf, day, name = _parts(id)
+        shelves = layout.shelves(self._folder)
         found = [
-            Place(shelf, each, name)
-            for shelf in layout.shelves(self._folder)
-            for each in ([day] if day else layout.days(shelf))
+            Place(each, one, name)
+            for each in shelves
+            if not shelf or each == f"{self._folder}/{shelf}"
+            for one in ([day] if day else layout.days(each))
         ]
         return [place for place in found if place.has_session]
 
@@ -160,11 +187,11 @@ class FolderStore(LineStore):
         if len(places) > 1 and session is not None:
             places = [place for place in places if place.day == _day_of(session)] or places
         if len(places) > 1:
-            days = ", ".join(place.day for place in places)
+            ids = [place.folder[len(self._folder) + 1 :] for place in places]
             raise SessionStorageError(
-                f"{id} exists on several days: {days}",
+                f"{id} exists several times: {', '.join(ids)}",
                 path=self._conversations,
-                hint=f"name one, as in {places[-1].day}/{id}",
+                hint=f"name one, as in {ids[-1]}",
             )
         if not places:
             raise SessionNotFoundError(id, path=self._conversations)
@@ -180,15 +207,11 @@ class FolderStore(LineStore):
             for place in places.values():
                 if self._read_at(place).reading.session.created_at == session.created_at:
                     return place
-        # A folder that has lost its session gets the new one.
-        shelves = [
-            s for s in layout.shelves(self._folder) if os.path.isdir(f"{s}/{day}/{session.id}")
-        ]
-        return Place((shelves or [self._conversations])[0], day, session.id)
+        return places.get(day) or Place(self._conversations, day, session.id)
 
     def _files(self, id: str) -> Files:
         # Finding the day costs a look at every day; a place that was right still is.
-        place = self._found.get(check_workspace_id(id))
+        place = self._found.get(id)
         if place is None or not place.has_session:
             place = self._found[id] = self.place_of(id)
         return self._files_at(place)
@@ -208,11 +231,10 @@ class FolderStore(LineStore):
     def _replace(self, path: str, chunks: list[bytes]) -> os.stat_result:
         return replace(path, chunks, temp_dir=side_dir(self._conversations))
 
-    def _create(self, session: Session, place: Place) -> None:
-        files = self._encode(session)
+    def _create(self, files: dict[str, list[bytes]], place: Place) -> None:
         os.makedirs(place.folder, exist_ok=True)
         fresh = write_folder(side_dir(self._conversations), files)
-        place_folder(fresh, place.session, below=self._conversations)
+        place_folder(fresh, place.session, below=place.shelf)
 
     def _save_over(self, session: Session, place: Place) -> None:
         stored = self._read_at(place)
@@ -226,6 +248,12 @@ class FolderStore(LineStore):
     def _encode(self, session: Session) -> dict[str, list[bytes]]:
         records = encode_records(session, self.format)
         return {"messages.jsonl": records, "session.json": [folder.encode_head(session)]}
+
+    def read_at(self, place: Place) -> Session:
+        """As `load`, of the session in one place."""
+        reading = self._read_at(place).reading
+        raise_if_damaged(reading.damages)
+        return reading.session
 
     def _read(self, id: str) -> Stored:
         return self._read_at(self.place_of(id))
@@ -262,6 +290,16 @@ class FolderStore(LineStore):
         return self._join(place.name, place.head, head, damages, lines)
 
 
+def _parts(id: str) -> tuple[str, str, str]:
+    """Shelf, day and name of an id; the first two may be empty."""
+    if type(id) is not str or id.count("/") < 2:
+        day, _, name = check_workspace_id(id).rpartition("/")
+        return "", day, name
+    shelf, day, name = id.rsplit("/", 2)
+    check_workspace_id(f"{day}/{name}")
+    return shelf, day, name
+
+
 def _refuse_links(place: Place, *files: str) -> None:
     """What is written here is written here, and not where somebody's link leads."""
     for path in (f"{place.shelf}/{place.day}", place.folder, place.session, *files):
@@ -269,12 +307,16 @@ def _refuse_links(place: Place, *files: str) -> None:
 
 
 def _changed(data: bytes, change: Callable[[Any], Any], encode: Callable[[Any], bytes]) -> bytes:
+    text = data.decode("utf-8", "surrogateescape")
     try:
         old = json.decode(data)
     except ValueError:
-        return data
+        return str(change(text)).encode("utf-8", "surrogateescape")
     new = change(old)
-    return data.rstrip(b"\n") if new == old else encode(new)
+    if isinstance(old, dict) and "conversation_id" in old:
+        new["conversation_id"] = old["conversation_id"]
+    # A key that stands twice in a line is seen once: the text says whether that hides something.
+    return data.rstrip(b"\n") if new == old and change(text) == text else encode(new)
 
 
 def _refuse_foreign(folder: str) -> None:

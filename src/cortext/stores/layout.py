@@ -14,6 +14,7 @@ from cortext.builtin import TYPES
 from cortext.errors import SessionStorageError
 
 _DAY = "dddd-dd-dd"
+_NO_TYPES = frozenset(("conversations", "resume", "stop-conversation"))
 
 
 class Place(NamedTuple):
@@ -58,12 +59,18 @@ def shelves(root: str) -> list[str]:
 
 
 def own_types(root: str) -> list[str]:
-    """The names of the command files that a workspace has."""
+    """The types that a workspace has command files for."""
     try:
         names = os.listdir(f"{root}/.workspace/commands")
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return []
-    return [name[:-3] for name in names if name.endswith(".md")]
+    return [name[:-3] for name in names if name.endswith(".md") and is_type(name[:-3])]
+
+
+def is_type(name: str) -> bool:
+    """Whether a name can be a type's: it is part of file names, and of a command's."""
+    letters = name.replace("-", "").isascii() and name.replace("-", "").isalnum()
+    return letters and name == name.lower() and name[0].isalpha() and name not in _NO_TYPES
 
 
 def is_day(name: str) -> bool:
@@ -111,10 +118,11 @@ def is_name(name: str) -> bool:
     return True
 
 
-def document_in(folder: str | int) -> str:
+def document_in(folder: str) -> str:
     """The name of the markdown in a conversation's folder; "" without one, or with no folder."""
     try:
-        names = os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
+    except OSError:
         return ""
-    return min((name for name in names if name.endswith(".md") and name[0] != "."), default="")
+    found = (name for name in names if name[0] != "." and os.path.isfile(f"{folder}/{name}"))
+    return next(found, "")

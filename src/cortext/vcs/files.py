@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
+from cortext.durability.read import read_range
 from cortext.errors import CortextError
-from cortext.vcs.outcome import GitFailed, NotRecorded
+from cortext.vcs.outcome import GitFailed, NotAllowed, NotRecorded
 from cortext.vcs.repository import Repository
 from cortext.vcs.run import reason
+from cortext.vcs.trees import FILE, PROGRAM, Entry
 
 _AT_ONCE = 64
 
 
 class Hashed(NamedTuple):
-    """Blobs by path; paths without a file; paths of what is no regular file that we can read."""
+    """Entries by path; paths without a file; paths of what is no regular file that we can read."""
 
-    blobs: dict[str, str]
+    entries: dict[str, Entry]
     gone: list[str]
     odd: list[str]
 
@@ -81,35 +85,65 @@ def refuse_required_filters(repository: Repository, paths: Sequence[str]) -> Non
         )
 
 
-def hash_files(repository: Repository, folder: str, paths: dict[str, str]) -> Hashed:
-    """Store the content of files as it is; `paths` has git's path for each name in the folder."""
+def hash_files(
+    repository: Repository,
+    folder: str,
+    paths: dict[str, str],
+    allow: Callable[[str, bytes], bool] | None = None,
+) -> Hashed:
+    """Store the content of files as it is; `paths` has git's path for each name in the folder.
+
+    `allow` sees each name and the very bytes that would be stored. If it does not allow one of
+    them, nothing is stored.
+    """
     hashed = Hashed({}, [], [])
-    names = list(paths)
-    for start in range(0, len(names), _AT_ONCE):
-        opened: dict[str, int] = {}
+    contents: dict[str, bytes] = {}
+    modes: dict[str, str] = {}
+    for name, path in paths.items():
         try:
-            for name in names[start : start + _AT_ONCE]:
-                try:
-                    opened[paths[name]] = _open_inside(folder, name)
-                except FileNotFoundError:
-                    hashed.gone.append(paths[name])
-                except OSError:
-                    hashed.odd.append(paths[name])
-            hashed.blobs.update(_hash(repository, opened))
-        finally:
-            for fd in opened.values():
-                os.close(fd)
+            contents[path], modes[path] = _read_inside(folder, name)
+        except FileNotFoundError:
+            hashed.gone.append(path)
+        except OSError:
+            hashed.odd.append(path)
+    if allow is not None:
+        refused = [
+            path
+            for name, path in paths.items()
+            if path in contents and not allow(name, contents[path])
+        ]
+        if refused:
+            raise NotAllowed(refused)
+    found = list(contents)
+    for start in range(0, len(found), _AT_ONCE):
+        some = found[start : start + _AT_ONCE]
+        for path, oid in zip(some, _hash(repository, [contents[p] for p in some]), strict=True):
+            hashed.entries[path] = Entry(modes[path], oid)
     return hashed
 
 
-def _hash(repository: Repository, opened: dict[str, int]) -> dict[str, str]:
-    if not opened:
-        return {}
-    fds = list(opened.values())
-    # By descriptor: a name could be a link by the time git opens it.
-    given = [f"/dev/fd/{fd}" for fd in fds]
-    out = repository.git.read("hash-object", "-w", "--no-filters", "--", *given, fds=fds)
-    return dict(zip(opened, out.decode("ascii").split(), strict=True))
+def _hash(repository: Repository, contents: Sequence[bytes]) -> list[str]:
+    """Store contents. From files without a name: what git reads is what was looked at."""
+    with ExitStack() as opened:
+        files = [opened.enter_context(TemporaryFile()) for _ in contents]
+        for file, data in zip(files, contents, strict=True):
+            file.write(data)
+            file.seek(0)
+        fds = [file.fileno() for file in files]
+        given = [f"/dev/fd/{fd}" for fd in fds]
+        out = repository.git.read("hash-object", "-w", "--no-filters", "--", *given, fds=fds)
+    return out.decode("ascii").split()
+
+
+def _read_inside(folder: str, name: str) -> tuple[bytes, str]:
+    """Content and mode of a regular file below a folder, with no link on the way."""
+    fd = _open_inside(folder, name)
+    try:
+        found = os.fstat(fd)
+        data = read_range(fd, 0, found.st_size)
+    finally:
+        os.close(fd)
+    return data, PROGRAM if found.st_mode & stat.S_IXUSR else FILE
 
 
 def _open_inside(folder: str, name: str) -> int:

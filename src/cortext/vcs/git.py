@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cortext.errors import CortextError
@@ -26,7 +26,7 @@ from cortext.vcs.files import (
 )
 from cortext.vcs.index import Index, read_index, wait_for_index, write_index
 from cortext.vcs.message import message
-from cortext.vcs.outcome import GitFailed, NotRecorded, Recorded, one_line
+from cortext.vcs.outcome import GitFailed, NotAllowed, NotRecorded, Recorded, one_line
 from cortext.vcs.repository import Repository, find_repository, has_git_above, refuse_under_way
 from cortext.vcs.run import find_git, reason
 from cortext.vcs.trees import FILE, Entry, Head, HeadMovedError, build_tree, read_head
@@ -43,27 +43,37 @@ _UNKNOWN_PERSON = re.compile(
 class _Task(NamedTuple):
     """What is to be recorded. `inside` is git's path of the folder, and all others begin with it.
 
-    A file that is gone has an empty blob.
+    A file that is gone has no entry.
     """
 
     repository: Repository
     folder: str
     inside: str
-    blobs: dict[str, str]
+    files: dict[str, Entry | None]
     had: Index
     ignored: list[str]
     left_out: list[str]
 
 
 def record(
-    root: str, folder: str, files: Sequence[str], *, mode: str, title: str, id: str, verb: str
+    root: str,
+    folder: str,
+    files: Sequence[str],
+    *,
+    mode: str,
+    title: str,
+    id: str,
+    verb: str,
+    allow: Callable[[str, bytes], bool] | None = None,
 ) -> Recorded:
     """Record files of a conversation's folder as they are on disk; those that are gone, as gone.
 
     `auto` commits only where the workspace `root` is the top of its repository, `commit` in any
     repository, `stage` puts them into the index alone. The files win over what is staged of them,
-    as in `git commit FILE`. Whatever keeps git from it is an outcome with a note; only an unknown
-    mode and a file outside the folder are raised.
+    as in `git commit FILE`. What the index has of the folder and the disk has no more is recorded
+    as gone. `allow` is asked about each file, by its name in the folder and the very bytes that
+    would be stored; one no, and nothing is. Whatever keeps git from it is an outcome with a note;
+    only an unknown mode and a file outside the folder are raised.
     """
     if mode not in MODES:
         raise CortextError(f"sessions.git is {mode!r}", hint=f"it is one of {', '.join(MODES)}")
@@ -74,8 +84,8 @@ def record(
         repository = _repository(os.path.realpath(root), os.path.realpath(folder), mode)
         refuse_under_way(repository)
         wait_for_index(repository)
-        task = _prepare(repository, os.path.realpath(folder), names)
-        if not task.blobs:
+        task = _prepare(repository, os.path.realpath(folder), names, allow)
+        if not task.files:
             outcome = "ignored" if task.ignored else "refused" if task.left_out else "unchanged"
             return Recorded(outcome, "", [], task.ignored, _note(task))
         if mode == "stage":
@@ -84,22 +94,8 @@ def record(
     except NotRecorded as error:
         # By itself, cortext commits where it can, and is quiet where there is nothing to do.
         quiet = mode == "auto" and error.outcome in ("no-repository", "not-root")
-        return Recorded(error.outcome, "", [], [], "" if quiet else error.note)
-
-
-def would_record(root: str, folder: str, mode: str) -> bool:
-    """Whether there is a repository that `record` may write to; if in doubt, yes.
-
-    What holds only for the moment (a lock, a merge) is no reason for a no: a caller that looks for
-    secrets only after a yes would miss them if `record` came a moment later.
-    """
-    if mode == "off":
-        return False
-    try:
-        _repository(os.path.realpath(root), os.path.realpath(folder), mode)
-    except NotRecorded as error:
-        return error.outcome == "failed"
-    return True
+        paths = error.paths if isinstance(error, NotAllowed) else []
+        return Recorded(error.outcome, "", paths, [], "" if quiet else error.note)
 
 
 def _repository(root: str, folder: str, mode: str) -> Repository:
@@ -114,7 +110,12 @@ def _repository(root: str, folder: str, mode: str) -> Repository:
     return repository
 
 
-def _prepare(repository: Repository, folder: str, names: Sequence[str]) -> _Task:
+def _prepare(
+    repository: Repository,
+    folder: str,
+    names: Sequence[str],
+    allow: Callable[[str, bytes], bool] | None,
+) -> _Task:
     inside = os.path.relpath(folder, repository.top)
     inside = "" if inside == os.curdir else inside
     paths = {name: os.path.join(inside, name) for name in names}
@@ -124,10 +125,15 @@ def _prepare(repository: Repository, folder: str, names: Sequence[str]) -> _Task
     unwanted = had.skipped.union(ignored)
     wanted = {name: path for name, path in paths.items() if path not in unwanted}
     refuse_required_filters(repository, list(wanted.values()))
-    hashed = hash_files(repository, folder, wanted)
-    blobs = hashed.blobs | dict.fromkeys(hashed.gone, "")
+    hashed = hash_files(repository, folder, wanted, allow)
+    missing = [path for path in had.others if not os.path.lexists(f"{repository.top}/{path}")]
+    entries = hashed.entries
+    if not repository.keeps_modes:
+        modes = {path: entry.mode for path, entry in had.entries.items()}
+        entries = {p: Entry(modes.get(p, FILE), e.oid) for p, e in entries.items()}
+    files: dict[str, Entry | None] = {**dict.fromkeys([*hashed.gone, *missing]), **entries}
     left_out = sorted([*elsewhere, *hashed.odd, *had.skipped])
-    return _Task(repository, folder, inside, blobs, had, ignored, left_out)
+    return _Task(repository, folder, inside, files, had, ignored, left_out)
 
 
 def _stage(task: _Task) -> Recorded:
@@ -140,10 +146,8 @@ def _commit(task: _Task, title: str, id: str, verb: str) -> Recorded:
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
-            head = read_head(task.repository, task.blobs)
-            changes = {
-                path: oid for path, oid in task.blobs.items() if head.entry(path) != _entry(oid)
-            }
+            head = read_head(task.repository, task.files)
+            changes = {path: e for path, e in task.files.items() if head.entry(path) != e}
             if not changes:
                 _bring_index_in_step(task)
                 return Recorded("unchanged", "", [], task.ignored, _note(task))
@@ -167,7 +171,12 @@ def _commit(task: _Task, title: str, id: str, verb: str) -> Recorded:
 
 
 def _commit_object(
-    task: _Task, head: Head, changes: dict[str, str], title: str, id: str, verb: str
+    task: _Task,
+    head: Head,
+    changes: dict[str, Entry | None],
+    title: str,
+    id: str,
+    verb: str,
 ) -> str:
     session = os.path.join(task.inside, ".session", "")
     said = message(title, id, verb, session_only=all(p.startswith(session) for p in changes))
@@ -203,17 +212,16 @@ def _move_head(repository: Repository, head: Head, commit: str, verb: str) -> No
 
 
 def _bring_index_in_step(task: _Task) -> list[str]:
-    """Give the index our blobs where it has others, and return those paths."""
+    """Give the index our entries where it has others, and return those paths."""
+    had, others = task.had.entries, task.had.others
     behind = {
-        path: oid for path, oid in task.blobs.items() if task.had.entries.get(path) != _entry(oid)
+        path: entry
+        for path, entry in task.files.items()
+        if had.get(path) != entry or path in others
     }
     if behind:
         write_index(task.repository, behind)
     return sorted(behind)
-
-
-def _entry(oid: str) -> Entry | None:
-    return Entry(FILE, oid) if oid else None
 
 
 def _note(task: _Task, more: str = "") -> str:

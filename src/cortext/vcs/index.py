@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cortext.vcs.outcome import GitFailed, NotRecorded
 from cortext.vcs.repository import Repository
 from cortext.vcs.run import reason
-from cortext.vcs.trees import FILE, Entry
+from cortext.vcs.trees import Entry
 
 WAIT = 2.0
 """Seconds for which another git may hold the index before we give up."""
@@ -19,10 +19,12 @@ _PAUSE = 0.02
 
 
 class Index(NamedTuple):
-    """Entries by path; and the paths that git was told to leave alone (or that are sparse)."""
+    """Entries by path; the paths that git was told to leave alone (or that are sparse); and what
+    else it has below the folder."""
 
     entries: dict[str, Entry]
     skipped: set[str]
+    others: set[str]
 
 
 def wait_for_index(repository: Repository) -> None:
@@ -38,10 +40,11 @@ def read_index(repository: Repository, folder: str, paths: Collection[str]) -> I
     """What the index has of some paths below a folder; a conflict in one of them is busy."""
     below = [folder] if folder else []
     out = repository.git.read("--literal-pathspecs", "ls-files", "-z", "-v", "-s", "--", *below)
-    index = Index({}, set())
+    index = Index({}, set(), set())
     for row in os.fsdecode(out).split("\0")[:-1]:
         facts, _, path = row.partition("\t")
         if path not in paths:
+            index.others.add(path)
             continue
         tag, mode, oid, stage = facts.split(" ")
         if stage != "0":
@@ -53,11 +56,11 @@ def read_index(repository: Repository, folder: str, paths: Collection[str]) -> I
     return index
 
 
-def write_index(repository: Repository, blobs: Mapping[str, str]) -> None:
-    """Give paths their blobs, or take those out that have none; no other entry is touched."""
+def write_index(repository: Repository, files: Mapping[str, Entry | None]) -> None:
+    """Give paths their entries, or take those out that have none; no other entry is touched."""
     rows = [
-        f"{FILE} {oid}\t{path}\0" if oid else f"0 {repository.no_id}\t{path}\0"
-        for path, oid in blobs.items()
+        f"{entry.mode} {entry.oid}\t{path}\0" if entry else f"0 {repository.no_id}\t{path}\0"
+        for path, entry in files.items()
     ]
     given = os.fsencode("".join(rows))
     deadline = time.monotonic() + WAIT
@@ -66,6 +69,9 @@ def write_index(repository: Repository, blobs: Mapping[str, str]) -> None:
         if not result.code:
             return
         if "File exists" not in result.err:
+            # A git that was killed leaves its lock behind, and that is what stands in the way.
+            if os.path.lexists(repository.index_lock):
+                raise _locked(repository)
             raise GitFailed("update-index", reason(result.err))
         if time.monotonic() >= deadline:
             raise _locked(repository)

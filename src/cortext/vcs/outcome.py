@@ -18,6 +18,7 @@ Outcome = Literal[
     "no-identity",
     "busy",
     "refused",
+    "not-allowed",
     "failed",
 ]
 
@@ -51,6 +52,14 @@ class NotRecorded(Exception):
     def note(self) -> str:
         why = one_line(str(self))
         return f"not recorded in git: {why}" if why else ""
+
+
+class NotAllowed(NotRecorded):
+    """The caller looked at what would be stored, and said no."""
+
+    def __init__(self, paths: list[str]) -> None:
+        super().__init__("not-allowed", "")
+        self.paths = paths
 
 
 class GitFailed(NotRecorded):

@@ -25,7 +25,8 @@ _FALSE = ("false", "no", "off", "0", "")
 class Repository(NamedTuple):
     """A work tree and its own git folder; `top` has no links in it.
 
-    `must_run` are the filters without which git would refuse a file that asks for them.
+    `must_run` are the filters without which git would refuse a file that asks for them;
+    `keeps_modes` says that files here know whether they are programs.
     """
 
     git: Git
@@ -33,6 +34,7 @@ class Repository(NamedTuple):
     git_dir: str
     algorithm: str
     must_run: set[str]
+    keeps_modes: bool
 
     @property
     def index_lock(self) -> str:
@@ -86,10 +88,12 @@ def find_repository(program: str, folder: str) -> Repository:
     if os.path.commonpath([top, folder]) != top:
         raise NotRecorded("refused", f"{git_dir} belongs to {top}, and not to {folder}")
     _refuse_borrowed(top, git_dir, os.path.realpath(common))
-    filters = _filters(Git(program, top, git_dir=git_dir))
+    settings = _settings(Git(program, top, git_dir=git_dir))
+    filters = _filters(settings)
     git = Git(program, top, git_dir=git_dir, settings=_disarmed(filters))
     must_run = {name for name, required in filters.items() if required}
-    return Repository(git, top, git_dir, algorithm, must_run)
+    keeps_modes = _is_true(settings.get("core.filemode"))
+    return Repository(git, top, git_dir, algorithm, must_run, keeps_modes)
 
 
 def refuse_under_way(repository: Repository) -> None:
@@ -99,19 +103,28 @@ def refuse_under_way(repository: Repository) -> None:
             raise NotRecorded("busy", f"{what} is in progress; finish it, then stop again")
 
 
-def _filters(git: Git) -> dict[str, bool]:
-    """The filters that are configured anywhere, and whether each is required."""
-    asked = git.run("config", "-z", "--get-regexp", r"^filter\.")
+def _settings(git: Git) -> dict[str, str | None]:
+    """What is configured anywhere that we have to know; a key alone has no value."""
+    asked = git.run("config", "-z", "--get-regexp", r"^(filter\.|core\.filemode$)")
     if asked.code not in (0, 1):
         raise GitFailed("config", reason(asked.err))
+    rows = (row.partition("\n") for row in os.fsdecode(asked.out).split("\0")[:-1])
+    return {key: value if newline else None for key, newline, value in rows}
+
+
+def _is_true(value: str | None) -> bool:
+    return value is None or value.lower() not in _FALSE
+
+
+def _filters(settings: dict[str, str | None]) -> dict[str, bool]:
+    """The filters that are configured, and whether each is required."""
     filters: dict[str, bool] = {}
-    for row in os.fsdecode(asked.out).split("\0")[:-1]:
-        key, _, value = row.partition("\n")
+    for key, value in settings.items():
         name, dot, what = key.removeprefix("filter.").rpartition(".")
-        if not dot:
+        if not dot or not key.startswith("filter."):
             continue
         if what == "required":
-            filters[name] = "\n" not in row or value.lower() not in _FALSE
+            filters[name] = _is_true(value)
         else:
             filters.setdefault(name, False)
     return filters

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from cortext.vcs.outcome import GitFailed, NotRecorded
 from cortext.vcs.repository import Repository
 
-FILE = "100644"
+FILE, PROGRAM = "100644", "100755"
 _FOLDER = "40000"
 _SUBMODULE = "160000"
 _FOUND = re.compile(rb"([0-9a-f]{40,64}) (\w+) (\d+)")
@@ -61,13 +61,13 @@ def read_head(repository: Repository, paths: Iterable[str]) -> Head:
     return Head(commit, trees)
 
 
-def build_tree(repository: Repository, head: Head, blobs: Mapping[str, str]) -> str:
-    """The id of HEAD's tree with these files in it, and without those that have no blob."""
+def build_tree(repository: Repository, head: Head, files: Mapping[str, Entry | None]) -> str:
+    """The id of HEAD's tree with these files in it, and without those that are gone."""
     trees = {folder: dict(tree) for folder, tree in head.trees.items()}
-    for path, oid in blobs.items():
-        _put(trees, path, Entry(FILE, oid) if oid else None)
+    for path, entry in files.items():
+        _put(trees, path, entry)
     made: list[tuple[str, bytes]] = []
-    for folder in reversed(_folders(blobs)):
+    for folder in reversed(_folders(files)):
         tree = trees[folder]
         oid = _id(tree, repository.algorithm)
         if folder:

@@ -8,24 +8,24 @@ import click
 
 from cortext import paths
 from cortext.app.conversations import Conversations, Wanted
-from cortext.app.trash import delete
+from cortext.app.trash import delete, rests_since
 from cortext.cli.choose import describe
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.options import all_option
 
 
 @click.command("clean")
-@click.argument("days", type=click.FloatRange(min=0))
+@click.argument("days", type=click.IntRange(0, 36_500))
 @all_option
 @yes_option
-def command(days: float, everywhere: bool, yes: bool) -> None:
+def command(days: int, everywhere: bool, yes: bool) -> None:
     """Move completed conversations that nobody touched for DAYS to the trash."""
     limit = int((time.time() - days * 86_400) * 1_000_000)
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     completed = conversations.list(Wanted(status="completed")).rows
-    old = [row for row in completed if row.last_active < limit]
+    old = [row for row in completed if rests_since(row, limit)]
     if not old:
-        click.echo(f"no completed conversation rested for {days:g} days", err=True)
+        click.echo(f"no completed conversation rested for {days} days", err=True)
         return
     for row in old:
         click.echo(f"to the trash: {describe(row)}", err=True)

@@ -64,7 +64,7 @@ def _find(query: str, store: str | None) -> _Found:
         missing = SessionNotFoundError(row.key)
         missing.hint = f"only its markdown is there: {clean(row.place.folder, lines=False)}"
         raise missing
-    return _Found(*workspace_of(row).store.read(f"{row.place.day}/{row.place.name}"))
+    return _Found(*workspace_of(row).store.read(row.path))
 
 
 def _may_overwrite(path: str) -> bool:

@@ -8,7 +8,7 @@ import click
 
 from cortext import paths
 from cortext.cli.lists import as_json as rows_as_json
-from cortext.cli.lists import entries, filters, list_here, wanted
+from cortext.cli.lists import entries, filters, list_here, say_paused, wanted
 from cortext.cli.options import complete_id, json_option, print_json
 from cortext.cli.text import clean
 
@@ -76,13 +76,17 @@ def command(
 
 def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> Listed:
     """The latest one, or the one that a person chooses."""
+    from cortext.app.conversations import Conversations
     from cortext.cli.choose import ask
-    from cortext.errors import SessionNotFoundError
 
-    rows = list_here(everywhere=everywhere, wanted=wanted(**which, with_session=True), limit=None)
+    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    rows = conversations.list(wanted(**which, with_session=True)).rows
     if not rows:
-        raise SessionNotFoundError("there is no conversation to resume here")
-    return rows[0] if last else ask(rows)
+        _say_none()
+        raise click.exceptions.Exit(3)
+    row = rows[0] if last else ask(rows)
+    say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
+    return row
 
 
 def _brief(row: Listed, budget: int | None, tools: str | None) -> Briefing:
@@ -122,5 +126,9 @@ def _list(as_json: bool, *, everywhere: bool, limit: int | None, **which: Any) -
     elif any(which.values()):
         click.echo("no conversation matches", err=True)
     else:
-        click.echo("no resumable conversations", err=True)
-        click.echo('hint: begin one with `cortext new brainstorm "your topic"`', err=True)
+        _say_none()
+
+
+def _say_none() -> None:
+    click.echo("no resumable conversations", err=True)
+    click.echo('hint: begin one with `cortext new brainstorm "your topic"`', err=True)

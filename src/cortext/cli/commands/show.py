@@ -126,7 +126,7 @@ def _read(row: Listed) -> _Found:
     document = document_in(place.folder)
     markdown = f"{place.folder}/{document}" if document else ""
     try:
-        reading = workspace_of(row).store.read(f"{place.day}/{place.name}")
+        reading = workspace_of(row).store.read(row.path)
     except SessionNotFoundError:
         if not markdown:
             raise

@@ -20,10 +20,10 @@ def command(id: tuple[str, ...], summary: str | None) -> None:
 
 def confirm(stopped: Stopped, status: str) -> None:
     """Say what was saved, and how to go on."""
-    title = clean(stopped.session.title, lines=False)
+    title = clean(stopped.title, lines=False)
     click.echo("Session saved.\n")
     click.echo(f'Conversation "{title}" has been {status}.')
     click.echo("You can continue later with /workspace.resume\n")
-    click.echo(f"Summary: {clean(stopped.session.summary, lines=False) or 'nothing was said yet'}")
+    click.echo(f"Summary: {clean(stopped.summary, lines=False) or 'nothing was said yet'}")
     for note in stopped.notes:
         click.echo(clean(note, lines=False), err=True)

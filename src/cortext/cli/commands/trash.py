@@ -55,9 +55,9 @@ def put_back(entry: tuple[str, ...]) -> None:
 
 
 @command.command("empty")
-@click.option("--days", type=click.FloatRange(min=0), default=0, help="Only what is older.")
+@click.option("--days", type=click.IntRange(0, 36_500), default=0, help="Only what is older.")
 @yes_option
-def empty_it(days: float, yes: bool) -> None:
+def empty_it(days: int, yes: bool) -> None:
     """Remove for good what is in the trash."""
     count = len(list_trash())
     if not count:
