@@ -175,8 +175,8 @@ class Workspace:
             with FileLock(f"{locks}/{name}", guards=place.folder):
                 yield
 
-    def adopt(self, place: Place, *, title: str, kind: str) -> Session:
-        """Give a session to a folder that has none."""
+    def adopt(self, place: Place, *, title: str, kind: str) -> None:
+        """Give a session to a folder, if it has none."""
         known = kind in self.types.names()
         now = clock.now()
         try:
@@ -193,8 +193,9 @@ class Workspace:
             prompt_hash=self.types.command_hash(kind) if known else "",
             working_dir=self.root,
         )
-        self.store.create_at(place, session)
-        return session
+        with self.changing(place):
+            if not place.has_session:
+                self.store.create_at(place, session)
 
     def _make_root(self) -> None:
         if self.root == paths.personal_workspace():
