@@ -76,6 +76,7 @@ def times(folder: str, rounds: int) -> dict[str, float]:
             command, cwd=root, env=environment, check=True, stdout=subprocess.DEVNULL
         )
 
+    run(CORTEXT, "init")()
     run(CORTEXT, "resume", "--list")()
     return in_turns(
         {

@@ -11,7 +11,6 @@ from cortext.formats.briefing import context_block
 from cortext.formats.window import render_briefing_history
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
-from cortext.model.digest import digest
 from cortext.model.ids import new_id
 from cortext.model.session import Session
 from cortext.stores.layout import document_in
@@ -42,7 +41,7 @@ def brief(row: Listed, *, budget: int, tools: Sequence[str] | None = None) -> Br
             title=session.title,
             last_active=ago(row.last_active),
             exchanges=sum(message.role == "user" for message in session.messages),
-            summary=session.summary or digest(session.messages),
+            summary=session.summary or _digest(session),
         ),
         render_briefing_history(
             session,
@@ -73,6 +72,12 @@ def _read(workspace: Workspace, row: Listed) -> tuple[Session, list[str]]:
         return session, ["its session was deleted: only its markdown is left"]
     session, damages = workspace.store.read(row.path)
     return session, [f"{damage.path}: {damage.detail}" for damage in damages]
+
+
+def _digest(session: Session) -> str:
+    from cortext.model.digest import digest
+
+    return digest(session.messages)
 
 
 def _warnings(

@@ -10,12 +10,12 @@ def main() -> int:
     """Run a command; the exit code says how it went."""
     import gc
 
+    from cortext.cli.quick import quick
+
     # A command is short: looking for garbage again and again costs more than leaving it.
     gc.set_threshold(100_000)
-    from cortext.cli.group import cortext
-
     try:
-        code = cortext.main(prog_name="cortext", standalone_mode=False)
+        code = 0 if quick(sys.argv[1:]) else _parse_and_run()
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  report raises again what it does not know
         if _reader_has_gone(error):
@@ -23,6 +23,13 @@ def main() -> int:
         from cortext.cli.errors import report
 
         return report(error)
+    return code
+
+
+def _parse_and_run() -> int:
+    from cortext.cli.group import cortext
+
+    code = cortext.main(prog_name="cortext", standalone_mode=False)
     return code if isinstance(code, int) else 0
 
 

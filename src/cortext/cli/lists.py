@@ -1,54 +1,58 @@
-"""Lists of conversations: which to show, and how. Every list passes here, so it imports little."""
+"""Lists of conversations, as people see them. No option is parsed here: a list without options
+does without the parser (`quick.py`), which takes longer to load than the list to make."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, TypeVar
-
-import click
+from typing import Any
 
 from cortext import paths
-from cortext.app.conversations import Conversations, Listing, Wanted
-from cortext.cli.options import Since, all_option
-from cortext.cli.text import clean
+from cortext.app.conversations import EVERYTHING, Conversations, Listing, Wanted
+from cortext.cli.text import cells, fit, local, say, show, to_edge
 from cortext.clock import ago, from_micros
 from cortext.index.listed import Listed
+from cortext.model.text import clean
 
-F = TypeVar("F", bound=Callable[..., Any])
 _FEW = 3
-_STATUSES = ["active", "paused", "completed", "interrupted"]
+_RESUMABLE = Wanted(with_session=True)
 
 
-def filters(command: F) -> F:
-    """The options that say which conversations a list holds."""
-    options = (
-        all_option,
-        click.option("--type", "kind", metavar="TYPE", help="Only of this type."),
-        click.option("--status", type=click.Choice(_STATUSES), help="Only with this status."),
-        click.option("--tag", "tags", multiple=True, help="Only with this tag; repeatable."),
-        click.option(
-            "--since", type=Since(), help="Only those active since: 2026-01-31, 12h, 7d, 4w."
-        ),
-        click.option("-n", "limit", type=click.IntRange(min=1), help="At most this many."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+def show_conversations(
+    wanted: Wanted = EVERYTHING, *, everywhere: bool = False, limit: int | None = None
+) -> None:
+    """A table of conversations, or why there is none."""
+    rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
+    if rows:
+        show(table(rows, everywhere=everywhere))
+    elif wanted._replace(order="updated_at") != EVERYTHING:
+        say("no conversation matches")
+    else:
+        _say_none("no conversations here yet")
 
 
-def wanted(
-    kind: str | None,
-    status: str | None,
-    tags: tuple[str, ...],
-    since: int | None,
-    **more: Any,
-) -> Wanted:
-    # `aur` says interrupted where we say paused.
-    word = "paused" if status == "interrupted" else status
-    return Wanted(kind=kind, status=word, tags=tags, since=since, **more)
+def show_resumable(
+    wanted: Wanted = _RESUMABLE, *, everywhere: bool = False, limit: int | None = None
+) -> None:
+    """What can be resumed, to choose from, or why there is nothing."""
+    rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
+    if rows:
+        show(entries(rows, everywhere=everywhere))
+    elif wanted != _RESUMABLE:
+        say("no conversation matches")
+    else:
+        say_nothing_to_resume()
+
+
+def say_nothing_to_resume() -> None:
+    _say_none("no resumable conversations")
+
+
+def _say_none(what: str) -> None:
+    say(what)
+    say('hint: begin one with `cortext new brainstorm "your topic"`')
 
 
 def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Listed]:
@@ -62,7 +66,7 @@ def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Li
     if sys.stdout.isatty() or sys.stdin.isatty():
         conversations.remember_shown(rows)
     if len(rows) < len(listing.rows):
-        click.echo(f"{len(listing.rows)} in all; -n {len(listing.rows)} shows them", err=True)
+        say(f"{len(listing.rows)} in all; -n {len(listing.rows)} shows them")
     return rows
 
 
@@ -106,6 +110,38 @@ def entries(rows: Iterable[Listed], *, everywhere: bool) -> str:
     return "\n".join(lines)
 
 
+def table(rows: Iterable[Listed], *, everywhere: bool) -> str:
+    """A list as people skim it: a line each."""
+    headings = ["ID", "LAST ACTIVE", "STATUS", "MESSAGES", "TITLE"]
+    lines = [
+        [row.key, local(row.active_at), row.status or "-", str(row.messages), _titled(row)]
+        for row in rows
+    ]
+    if everywhere:
+        headings.insert(1, "WORKSPACE")
+        for line, row in zip(lines, rows, strict=True):
+            line.insert(1, short(row.root))
+    return columns(headings, lines)
+
+
+def columns(headings: list[str], rows: list[list[str]]) -> str:
+    """Columns of text; only a terminal cuts lines off at its edge."""
+    widths = [max(map(cells, column)) for column in zip(headings, *rows, strict=True)]
+    return "\n".join(
+        to_edge(
+            "  ".join(
+                cell.rjust(width) if heading == "MESSAGES" else fit(cell, width)
+                for heading, cell, width in zip(headings, row, widths, strict=True)
+            ).rstrip()
+        )
+        for row in (headings, *rows)
+    )
+
+
+def _titled(row: Listed) -> str:
+    return " ".join([row.title, *(f"#{tag}" for tag in row.tags)])
+
+
 def short(path: str) -> str:
     """A path as people write it, with `~` for home."""
     import os
@@ -122,9 +158,9 @@ def _iso(micros: int) -> str:
 def _say(conversations: Conversations, listing: Listing) -> None:
     for row in listing.rows:
         if row.is_damaged:
-            click.echo(f"warning: {row.note}", err=True)
+            say(f"warning: {row.note}")
     for root in listing.missing:
-        click.echo(f"warning: the workspace {short(root)} is not there now", err=True)
+        say(f"warning: the workspace {short(root)} is not there now")
     say_paused(conversations, conversations.idle)
 
 
@@ -134,6 +170,6 @@ def say_paused(conversations: Conversations, idle: list[Listed]) -> None:
     rest = timedelta(minutes=conversations.pause_minutes)
     for row in paused[:_FEW]:
         at = (row.active_at + rest).astimezone()
-        click.echo(f'"{row.title}" was auto-saved and paused at {at:%H:%M}', err=True)
+        say(f'"{row.title}" was auto-saved and paused at {at:%H:%M}')
     if len(paused) > _FEW:
-        click.echo(f"and {len(paused) - _FEW} more were auto-saved and paused", err=True)
+        say(f"and {len(paused) - _FEW} more were auto-saved and paused")

@@ -8,6 +8,16 @@ from datetime import datetime
 from cortext.model.text import clean as clean
 
 
+def show(text: str) -> None:
+    """Data, for whoever reads it."""
+    sys.stdout.write(f"{text}\n")
+
+
+def say(text: str) -> None:
+    """Talk, for the person."""
+    sys.stderr.write(f"{text}\n")
+
+
 def local(when: datetime) -> str:
     """A time as the person's clock shows it."""
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 
 from cortext.durability.replace import link_or_copy, make_private_dir, temp_name, write_new
@@ -20,7 +19,7 @@ def write_folder(temp_dir: str, files: Mapping[str, Iterable[bytes]]) -> str:
             write_new(os.path.join(fresh, name), chunks)
         sync_dir(fresh)
     except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
+        _remove(fresh, ignore_errors=True)
         raise
     return fresh
 
@@ -30,7 +29,7 @@ def place_folder(fresh: str, target: str, *, below: str) -> None:
     try:
         os.rename(fresh, target)
     except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
+        _remove(fresh, ignore_errors=True)
         raise
     parent = os.path.dirname(target)
     sync_dir(parent)
@@ -53,7 +52,7 @@ def swap_folder(fresh: str, target: str) -> None:
             sync_dir(target)
         sync_dir(os.path.dirname(target))
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        _remove(fresh, ignore_errors=True)
 
 
 def remove_folder(target: str, temp_dir: str) -> None:
@@ -61,7 +60,14 @@ def remove_folder(target: str, temp_dir: str) -> None:
     gone = os.path.join(temp_dir, temp_name("deleted"))
     os.rename(target, gone)
     sync_dir(os.path.dirname(target))
-    shutil.rmtree(gone)
+    _remove(gone)
+
+
+def _remove(folder: str, *, ignore_errors: bool = False) -> None:
+    # Loaded when it is needed: it takes as long as everything else here.
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=ignore_errors)
 
 
 def _exchange(first: str, second: str) -> bool:

@@ -15,18 +15,25 @@ def resolve(query: str, rows: Sequence[Listed], numbered: Listed | None = None) 
     text = query.strip()
     if not text:
         return []
-    tiers: tuple[Callable[[Listed], bool], ...] = (
-        lambda row: row.id == text or f"/{row.path}".endswith(f"/{text}"),
-        lambda row: row is numbered,
-        lambda row: (
-            row.id.startswith(text) or row.address.startswith(text) or row.path.startswith(text)
-        ),
-    )
-    for matches in tiers:
-        found = [row for row in rows if matches(row)]
+    # No id has a space in it.
+    for matches in () if len(text.split()) > 1 else _BY_ID:
+        found = [row for row in rows if matches(row, text)]
         if found:
             return found
+        if matches is _is_called and numbered is not None:
+            return [numbered]
     return with_words(text, rows)
+
+
+def _is_called(row: Listed, text: str) -> bool:
+    return row.path.endswith(f"/{text}") or row.path == text
+
+
+def _begins_with(row: Listed, text: str) -> bool:
+    return any(name.startswith(text) for name in (row.id, row.address, row.path))
+
+
+_BY_ID = (_is_called, _begins_with)
 
 
 def misspelt(query: str, rows: Sequence[Listed]) -> list[Listed]:
@@ -62,7 +69,10 @@ def _alike(
 def with_words(text: str, rows: Sequence[Listed]) -> list[Listed]:
     """Those that have all the words in their title or summary."""
     words = text.casefold().split()
-    texts = (f"{row.title}\n{row.summary}".casefold() for row in rows)
-    return [
-        row for row, found in zip(rows, texts, strict=True) if all(word in found for word in words)
-    ]
+    # What has them anywhere is soon found, and few.
+    some = [row for row in rows if _has(row.text.casefold(), words)]
+    return [row for row in some if _has(f"{row.title}\n{row.summary}".casefold(), words)]
+
+
+def _has(text: str, words: Sequence[str]) -> bool:
+    return all(word in text for word in words)

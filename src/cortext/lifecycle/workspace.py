@@ -18,7 +18,6 @@ from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, first_records
 from cortext.lifecycle.known import remember_workspace
 from cortext.lifecycle.types import Types
-from cortext.model.secrets import mask_text
 from cortext.model.session import Session
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
@@ -96,6 +95,8 @@ class Workspace:
         self, session: Session, topic: str, text: bytes | None, lines: bytes | None = None
     ) -> Started:
         """Give a session its number, id and folder, and a markdown."""
+        from cortext.model.secrets import mask_text
+
         kind = session.kind or "chat"
         day = _day(session.created_at)
         with storage_errors("write", self.root):

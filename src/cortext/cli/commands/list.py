@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cortext.cli.filters import filters, wanted
 from cortext.cli.lists import as_json as conversations_as_json
-from cortext.cli.lists import filters, list_here, short, wanted
+from cortext.cli.lists import columns, list_here, show_conversations
 from cortext.cli.options import json_option, print_json, store_option
-from cortext.cli.text import cells, clean, fit, local, to_edge
+from cortext.cli.text import clean, local
 
 if TYPE_CHECKING:
-    from cortext.index.listed import Listed
     from cortext.model.summary import SessionSummary
 
 _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_tokens"]
@@ -42,44 +42,14 @@ def _list_conversations(
     search: str | None,
     sort_by: str,
     limit: int | None,
-    **which: Any,
+    **options: Any,
 ) -> None:
-    rows = list_here(
-        everywhere=everywhere,
-        wanted=wanted(**which, order=sort_by, words=search or ""),
-        limit=limit,
-    )
+    which = wanted(**options, order=sort_by, words=search or "")
     if as_json:
+        rows = list_here(everywhere=everywhere, wanted=which, limit=limit)
         print_json(conversations_as_json(rows))
-    elif rows:
-        _print_conversations(rows, everywhere)
-    elif search or any(which.values()):
-        click.echo("no conversation matches", err=True)
     else:
-        say_none()
-
-
-def say_none() -> None:
-    """Nothing is there: say how something comes to be."""
-    click.echo("no conversations here yet", err=True)
-    click.echo('hint: begin one with `cortext new brainstorm "your topic"`', err=True)
-
-
-def _print_conversations(rows: list[Listed], everywhere: bool) -> None:
-    headings = ["ID", "LAST ACTIVE", "STATUS", "MESSAGES", "TITLE"]
-    table = [
-        [row.key, local(row.active_at), row.status or "-", str(row.messages), _titled(row)]
-        for row in rows
-    ]
-    if everywhere:
-        headings.insert(1, "WORKSPACE")
-        for cells, row in zip(table, rows, strict=True):
-            cells.insert(1, short(row.root))
-    _print_table(headings, table)
-
-
-def _titled(row: Listed) -> str:
-    return " ".join([row.title, *(f"#{tag}" for tag in row.tags)])
+        show_conversations(which, everywhere=everywhere, limit=limit)
 
 
 def _list_store(store: str, as_json: bool, options: dict[str, Any]) -> None:
@@ -107,22 +77,11 @@ def _print_sessions(found: list[SessionSummary]) -> None:
         [s.id, local(s.updated_at), str(s.message_count), clean(_title(s), lines=False)]
         for s in found
     ]
-    _print_table(["ID", "UPDATED", "MESSAGES", "TITLE"], rows)
+    click.echo(columns(["ID", "UPDATED", "MESSAGES", "TITLE"], rows))
 
 
 def _title(summary: SessionSummary) -> str:
     return " ".join([summary.title, *(f"#{tag}" for tag in summary.tags)])
-
-
-def _print_table(headings: list[str], rows: list[list[str]]) -> None:
-    """Columns of text; only a terminal cuts lines off at its edge."""
-    widths = [max(map(cells, column)) for column in zip(headings, *rows, strict=True)]
-    for row in (headings, *rows):
-        line = "  ".join(
-            cell.rjust(width) if heading == "MESSAGES" else fit(cell, width)
-            for heading, cell, width in zip(headings, row, widths, strict=True)
-        )
-        click.echo(to_edge(line.rstrip()))
 
 
 def _say_why(store: str, *, filtered: bool) -> None:

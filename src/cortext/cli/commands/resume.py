@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortext import paths
+from cortext.cli.filters import filters, wanted
 from cortext.cli.lists import as_json as rows_as_json
-from cortext.cli.lists import entries, filters, list_here, say_paused, wanted
+from cortext.cli.lists import list_here, say_nothing_to_resume, say_paused, show_resumable
 from cortext.cli.options import complete_id, json_option, print_json
 from cortext.cli.text import clean
 
@@ -82,7 +83,7 @@ def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> Listed:
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.list(wanted(**which, with_session=True)).rows
     if not rows:
-        _say_none()
+        say_nothing_to_resume()
         raise click.exceptions.Exit(3)
     row = rows[0] if last else ask(rows)
     say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
@@ -117,18 +118,9 @@ def _print(briefing: Briefing) -> None:
     click.echo(briefing.history)
 
 
-def _list(as_json: bool, *, everywhere: bool, limit: int | None, **which: Any) -> None:
-    rows = list_here(everywhere=everywhere, wanted=wanted(**which, with_session=True), limit=limit)
+def _list(as_json: bool, *, everywhere: bool, limit: int | None, **options: Any) -> None:
+    which = wanted(**options, with_session=True)
     if as_json:
-        print_json(rows_as_json(rows))
-    elif rows:
-        click.echo(entries(rows, everywhere=everywhere))
-    elif any(which.values()):
-        click.echo("no conversation matches", err=True)
+        print_json(rows_as_json(list_here(everywhere=everywhere, wanted=which, limit=limit)))
     else:
-        _say_none()
-
-
-def _say_none() -> None:
-    click.echo("no resumable conversations", err=True)
-    click.echo('hint: begin one with `cortext new brainstorm "your topic"`', err=True)
+        show_resumable(which, everywhere=everywhere, limit=limit)
