@@ -30,7 +30,7 @@ def test_one_id_on_two_days(store: FolderStore, tmp_path: Path) -> None:
     assert store.list_session_ids() == ["2025-11-22/001-plan-x", "2025-11-23/001-plan-x"]
     fresh = FolderStore(tmp_path)
     for verb in (fresh.load, fresh.read, fresh.delete, lambda id: fresh.append(id, message("x"))):
-        with pytest.raises(SessionStorageError, match="several days") as caught:
+        with pytest.raises(SessionStorageError, match="several times") as caught:
             verb("001-plan-x")
         assert "2025-11-23/001-plan-x" in caught.value.hint
     fresh.append("2025-11-23/001-plan-x", message("third", 1))

@@ -211,7 +211,7 @@ class FolderStore(LineStore):
 
     def _files(self, id: str) -> Files:
         # Finding the day costs a look at every day; a place that was right still is.
-        place = self._found.get(id)
+        place = self._found.get(id) if type(id) is str else None
         if place is None or not place.has_session:
             place = self._found[id] = self.place_of(id)
         return self._files_at(place)
