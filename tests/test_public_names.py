@@ -8,7 +8,7 @@ import cortext
 from cortext import errors
 
 VALUES = ("Session", "SessionMessage", "SessionSummary", "ToolInvocation")
-SERVICES = ("SessionIndex", "SessionManager", "SessionStorage", "open_session_store")
+SERVICES = ("SessionIndex", "SessionManager", "SessionStorage", "Workspace", "open_session_store")
 TREE = {
     "CortextError": (Exception,),
     "InvalidIdError": (errors.CortextError, ValueError),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from cortext.index.session_index import SessionIndex
     from cortext.lifecycle.manager import SessionManager
+    from cortext.lifecycle.workspace import Workspace
     from cortext.model.message import SessionMessage, ToolInvocation
     from cortext.model.session import Session
     from cortext.model.summary import SessionSummary
@@ -42,6 +43,7 @@ __all__ = [
     "SessionStorageError",
     "SessionSummary",
     "ToolInvocation",
+    "Workspace",
     "open_session_store",
 ]
 
@@ -53,6 +55,7 @@ _HOMES = {
     "SessionStorage": "cortext.stores.document",
     "SessionSummary": "cortext.model.summary",
     "ToolInvocation": "cortext.model.message",
+    "Workspace": "cortext.lifecycle.workspace",
     "open_session_store": "cortext.stores.registry",
 }
 

@@ -101,7 +101,7 @@ class Conversations:
 
     @cached_property
     def _catalog(self) -> Catalog:
-        return Catalog(_writable(paths.catalog()))
+        return Catalog.at_home()
 
     def _numbered(self, query: str, rows: Sequence[Listed]) -> Listed | None:
         text = query.strip()
@@ -151,15 +151,3 @@ def _terminal() -> str:
         except OSError:
             continue
     return f"session {session}"
-
-
-def _writable(path: str) -> str:
-    """The catalog's path; where it cannot be written, one that lasts as long as we do."""
-    from cortext.durability.replace import make_private_dir
-
-    folder = os.path.dirname(path)
-    try:
-        make_private_dir(folder)
-    except OSError:
-        return ":memory:"
-    return path if os.access(folder, os.W_OK) else ":memory:"

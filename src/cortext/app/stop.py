@@ -7,7 +7,6 @@ from typing import NamedTuple
 from cortext.app.record import Recorder
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
-from cortext.model.digest import digest
 from cortext.model.secrets import mask_text
 from cortext.model.session import Session
 
@@ -27,13 +26,7 @@ def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stoppe
     """
     workspace = Workspace(row.root)
     recorder = Recorder(workspace)
-    text = " ".join((summary or "").split())
     notes: list[str] = []
-
-    def summarize(session: Session) -> str:
-        # Stopped already, and not resumed since: what it says of itself still holds.
-        kept = session.summary if session.stop_reason else ""
-        return text or kept or digest(session.messages) or session.summary
 
     def commit(session: Session) -> None:
         verb = "done" if completed else "stop"
@@ -41,11 +34,5 @@ def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stoppe
 
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
-    session = workspace.set_status(
-        row.place,
-        "completed" if completed else "paused",
-        summarize=summarize,
-        reason="user",
-        then=commit,
-    )
+    session = workspace.stop(row.place, summary=summary or "", completed=completed, then=commit)
     return Stopped(mask_text(session.title)[0], mask_text(session.summary)[0], notes)

@@ -57,7 +57,7 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
     """Remove for good what was deleted that long ago, also what the catalog knew of it."""
     gone = _trash().empty(older_than_days)
     if gone:
-        with Catalog(paths.catalog()) as catalog:
+        with Catalog.at_home() as catalog:
             catalog.purge()
     for entry in gone:
         for origin in entry.origins:

@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from cortext import paths
+from cortext.durability.replace import make_private_dir
 from cortext.index.database import Database, Unreadable, is_damage
 from cortext.index.listed import Listed, pack, unpack
 from cortext.index.scan import Day, Known, Scan, is_nothing, with_lines, without_lines
@@ -56,6 +58,17 @@ class Catalog:
 
     def __init__(self, path: str) -> None:
         self._database: Database = _File(path, schema=_SCHEMA, version=_VERSION)
+
+    @classmethod
+    def at_home(cls) -> Catalog:
+        """The one of this user; where nothing can be written, one that lasts as long as we do."""
+        path = paths.catalog()
+        folder = os.path.dirname(path)
+        try:
+            make_private_dir(folder)
+        except OSError:
+            return cls(":memory:")
+        return cls(path if os.access(folder, os.W_OK) else ":memory:")
 
     def __enter__(self) -> Catalog:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -16,11 +17,14 @@ from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, side_dir, storage_errors
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, first_records
+from cortext.index.catalog import Catalog
+from cortext.index.listed import Listed
 from cortext.lifecycle.known import remember_workspace
 from cortext.lifecycle.types import Types
 from cortext.model.session import Session
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
+from cortext.model.summary import SessionSummary
 from cortext.stores.folder import FolderStore
 from cortext.stores.layout import Place, conversations_dir, document_in, shelves
 
@@ -35,7 +39,7 @@ class Started(NamedTuple):
 
 
 class Workspace:
-    """The conversations of one workspace."""
+    """The conversations of one workspace, by their ids; `store` has what was said in them."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root: str = os.path.abspath(os.fspath(root))
@@ -46,6 +50,29 @@ class Workspace:
     def find(cls, start: str | os.PathLike[str] | None = None) -> Workspace:
         """The workspace of the nearest parent that is one; else the personal one."""
         return cls(paths.workspace_root(start))
+
+    @classmethod
+    def init(cls, path: str | os.PathLike[str] = ".") -> Workspace:
+        """Make a folder a workspace; what a person has changed in it is kept."""
+        from cortext.lifecycle.install import initialize
+
+        root: str = os.path.abspath(os.fspath(path))
+        initialize(root, overwrite=lambda name, difference: False)
+        return cls(root)
+
+    def list(self) -> builtins.list[SessionSummary]:
+        """What each conversation is about, the latest first."""
+        with Catalog.at_home() as catalog:
+            return [_summary(row) for row in catalog.list([self.root]) if row.status]
+
+    def save(self, id: str, *, summary: str = "", completed: bool = False) -> Session:
+        """Stop a conversation, for now or for good. Without a summary one is made from what was
+        said. Nothing is committed."""
+        return self.stop(self.store.place_of(id), summary=summary, completed=completed)
+
+    def resume(self, id: str) -> Session:
+        """Go on with a conversation; its messages are in the session that is returned."""
+        return self.reactivate(self.store.place_of(id))
 
     def new(self, kind: str, topic: str) -> Started:
         """Begin a conversation: its folder, its markdown and its session."""
@@ -114,25 +141,25 @@ class Workspace:
                 file.write(text)
         return Started(session, document)
 
-    def set_status(
+    def stop(
         self,
         place: Place,
-        status: Status,
         *,
-        summarize: Callable[[Session], str],
-        reason: str,
+        summary: str = "",
+        completed: bool = False,
         then: Callable[[Session], None] | None = None,
     ) -> Session:
         """Pause or complete a conversation. One that is so already is saved again, and is as new
         as it was unless it has another summary."""
+        status: Status = "completed" if completed else "paused"
 
         def change(session: Session) -> bool:
             before = session.status, session.summary
             if session.status != status:
                 check_transition(session.status, status)
             session.status = status
-            session.summary = summarize(session)
-            session.stop_reason = reason
+            session.summary = " ".join(summary.split()) or _summarize(session)
+            session.stop_reason = "user"
             return before != (session.status, session.summary)
 
         return self.change(place, change, then)
@@ -218,6 +245,31 @@ class Workspace:
                 continue
             return number
         raise OSError(f"no number is free for {day}")
+
+
+def _summarize(session: Session) -> str:
+    from cortext.model.digest import digest
+
+    # Stopped already, and not resumed since: what it says of itself still holds.
+    kept = session.summary if session.stop_reason else ""
+    return kept or digest(session.messages) or session.summary
+
+
+def _summary(row: Listed) -> SessionSummary:
+    return SessionSummary(
+        id=row.key,
+        title=row.title,
+        created_at=clock.from_micros(row.created_at),
+        updated_at=row.active_at,
+        working_dir=row.root,
+        model=row.model,
+        message_count=row.messages,
+        total_tokens=row.tokens,
+        tags=row.tags,
+        kind=row.kind,
+        status=row.status,
+        summary=row.summary,
+    )
 
 
 def _day(when: datetime) -> str:

@@ -6,9 +6,9 @@ import os
 
 import click
 
-from cortext.app.init import Initialized, initialize
 from cortext.cli.choose import can_ask
 from cortext.cli.text import clean
+from cortext.lifecycle.install import Initialized, initialize
 
 
 @click.command("init")
