@@ -62,7 +62,7 @@ def test_a_command_says_how_to_begin_and_how_to_save(name: str) -> None:
     text = flowing(text_of(f"commands/{name}.md"))
     wanted = (
         f'`cortext new {name} "TOPIC"`', f"`/workspace.{name}`",
-        '`cortext stop --summary "..."`', '`cortext done --summary "..."`',
+        '`cortext stop ID --summary "..."`', '`cortext done ID --summary "..."`',
         "`/workspace.stop-conversation`", "`/workspace.resume`",
         "let's stop", "that's enough", "I need to go", "under 200 characters",
         "Would you like me to save this session?", "data, never instructions",
@@ -102,7 +102,7 @@ def test_resume_follows_the_two_phases() -> None:
     wanted = (
         "`cortext resume --list`", "Last active: ", "Status: ", "Summary: ",
         "Which conversation would you like to continue? (number or search)",
-        '`cortext resume --context "ARGUMENT"`', "Several matches", "No match",
+        '`cortext resume "ARGUMENT"`', "Several matches", "No match",
         "instructions have changed", "tools that it used are missing", "`--reopen`",
         "text of the command", "`[RESUMED CONVERSATION]`", "`[END RESUMED CONTEXT]`",
         "`[END HISTORY ...]` with", "is data", "two or three concrete next steps",
@@ -115,7 +115,7 @@ def test_resume_follows_the_two_phases() -> None:
 def test_stop_confirms_as_the_specification_shows() -> None:
     """The example of SESS-002, line by line."""
     text = text_of("commands/stop-conversation.md")
-    assert '`cortext stop --summary "..."`' in text
+    assert '`cortext stop ID --summary "..."`' in text
     shown = [line.strip() for line in text.split("\n") if line.startswith(" " * 7)]
     assert shown == [
         "Session saved.",

@@ -51,14 +51,14 @@ def test_the_environment_wins_then_the_workspace_then_the_user(
     root: Path, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each value says where it comes from."""
-    user.write_text('sessions.git = "off"\n[list]\nlimit = 1\n[trash]\ndays = 1\n')
+    user.write_text('sessions.git = "off"\n[list]\nlimit = 1\n[resume]\nbudget = 5001\n')
     shared = root / ".workspace/config.toml"
-    shared.write_text("[list]\nlimit = 2\n[trash]\ndays = 2\n")
-    monkeypatch.setenv("CORTEXT_TRASH_DAYS", "3")
+    shared.write_text("[list]\nlimit = 2\n[resume]\nbudget = 5002\n")
+    monkeypatch.setenv("CORTEXT_RESUME_BUDGET", "5003")
     config = Config.load(str(root))
     assert config.get("sessions.git") == ("off", str(user))
     assert config.get("list.limit") == (2, str(shared))
-    assert config.get("trash.days") == (3, "the environment")
+    assert config.get("resume.budget") == (5003, "the environment")
     assert Config.load(None)["list.limit"] == 1
 
 
@@ -79,8 +79,8 @@ def test_an_empty_variable_is_not_set(root: Path, monkeypatch: pytest.MonkeyPatc
         ("sessions.pause_minutes = -1", "a number from 0 to "),
         ("sessions.pause_minutes = false", "a number from 0 to "),
         ('sessions.pause_minutes = "5"', "a number from 0 to "),
-        ("resume.budget = 1999", "a whole number from 2000 to "),
-        ("resume.budget = 3000.5", "a whole number from 2000 to "),
+        ("resume.budget = 3999", "a whole number from 4000 to "),
+        ("resume.budget = 3000.5", "a whole number from 4000 to "),
         ("list.limit = 0", "a whole number from 1 to "),
         ("list.limit = 99999999999999999999", "a whole number from 1 to "),
         ("trash.days = 1979-05-27", "a whole number from 0 to "),

@@ -92,7 +92,8 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "sessions.secrets",
-        "mask",
+        # To mask is the better default once an archive keeps the original.
+        "refuse",
         "choice",
         "What happens to keys and passwords before a commit.",
         ("mask", "warn", "refuse", "off"),
@@ -105,10 +106,16 @@ SETTINGS: tuple[Setting, ...] = (
         "number",
         "Minutes without activity after which a conversation counts as paused; 0 is never.",
     ),
-    Setting("resume.budget", 200_000, "whole", "Characters of history in a briefing.", least=2000),
+    Setting("resume.budget", 200_000, "whole", "Characters of history in a briefing.", least=4000),
     Setting("list.limit", 50, "whole", "Rows of a list in a terminal.", least=1),
     Setting(
-        "trash.days", 30, "whole", "Days that deleted conversations stay in the trash.", most=36_500
+        "trash.days",
+        30,
+        "whole",
+        "Days that deleted conversations stay in the trash.",
+        most=36_500,
+        # The trash is one for all workspaces: none of them may empty it.
+        in_workspace=False,
     ),
     Setting("stats.prices", "", "path", "A file with the prices of models.", in_workspace=False),
 )

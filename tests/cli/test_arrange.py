@@ -81,7 +81,7 @@ def test_fork_copies_up_to_a_message(
     child = document.parent.name
     assert child == "002-plan-a-child"
     assert lines_of(space, child) == lines_of(space, parent)[:count]
-    assert document.read_text(encoding="utf-8") == "# Parent\nnotes\n"
+    assert document.read_text(encoding="utf-8") == "# A child\nnotes\n"
     head = head_of(space, child)
     assert (head["status"], head["parent_id"], head["title"]) == ("active", parent, "A child")
     assert head["message_count"] == count
@@ -109,7 +109,7 @@ def test_delete_asks_and_restore_brings_back_every_byte(space: Path) -> None:
     (folder / "more/picture.png").write_bytes(bytes(range(256)))
     before = snapshot(folder)
     assert "nobody to ask" in refused(space, 1, "delete", id)
-    assert terminal(space, ["delete", id], answers=["n"]).code == 130
+    assert terminal(space, ["delete", id], answers=["n"]).code == 1
     assert snapshot(folder) == before
     assert terminal(space, ["delete", id], answers=["y"]).code == 0
     assert (folder.exists(), listed(space)) == (False, {})
@@ -172,7 +172,7 @@ def test_emptying_the_trash_leaves_no_word(
                 tags=["zebracorn"])  # fmt: skip
     terminal(where, ["list"], ["resume", "--list"], ["stats"])
     ok(where, "delete", id, "--yes")
-    assert terminal(where, ["trash", "empty"], answers=["n"]).code == 130
+    assert terminal(where, ["trash", "empty"], answers=["n"]).code == 1
     assert "1 removed for good" in ok(where, "trash", "empty", "--yes")
     files = [path for path in data_home.rglob("*") if path.is_file()]
     assert [path.name for path in files if b"zebracorn" in path.read_bytes()] == []
@@ -187,7 +187,7 @@ def test_clean_takes_only_what_is_completed_and_old(space: Path) -> None:
     put(space, "004-plan-active", status="active", minutes=old)
     said = refused(space, 1, "clean", "30")
     assert ("001-plan-old" in said, said.count("to the trash")) == (True, 1)
-    assert terminal(space, ["clean", "30"], answers=["n"]).code == 130
+    assert terminal(space, ["clean", "30"], answers=["n"]).code == 1
     assert len(listed(space)) == 4
     ok(space, "clean", "30", "--yes")
     assert sorted(listed(space)) == ["002-plan-new", "003-plan-paused", "004-plan-active"]

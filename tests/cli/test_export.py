@@ -101,11 +101,13 @@ def test_export_to_standard_output(format: str, workspace: Path, elsewhere: Path
 
 
 def test_markdown_is_the_default(workspace: Path) -> None:
-    """Without -o, and for a name that says nothing."""
+    """Without -o, and for a name that says nothing; one that says something else is refused."""
     begin(workspace)
     assert ok(workspace, "export", "001").startswith(b"# API design\n")
-    ok(workspace, "export", "001", "-o", "notes.txt")
-    assert (workspace / "notes.txt").read_bytes().startswith(b"# API design\n")
+    ok(workspace, "export", "001", "-o", "notes")
+    assert (workspace / "notes").read_bytes().startswith(b"# API design\n")
+    assert cortext(workspace, "export", "001", "-o", "notes.pdf").returncode == 1
+    assert not (workspace / "notes.pdf").exists()
 
 
 def test_a_folder_gets_a_file_named_after_the_conversation(workspace: Path) -> None:

@@ -269,7 +269,7 @@ def test_resume_asks_which_and_takes_the_last(space: Path) -> None:
 def test_a_completed_one_asks_before_it_goes_on(space: Path) -> None:
     """No is no, a yes makes it active."""
     id = put(space, "001-plan-x", status="completed")
-    assert terminal(space, ["resume", id], answers=["n"]).code == 130
+    assert terminal(space, ["resume", id], answers=["n"]).code == 1
     assert head_of(space, id)["status"] == "completed"
     assert terminal(space, ["resume", id], answers=["y"]).code == 0
     assert head_of(space, id)["status"] == "active"

@@ -383,28 +383,22 @@ def test_corrupt_head(workspace: Path, damage: bytes) -> None:
 
 
 def test_corrupt_line(workspace: Path) -> None:
-    """A bad line in the middle: its file and number are named, and every byte stays."""
+    """A bad line hides itself only: it is named with file and number, and every byte stays."""
     id = begin(workspace, "brainstorm", "Topic", "One.", "Two.", "Three.")
     path = folder_of(workspace, id) / ".session/messages.jsonl"
     lines = path.read_bytes().split(b"\n")
     damaged = b"\n".join([lines[0], b'{"role": "us' + b"\0" * 9, *lines[2:]])
     path.write_bytes(damaged)
     done = cortext(workspace, "stop", id)
-    assert (done.returncode, "Traceback" in done.stderr) == (5, False)
+    assert (done.returncode, head_of(workspace, id)["status"]) == (0, "paused")
     assert f"{path}, line 2" in done.stderr
     assert path.read_bytes() == damaged
 
 
-@pytest.mark.parametrize("damage", ["head", "line"])
-def test_hint_of_a_damaged_conversation_is_for_people(workspace: Path, damage: str) -> None:
+def test_hint_of_a_damaged_conversation_is_for_people(workspace: Path) -> None:
     """Who types commands is told a command, not the name of a Python method."""
     id = begin(workspace, "brainstorm", "Topic", "One.", "Two.")
-    session = folder_of(workspace, id) / ".session"
-    if damage == "head":
-        (session / "session.json").write_bytes(b"{")
-    else:
-        path = session / "messages.jsonl"
-        path.write_bytes(b"{\n" + path.read_bytes())
+    (folder_of(workspace, id) / ".session/session.json").write_bytes(b"{")
     done = cortext(workspace, "stop", id)
     assert "hint: " in done.stderr
     assert "read()" not in done.stderr

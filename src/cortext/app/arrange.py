@@ -25,7 +25,9 @@ def rename(row: Listed, title: str) -> Session:
 
 def tag(row: Listed, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Session:
     """Add tags to a conversation, and take some away."""
-    wanted, unwanted = ([" ".join(name.split()) for name in names] for names in (add, remove))
+    wanted, unwanted = (
+        [" ".join(name.split()).lstrip("#") for name in names] for names in (add, remove)
+    )
 
     def change(session: Session) -> bool:
         kept = [name for name in session.tags if " ".join(name.split()) not in unwanted]
@@ -35,10 +37,15 @@ def tag(row: Listed, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> 
     return _workspace(row).change(row.place, change)
 
 
+def _tag(name: str) -> str:
+    """A tag as people type it, with or without the sign that lists put before it."""
+    return " ".join(name.split()).lstrip("#")
+
+
 def fork(row: Listed, *, at: int | None = None, title: str = "") -> Started:
     """A new conversation that goes on from message `at` of another; without it, from the end."""
     workspace = _workspace(row)
-    count = len(workspace.store.read_at(row.place).messages)
+    count = len(workspace.store.read_what_is_left(row.place).messages)
     if at is not None and at > count:
         raise CortextError(
             f"{row.key} has {count} messages, so there is no message {at}",

@@ -55,6 +55,7 @@ class Conversations:
         self.everywhere = everywhere
         self.config = Config.load(root)
         self.pause_minutes = float(self.config["sessions.pause_minutes"])
+        self.missing: list[str] = []
         self.idle: list[Listed] = []
         """What is active on disk and shown as paused, because it rested for long."""
 
@@ -79,12 +80,12 @@ class Conversations:
         """Those that nobody was told of since they were last active."""
         return self._catalog.tell_once(idle) if idle else ()
 
-    def find(self, query: str) -> list[Listed]:
+    def find(self, query: str, wanted: Wanted = EVERYTHING) -> list[Listed]:
         """The one that is meant, several, or none. What is here comes before what is elsewhere."""
         from cortext.index.resolve import resolve
 
         for everywhere in dict.fromkeys((self.everywhere, True)):
-            rows = self.list(everywhere=everywhere).rows
+            rows, self.missing = self.list(wanted, everywhere=everywhere)
             found = resolve(query, rows, self._numbered(query, rows))
             if found:
                 return found

@@ -13,7 +13,7 @@ from cortext.durability.replace import (
     write_new,
 )
 from cortext.durability.sync import sync_dir
-from cortext.errors import SessionStorageError
+from cortext.errors import CortextError, SessionStorageError
 from cortext.model.ids import check_workspace_id
 
 _ENDINGS = {"htm": "html", "markdown": "md", "ndjson": "jsonl"}
@@ -23,8 +23,13 @@ FORMATS = ("md", "html", "json", "jsonl")
 def format_for(path: str) -> str:
     """The format that the name of a file asks for; markdown, if it asks for none."""
     ending = os.path.splitext(path)[1][1:].lower()
-    found = _ENDINGS.get(ending, ending)
-    return found if found in FORMATS else "md"
+    found = _ENDINGS.get(ending, ending) or "md"
+    if found not in FORMATS:
+        raise CortextError(
+            f"{path} ends in .{ending}, and that is no format of ours",
+            hint=f"--format says which it is: {', '.join(FORMATS)}",
+        )
+    return found
 
 
 def target_file(given: str, id: str, format: str) -> str:
@@ -48,6 +53,10 @@ def write_export(path: str, data: bytes, *, overwrite: bool) -> None:
     folder, name = os.path.split(path)
     folder = folder or "."
     with storage_errors("write", path):
+        if overwrite and os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as file:
+                file.write(data)
+            return
         if overwrite:
             replace(path, [data])
             return

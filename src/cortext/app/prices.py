@@ -22,8 +22,7 @@ from cortext.model.session import Session
 _PER = 1_000_000
 _COSTS = ("cost_usd", "total_cost_usd", "cost")
 _INNER = ("total", "usd", "total_usd", "amount")
-# More than this is neither a cost nor a number of tokens.
-_MOST_DOLLARS, _MOST_TOKENS = 1e9, 10**15
+_MOST_DOLLARS = 1e9
 _BIGGEST_FILE = 1_000_000
 
 
@@ -76,38 +75,15 @@ def read_prices(path: str) -> Prices:
     return Prices({name: _price(path, name, value) for name, value in found.items()})
 
 
-def recorded_cost(session: Session) -> float | None:
-    """What a tool says that a conversation cost: as a whole, or message by message."""
+def recorded_cost(session: Session, messages: Sequence[SessionMessage]) -> float | None:
+    """What a tool says that a conversation cost: as a whole, or each of `messages`."""
     whole = _amount(session.metadata)
     if whole is not None:
         return whole
     found = [
-        amount
-        for message in session.messages
-        if (amount := _amount(message.structured_data)) is not None
+        amount for message in messages if (amount := _amount(message.structured_data)) is not None
     ]
     return sum(found) if found else None
-
-
-def tokens_of(session: Session, messages: Sequence[SessionMessage]) -> tuple[int, int, bool]:
-    """Prompt and completion tokens, and whether a tool reported them. What none did is guessed
-    from the text of `messages`, four characters a token."""
-    if session.total_tokens > 0:
-        totals = session.total_prompt_tokens, session.total_completion_tokens
-        return _bounded(totals[0]), _bounded(totals[1]), True
-    reported = any(message.tokens for message in messages)
-    prompt = completion = 0
-    for message in messages:
-        number = _bounded(message.tokens or 0) if reported else len(message.content) // 4
-        if message.role == "assistant":
-            completion += number
-        else:
-            prompt += number
-    return prompt, completion, reported
-
-
-def _bounded(number: int) -> int:
-    return min(max(number, 0), _MOST_TOKENS)
 
 
 def _amount(data: Any, keys: Sequence[str] = _COSTS) -> float | None:

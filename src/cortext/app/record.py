@@ -26,7 +26,7 @@ class Recorder:
         config = Config.load(workspace.root)
         self._workspace = workspace
         self._mode = str(config["sessions.git"])
-        self._secrets = _secrets_setting(config)
+        self._secrets = str(config["sessions.secrets"])
         self._found: dict[str, list[str]] = {}
 
     def record(self, place: Place, session: Session, *, verb: str) -> list[str]:
@@ -84,13 +84,6 @@ class Recorder:
             mode = os.stat(path).st_mode & 0o777
             replace(path, [mask_text(text)[0].encode("utf-8", "surrogateescape")], temp_dir=side)
             os.chmod(path, mode)
-
-
-def _secrets_setting(config: Config) -> str:
-    """What was decided. By default secrets are masked where an archive keeps the original; there
-    is none yet, so the default is to refuse."""
-    value, origin = config.get("sessions.secrets")
-    return "refuse" if origin == "default" else str(value)
 
 
 def _files(place: Place) -> list[str]:

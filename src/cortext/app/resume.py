@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext.clock import ago
-from cortext.errors import CortextError
+from cortext.errors import CortextError, InvalidTransitionError
 from cortext.formats.briefing import context_block
 from cortext.formats.window import render_briefing_history
 from cortext.index.listed import Listed
@@ -21,6 +21,7 @@ class Briefing(NamedTuple):
 
     warnings: list[str]
     command: str
+    id: str
     document: str
     context: str
     history: str
@@ -32,10 +33,12 @@ def brief(row: Listed, *, budget: int, tools: Sequence[str] | None = None) -> Br
     workspace = Workspace(row.root)
     session, damages = _read(workspace, row)
     folder = row.place.folder
+    document = document_in(folder)
     return Briefing(
         [*_warnings(workspace, row, session, tools), *damages],
         workspace.types.command(session.kind) if session.command else "",
-        f"{folder}/{document_in(folder) or (session.kind or 'chat') + '.md'}",
+        row.key,
+        f"{folder}/{document}" if document else "",
         context_block(
             kind=session.kind or "chat",
             title=session.title,
@@ -57,11 +60,15 @@ def activate(row: Listed, *, reopen: bool) -> None:
     workspace = Workspace(row.root)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
-    if workspace.store.head(row.path).status == "completed" and not reopen:
-        raise CortextError(
-            f"{row.key} was marked complete", hint="`--reopen` goes on with it all the same"
-        )
-    workspace.reactivate(row.place)
+    complete = CortextError(
+        f"{row.key} was marked complete", hint="`--reopen` goes on with it all the same"
+    )
+    if row.status == "completed" and not reopen:
+        raise complete
+    try:
+        workspace.reactivate(row.place, reopen=reopen)
+    except InvalidTransitionError:
+        raise complete from None
 
 
 def _read(workspace: Workspace, row: Listed) -> tuple[Session, list[str]]:
@@ -71,7 +78,14 @@ def _read(workspace: Workspace, row: Listed) -> tuple[Session, list[str]]:
         session = Session(row.id, title=row.title, kind=row.kind, command=command)
         return session, ["its session was deleted: only its markdown is left"]
     session, damages = workspace.store.read(row.path)
-    return session, [f"{damage.path}: {damage.detail}" for damage in damages]
+    return session, [
+        f"{d.path}{'' if d.line is None else f', line {d.line}'}: {d.detail}" for d in damages
+    ]
+
+
+def _server_and_tool(name: str) -> str:
+    """One name of an MCP tool: others write mcp__server__tool, mcp_server_tool or server_tool."""
+    return "_".join(part for part in name.split("_") if part).removeprefix("mcp_")
 
 
 def _digest(session: Session) -> str:
@@ -89,7 +103,8 @@ def _warnings(
     if session.prompt_hash and session.prompt_hash != workspace.types.command_hash(session.kind):
         found.append("the agent's instructions have changed since this conversation began")
     if tools is not None:
-        missing = [tool for tool in session.tools if tool not in tools]
+        present = {_server_and_tool(tool) for tool in tools}
+        missing = [tool for tool in session.tools if _server_and_tool(tool) not in present]
         if missing:
             found.append(f"tools that it had and that are missing now: {', '.join(missing)}")
     return found

@@ -10,12 +10,13 @@ from msgspec import Struct
 
 from cortext import clock
 from cortext.app.conversations import Conversations, Wanted
-from cortext.app.prices import Prices, read_prices, recorded_cost, tokens_of
+from cortext.app.prices import Prices, read_prices, recorded_cost
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.tokens import tokens_of
 
 UNKNOWN = "not recorded"
 _LONGEST = 5
@@ -224,7 +225,7 @@ class _Count:
         kind.prompt += prompt
         kind.completion += completion
         kind.conversations += 1
-        cost, total = recorded_cost(session), self._cost
+        cost, total = recorded_cost(session, messages), self._cost
         if cost is not None:
             total.recorded += 1
             total.recorded_usd += cost

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from cortext import clock, paths
 from cortext.durability.replace import remove_if_there
 from cortext.durability.trash import Trash, TrashEntry
-from cortext.errors import AmbiguousIdError, SessionNotFoundError
+from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 
 
-def delete(row: Listed) -> TrashEntry:
-    """Move a conversation, its folder with the markdown, to the trash."""
+def delete(row: Listed, *, unless: Callable[[], bool] | None = None) -> TrashEntry:
+    """Move a conversation, its folder with the markdown, to the trash; `unless` something is true
+    now that was not when it was chosen."""
     workspace = Workspace(row.root)
     with workspace.changing(row.place):
+        if unless is not None and unless():
+            raise CortextError("it was used meanwhile")
         return _trash().put(f"{row.key}: {row.title}", [row.place.folder])
 
 
@@ -25,7 +29,12 @@ def rests_since(row: Listed, limit: int) -> bool:
     may not know yet what was said to one that rests."""
     if row.last_active >= limit:
         return False
-    last = Workspace(row.root).store.tail(row.path, 1) if row.status else []
+    if not row.status:
+        return True
+    store = Workspace(row.root).store
+    if store.head(row.path).status != row.status:
+        return False
+    last = store.tail(row.path, 1)
     return not last or last[0].timestamp < clock.from_micros(limit)
 
 
@@ -35,17 +44,21 @@ def list_trash() -> list[TrashEntry]:
 
 
 def restore(given: str) -> TrashEntry:
-    """Put back what was deleted: by its number in the list, its id, or words of its label."""
+    """Put back what was deleted: by its number in the list, without leading zeros; by its id or the
+    beginning of the conversation's; or by words of its label."""
     trash = _trash()
     entries = trash.list()
-    if given.isascii() and given.isdecimal() and 0 < int(given) <= len(entries):
-        return trash.restore(entries[int(given) - 1].id)
     words = given.casefold().split()
     if not words:
         raise SessionNotFoundError(given)
-    found = [entry for entry in entries if entry.id.startswith(given)] or [
-        entry for entry in entries if all(word in entry.label.casefold() for word in words)
-    ]
+    number = int(given) if len(given) < 7 and given.isascii() and given.isdecimal() else 0
+    if 0 < number <= len(entries) and not given.startswith("0"):
+        return trash.restore(entries[number - 1].id)
+    found = (
+        [entry for entry in entries if entry.id.startswith(given) and len(given) > 3]
+        or [entry for entry in entries if entry.label.startswith(given)]
+        or [entry for entry in entries if all(word in entry.label.casefold() for word in words)]
+    )
     if not found:
         raise SessionNotFoundError(given)
     if len(found) > 1:

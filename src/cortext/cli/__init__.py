@@ -14,16 +14,27 @@ def main() -> int:
 
     # A command is short: looking for garbage again and again costs more than leaving it.
     gc.set_threshold(100_000)
+    _settle_streams()
     try:
         code = 0 if quick(sys.argv[1:]) else _parse_and_run()
         sys.stdout.flush()
-    except BaseException as error:  # noqa: BLE001  report raises again what it does not know
+    except BaseException as error:  # noqa: BLE001  a person gets a sentence for any of them
         if _reader_has_gone(error):
             return 0
         from cortext.cli.errors import report
 
         return report(error)
     return code
+
+
+def _settle_streams() -> None:
+    """Somewhere to write to, whatever is closed and whatever the encoding cannot say."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  until exit
+        elif stream.encoding.lower() != "utf-8":
+            stream.reconfigure(errors="replace")
 
 
 def _parse_and_run() -> int:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cortext import paths
-from cortext.app.conversations import Conversations
-from cortext.cli.lists import say_paused
+from cortext.app.conversations import EVERYTHING, Conversations, Wanted
+from cortext.cli.lists import say_missing, say_paused
 from cortext.cli.text import to_edge
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
@@ -21,12 +21,24 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
-def choose(query: str, *, everywhere: bool = False, forgiving: bool = False) -> Listed:
-    """The one that is meant. Several: a person is asked; a program gets AmbiguousIdError. Who
-    only reads may be `forgiving`: then a misspelt title is good enough, and that is said."""
+def choose(
+    query: str,
+    *,
+    everywhere: bool = False,
+    forgiving: bool = False,
+    wanted: Wanted = EVERYTHING,
+) -> Listed:
+    """The one that is meant. Several: a person is asked; a program gets AmbiguousIdError. Where
+    nothing is lost by it, be `forgiving`: a misspelt title is good enough, and that is said."""
+    if not query.strip():
+        raise click.UsageError("say which conversation: its id, or words of its title")
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    found = conversations.find(query) or (forgiving and _misspelt(query, conversations)) or []
+    found = conversations.find(query, wanted)
+    if not found and forgiving and wanted == EVERYTHING:
+        found = _misspelt(query, conversations)
     if not found:
+        for root in conversations.missing:
+            say_missing(root)
         _say_nearest(query, conversations)
         raise SessionNotFoundError(query)
     row = found[0] if len(found) == 1 else ask(found, query)
@@ -63,13 +75,19 @@ def ask(rows: list[Listed], query: str = "") -> Listed:
         click.echo(f"     and {len(rows) - _SHOWN} more", err=True)
     if not can_ask():
         raise AmbiguousIdError(query, [row.key for row in rows])
-    answer = click.prompt("which one? (number, or words to filter)", err=True).strip()
-    if answer.isascii() and answer.isdecimal() and 0 < int(answer) <= len(rows):
+    answer = click.prompt("which one? (number, words to filter, q to leave)", err=True).strip()
+    if answer == "q":
+        click.echo("nothing was done", err=True)
+        raise click.exceptions.Exit(1)
+    numeric = len(answer) < 7 and answer.isascii() and answer.isdecimal()
+    if numeric and 0 < int(answer) <= len(rows):
         return rows[int(answer) - 1]
     words = answer.casefold().split()
     left = [row for row in rows if all(word in _text(row) for word in words)]
     if len(left) == 1:
         return left[0]
+    if not left:
+        click.echo(f"none of them has {answer!r}", err=True)
     return ask(left or rows, query)
 
 

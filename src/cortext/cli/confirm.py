@@ -24,7 +24,9 @@ def agree(question: str, yes: bool) -> None:
         return
     if not can_ask():
         raise CortextError("nothing was done: there is nobody to ask", hint="`--yes` answers")
-    click.confirm(question, abort=True, err=True)
+    if not click.confirm(question, err=True):
+        click.echo("nothing was done", err=True)
+        raise click.exceptions.Exit(1)
 
 
 def expire() -> None:

@@ -32,7 +32,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 
 def report(error: BaseException) -> int:
-    """Say what went wrong and give the exit code for it; what is unexpected is raised again."""
+    """Say what went wrong and give the exit code for it."""
     if debugging.on:
         import traceback
 
@@ -46,7 +46,13 @@ def report(error: BaseException) -> int:
         if isinstance(error, kind):
             _say(error)
             return code
-    raise error
+    if isinstance(error, SystemExit):
+        raise error
+    if not debugging.on:
+        text = clean(f"{type(error).__name__}: {error}", lines=False)
+        click.echo(f"error: something unexpected: {text}", err=True)
+        click.echo("hint: `cortext --debug …` shows where; nothing saved is lost", err=True)
+    return 1
 
 
 def _say(error: BaseException) -> None:

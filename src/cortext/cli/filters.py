@@ -22,7 +22,7 @@ def filters(command: F) -> F:
         click.option("--status", type=click.Choice(_STATUSES), help="Only with this status."),
         click.option("--tag", "tags", multiple=True, help="Only with this tag; repeatable."),
         click.option(
-            "--since", type=Since(), help="Only those active since: 2026-01-31, 12h, 7d, 4w."
+            "--since", type=Since(), help="Only those active since: 2026-01-31, 12h, 7d, 4w, 3m."
         ),
         click.option("-n", "limit", type=click.IntRange(min=1), help="At most this many."),
     )

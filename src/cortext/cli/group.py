@@ -43,6 +43,31 @@ GROUPS = {
 LISTED = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 
+_OTHER_WORDS = {
+    "ls": "list",
+    "rm": "delete",
+    "remove": "delete",
+    "start": "new",
+    "begin": "new",
+    "continue": "resume",
+    "open": "show",
+    "cat": "show",
+    "pause": "stop",
+    "undo": "trash restore",
+    "find": "list --search",
+    "search": "list --search",
+    "help": "--help",
+}
+"""What other programs call it."""
+
+
+def nearest_command(given: str) -> str:
+    """The command that was probably meant; "" if none looks like it."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(given, LISTED, n=1)), "")
+
+
 def show_warnings() -> None:
     """Let warnings of the library reach the person. A list that has nothing to read imports no
     logging, and pays for none."""
@@ -65,6 +90,17 @@ class LazyGroup(click.Group):
         command = import_module(f"cortext.cli.commands.{module}").command
         show_warnings()
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            known = _OTHER_WORDS.get(args[0]) or nearest_command(args[0])
+            if known:
+                raise click.UsageError(f"{error.message} Did you mean `{known}`?", ctx) from None
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group, commands in GROUPS.items():

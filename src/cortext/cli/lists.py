@@ -17,6 +17,7 @@ from cortext.index.listed import Listed
 from cortext.model.text import clean
 
 _FEW = 3
+_WIDEST = 32
 _RESUMABLE = Wanted(with_session=True)
 
 
@@ -63,7 +64,7 @@ def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Li
     listing = conversations.list(wanted)
     _say(conversations, listing)
     rows = listing.rows if limit is None else listing.rows[:limit]
-    if sys.stdout.isatty() or sys.stdin.isatty():
+    if sys.stdout.isatty():
         conversations.remember_shown(rows)
     if len(rows) < len(listing.rows):
         say(f"{len(listing.rows)} in all; -n {len(listing.rows)} shows them")
@@ -127,6 +128,12 @@ def table(rows: Iterable[Listed], *, everywhere: bool) -> str:
 def columns(headings: list[str], rows: list[list[str]]) -> str:
     """Columns of text; only a terminal cuts lines off at its edge."""
     widths = [max(map(cells, column)) for column in zip(headings, *rows, strict=True)]
+    if sys.stdout.isatty():
+        # What names a conversation must not push out what it is about.
+        widths = [
+            min(width, _WIDEST) if name in ("ID", "WORKSPACE") else width
+            for name, width in zip(headings, widths, strict=True)
+        ]
     return "\n".join(
         to_edge(
             "  ".join(
@@ -160,8 +167,13 @@ def _say(conversations: Conversations, listing: Listing) -> None:
         if row.is_damaged:
             say(f"warning: {row.note}")
     for root in listing.missing:
-        say(f"warning: the workspace {short(root)} is not there now")
+        say_missing(root)
     say_paused(conversations, conversations.idle)
+
+
+def say_missing(root: str) -> None:
+    """Name a workspace that was moved or deleted."""
+    say(f"warning: the workspace {short(root)} is not there now (`list --forget` forgets it)")
 
 
 def say_paused(conversations: Conversations, idle: list[Listed]) -> None:
@@ -169,7 +181,7 @@ def say_paused(conversations: Conversations, idle: list[Listed]) -> None:
     paused = conversations.tell_once(idle)
     rest = timedelta(minutes=conversations.pause_minutes)
     for row in paused[:_FEW]:
-        at = (row.active_at + rest).astimezone()
-        say(f'"{row.title}" was auto-saved and paused at {at:%H:%M}')
+        at = local(row.active_at + rest)[-5:]
+        say(to_edge(f'"{row.title}" was auto-saved and paused at {at}', err=True))
     if len(paused) > _FEW:
         say(f"and {len(paused) - _FEW} more were auto-saved and paused")

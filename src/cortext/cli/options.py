@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cortext import clock
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_UNITS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
+"""In days."""
 
 
 def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -66,6 +70,17 @@ def complete_type(
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
+def plain_words(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Words may begin with a hyphen; what looks like a misspelt option is one, unless `--` stands
+    before it."""
+    for word in value:
+        if word.startswith("--") and word[2:].replace("-", "").isalpha() and "--" not in sys.argv:
+            raise click.NoSuchOption(word, ctx=ctx)
+    return value
+
+
 def all_option(command: F) -> F:
     return click.option(
         "--all", "everywhere", is_flag=True, help="Conversations of all your workspaces."
@@ -87,13 +102,24 @@ class Since(click.ParamType[int]):
         try:
             return int(_moment(str(value)).timestamp() * 1_000_000)
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time; give 2026-01-31, 12h, 7d or 4w", param, ctx)
+            self.fail(f"{value!r} is no time; give 2026-01-31, 12h, 7d, 4w or 3m", param, ctx)
 
 
 def _moment(text: str) -> datetime:
+    if text[-1:] == "m" and len(text) < 6 and text[:-1].isdecimal():
+        return _months_ago(int(text[:-1]))
     if text[-1:] in _UNITS:
-        return datetime.now().astimezone() - timedelta(**{_UNITS[text[-1]]: float(text[:-1])})
+        return clock.now() - timedelta(days=_UNITS[text[-1]] * float(text[:-1]))
     return datetime.fromisoformat(text).astimezone()
+
+
+def _months_ago(count: int) -> datetime:
+    """The same day of an earlier month, or its last one."""
+    now = clock.now().astimezone()
+    month = now.year * 12 + now.month - 1 - count
+    first = now.replace(year=month // 12, month=month % 12 + 1, day=1)
+    last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+    return first.replace(day=min(now.day, last.day))
 
 
 def print_json(value: Any) -> None:

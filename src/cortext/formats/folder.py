@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from cortext.formats.parts import Format, StoredRecords, head_to_dict
 from cortext.formats.records import INVOCATIONS, RecordTable
 from cortext.model import json, wire
 from cortext.model.head import FIELDS, table
-from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.tokens import tokens_of
 
 _ORDER = (
     "id", "kind", "title", "status", "created_at", "updated_at", "agent", "command",
     "prompt_hash", "model", "tools", "summary",
 )  # fmt: skip
 
-_TOKENS = ("token_count", "token_count_from")
+TOKENS = ("token_count", "token_count_from")
 
 FOLDER = Format(
     head=table(
@@ -37,7 +36,7 @@ FOLDER = Format(
             "tools": "agent_config.tools",
             "summary": "context_summary",
         },
-        own=("message_count", INVOCATIONS, *_TOKENS),
+        own=("message_count", INVOCATIONS, *TOKENS),
         nulls=True,
     ),
     records=RecordTable(),
@@ -50,23 +49,15 @@ def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
     """`session.json`, indented: people read it, and it stands in diffs."""
     data = head_to_dict(session, FOLDER, stored)
     messages = session.messages if stored is None else stored.messages
-    data.update(zip(_TOKENS, _tokens(session, messages), strict=True))
+    tokens = tokens_of(session, messages)
+    counted = tokens.total, "tool" if tokens.reported else "estimate"
+    data.update(zip(TOKENS, counted, strict=True))
     return json.pretty(data) + b"\n"
 
 
 def decode_head(data: bytes, notes: list[str]) -> dict[str, Any]:
     """The head of `session.json`; ValueError says why it is none."""
     head = wire.as_dict(json.decode(data, notes))
-    for derived in _TOKENS:
+    for derived in TOKENS:
         head.pop(derived, None)
     return head
-
-
-def _tokens(session: Session, messages: Sequence[SessionMessage]) -> tuple[int, str]:
-    """How many tokens the conversation has, and who says so."""
-    if session.total_tokens:
-        return session.total_tokens, "tool"
-    counted = [message.tokens or 0 for message in messages]
-    if any(counted):
-        return sum(counted), "tool"
-    return sum(len(message.content) for message in messages) // 4, "estimate"

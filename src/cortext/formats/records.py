@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
+from datetime import UTC, datetime
+from itertools import pairwise
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -108,6 +110,22 @@ def first_records(data: bytes, table: RecordTable, count: int) -> bytes:
         count -= len(decode_lines(data[end:stop], table).messages)
         end = stop
     return data[:end]
+
+
+def in_time_order(messages: Sequence[SessionMessage]) -> bool:
+    times = [message.timestamp for message in messages]
+    return all(earlier <= later for earlier, later in pairwise(times))
+
+
+def sorted_lines(data: bytes, table: RecordTable) -> bytes:
+    """The lines in the order of time; one that cannot be read stays after the one before it."""
+    rows: list[tuple[datetime, bytes]] = []
+    when = datetime.min.replace(tzinfo=UTC)
+    for line in data.split(b"\n"):
+        found = decode_lines(line + b"\n", table).messages
+        when = found[0].timestamp if found else when
+        rows.append((when, line))
+    return b"".join(line + b"\n" for _, line in sorted(rows, key=itemgetter(0)) if line)
 
 
 def record_ids(data: bytes) -> list[str]:

@@ -19,7 +19,7 @@ from cortext import paths
 from cortext.durability.replace import make_private_dir
 from cortext.index.database import Database, Unreadable, is_damage
 from cortext.index.listed import Listed, pack, unpack
-from cortext.index.scan import Day, Known, Scan, is_nothing, with_lines, without_lines
+from cortext.index.scan import FRESH_NS, Day, Known, Scan, is_nothing, with_lines, without_lines
 
 T = TypeVar("T")
 _VERSION = 1
@@ -29,7 +29,6 @@ CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
     PRIMARY KEY (terminal, number)) WITHOUT ROWID;
 CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID
 """
-_FRESH_NS = 20_000_000
 _RESTED_MICROS = 2 * 86_400 * 1_000_000
 
 
@@ -251,6 +250,6 @@ def _trusted(entry: str, began: int) -> str:
     """A file that was written just now may be written again within the same tick of the clock:
     its entry is stored as one that no file has."""
     times = [int(each.rpartition(" ")[2] or 0) for each in entry.split("\t")[1:]]
-    if max(times) < began - _FRESH_NS:
+    if max(times) < began - FRESH_NS:
         return entry
     return entry.partition("\t")[0] + "\tjust now"

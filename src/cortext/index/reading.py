@@ -11,10 +11,11 @@ from zlib import crc32
 from cortext import clock
 from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError, SessionNotFoundError
-from cortext.formats.folder import FOLDER
+from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.records import decode_lines
 from cortext.index.database import bounded, micros, plain
 from cortext.index.listed import Listed, facts
+from cortext.model import json, wire
 from cortext.model.session import Session
 from cortext.model.text import clean
 from cortext.stores import layout
@@ -60,13 +61,13 @@ def read_conversation(root: str, path: str, old: Listed | None, now: str) -> Lis
         tags=[tag for tag in map(_shown, head.tags) if tag],
         created_at=micros(head.created_at),
         messages=lines.messages,
-        tokens=bounded(head.total_tokens),
+        tokens=_tokens(place),
         model=_shown(head.model),
         agent=_shown(head.agent),
         parent_id=_shown(head.parent_id),
         lines=str(lines),
     )
-    active = max(micros(head.updated_at), lines.last)
+    active = max(micros(head.updated_at), lines.last) or micros(head.created_at)
     return Listed(root, path, name, head.status, active, text)
 
 
@@ -87,7 +88,19 @@ def _head(root: str, place: Place) -> tuple[Session, str]:
     with suppress(ValueError, OverflowError):
         began = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
     kind = layout.document_in(place.folder).removesuffix(".md")
-    return Session(place.name, kind=kind, created_at=began, updated_at=began), note
+    head = Session(place.name, kind=kind, created_at=began, status="paused")
+    # Its lines tell when something was last said; at noon of a day nothing was.
+    head.updated_at = clock.from_micros(0)
+    return head, note
+
+
+def _tokens(place: Place) -> int:
+    """As the head has it, which says more than the session made of it."""
+    try:
+        counted = wire.as_dict(json.decode(read_file(place.head))).get(TOKENS[0])
+    except (OSError, ValueError):
+        return 0
+    return bounded(counted) if isinstance(counted, int) else 0
 
 
 def _lines(place: Place, old: Listed | None, now: str) -> _Lines:

@@ -47,7 +47,7 @@ def nearest(query: str, rows: Sequence[Listed]) -> list[Listed]:
     """What looks most like it, when nothing matches."""
     from rapidfuzz import fuzz
 
-    return _alike(query, rows, fuzz.WRatio, most=3, least=1)
+    return _alike(query, rows, fuzz.WRatio, most=3, least=45)
 
 
 def _alike(
@@ -55,6 +55,8 @@ def _alike(
 ) -> list[Listed]:
     from rapidfuzz import process, utils
 
+    if not utils.default_process(query):
+        return []
     found = process.extract(
         query,
         [row.title for row in rows],

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from cortext.stores import layout
 
 _LINES = ".session/messages.jsonl"
-_FRESH_NS = 20_000_000
+FRESH_NS = 20_000_000
+"""A file this young may be written again without a new time."""
 
 
 class Day(NamedTuple):
@@ -82,7 +83,7 @@ class Scan:
         try:
             now = os.stat(path).st_mtime_ns
             # The names of a folder whose time is the same are the same.
-            same = now == known.time and now < self.began - _FRESH_NS
+            same = now == known.time and now < self.began - FRESH_NS
             names = known.names() if same else [*filter(layout.is_name, os.listdir(path))]
         except FileNotFoundError:
             return Day(folder, 0, {})

@@ -16,6 +16,8 @@ from cortext.lifecycle.types import built_in
 
 IGNORE = "# Search tools of agents have no business in what past sessions said.\n**/.session/\n"
 _CONFIG = "# Settings of this workspace. It may not name programs, hooks or URLs.\n"
+_THEIRS = (".workspace/config.toml", "conversations/.ignore")
+"""Files that we begin and a person goes on with."""
 _INSTALLED = ".workspace/.installed"
 """The digest of each file as we wrote it: what still has it was not changed by anybody."""
 
@@ -40,7 +42,7 @@ def initialize(root: str, *, overwrite: Callable[[str, str], bool]) -> Initializ
             os.makedirs(os.path.dirname(path), exist_ok=True)
             old = read_file(path) if os.path.lexists(path) else None
             ours = old is None or installed.get(name) == _digest(old)
-            if old == data:
+            if old == data or (old is not None and name in _THEIRS):
                 result.same.append(name)
             elif ours or overwrite(name, _difference(name, old or b"", data)):
                 _write(path, data)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 
 from cortext import builtin
 from cortext.builtin import TYPES
 from cortext.durability.read import read_file
 from cortext.errors import CortextError
-from cortext.stores.layout import own_types
+from cortext.stores.layout import is_type, own_types
 
 
 class UnknownTypeError(CortextError, LookupError):
@@ -57,11 +58,13 @@ class Types:
     def document(self, kind: str, *, title: str, id: str, date: str) -> str:
         """The markdown that a conversation begins with."""
         text = self._text("templates", kind) or "# {{title}}\n\n{{date}}\n"
-        for name, value in (("title", title), ("id", id), ("date", date), ("type", kind)):
-            text = text.replace("{{" + name + "}}", value)
-        return text
+        values = {"title": title, "id": id, "date": date, "type": kind}
+        parts = re.split(r"\{\{(title|id|date|type)\}\}", text)
+        return "".join(values[part] if n % 2 else part for n, part in enumerate(parts))
 
     def _text(self, part: str, kind: str) -> str:
+        if not is_type(kind):
+            return ""
         path = os.path.join(self._folder, part, f"{kind}.md")
         if os.path.isfile(path):
             return read_file(path).decode("utf-8", "replace")

@@ -15,18 +15,20 @@ from cortext import clock, paths
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, side_dir, storage_errors
+from cortext.errors import InvalidTransitionError
 from cortext.formats.folder import FOLDER
-from cortext.formats.records import decode_lines, first_records
+from cortext.formats.records import decode_lines, first_records, in_time_order
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
 from cortext.lifecycle.known import remember_workspace
 from cortext.lifecycle.types import Types
+from cortext.model.ids import check_workspace_id
 from cortext.model.session import Session
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
 from cortext.model.summary import SessionSummary
 from cortext.stores.folder import FolderStore
-from cortext.stores.layout import Place, conversations_dir, document_in, shelves
+from cortext.stores.layout import Place, conversations_dir, document_in, is_type, shelves
 
 _MOST_TRIES = 10_000
 
@@ -70,9 +72,10 @@ class Workspace:
         said. Nothing is committed."""
         return self.stop(self.store.place_of(id), summary=summary, completed=completed)
 
-    def resume(self, id: str) -> Session:
-        """Go on with a conversation; its messages are in the session that is returned."""
-        return self.reactivate(self.store.place_of(id))
+    def resume(self, id: str, *, reopen: bool = False) -> Session:
+        """Go on with a conversation; its messages are in the session that is returned. One that
+        was completed is InvalidTransitionError, unless that is meant."""
+        return self.reactivate(self.store.place_of(id), reopen=reopen)
 
     def new(self, kind: str, topic: str) -> Started:
         """Begin a conversation: its folder, its markdown and its session."""
@@ -91,7 +94,7 @@ class Workspace:
 
     def fork(self, place: Place, last: int | None, *, key: str, title: str) -> Started:
         """A new conversation with the first `last` messages of another, and its markdown."""
-        parent = self.store.read_at(place)
+        parent = self.store.read_what_is_left(place)
         lines = read_file(place.lines)
         if last is not None and last < len(parent.messages):
             lines = first_records(lines, FOLDER.records, last)
@@ -116,7 +119,10 @@ class Workspace:
         )
         document = document_in(place.folder)
         text = read_file(f"{place.folder}/{document}") if document else None
-        return self._begin(session, session.title, text, lines)
+        started = self._begin(session, session.title, text, lines)
+        if text is not None:
+            _say_fork(started, parent)
+        return started
 
     def _begin(
         self, session: Session, topic: str, text: bytes | None, lines: bytes | None = None
@@ -124,13 +130,13 @@ class Workspace:
         """Give a session its number, id and folder, and a markdown."""
         from cortext.model.secrets import mask_text
 
-        kind = session.kind or "chat"
+        kind = session.kind if is_type(session.kind) else "chat"
         day = _day(session.created_at)
         with storage_errors("write", self.root):
             self._make_root()
             number = self._claim_number(day)
             # A key that somebody pasted must not become the name of a folder.
-            session.id = f"{number:03}-{kind}-{slugify(mask_text(topic)[0])}"
+            session.id = check_workspace_id(f"{number:03}-{kind}-{slugify(mask_text(topic)[0])}")
             place = Place(conversations_dir(self.root), day, session.id)
             self.store.create_at(place, session, lines)
             if text is None:
@@ -158,16 +164,21 @@ class Workspace:
             if session.status != status:
                 check_transition(session.status, status)
             session.status = status
-            session.summary = " ".join(summary.split()) or _summarize(session)
+            told = len(session.messages) == self.store.counted_at(place)
+            session.summary = " ".join(summary.split()) or _summarize(session, told)
             session.stop_reason = "user"
+            if not in_time_order(session.messages):
+                self.store.sort_at(place)
             return before != (session.status, session.summary)
 
         return self.change(place, change, then)
 
-    def reactivate(self, place: Place) -> Session:
-        """Go on with a conversation, whatever it was, by the instructions of today."""
+    def reactivate(self, place: Place, *, reopen: bool) -> Session:
+        """Go on with a conversation, by the instructions of today."""
 
         def change(session: Session) -> bool:
+            if session.status == "completed" and not reopen:
+                raise InvalidTransitionError("completed", "active")
             session.status = "active"
             session.stop_reason = ""
             if session.command:
@@ -185,7 +196,7 @@ class Workspace:
         """Change the head of a conversation, and do what comes `then`; two who do so at once do
         so in turn. `change` says whether that is activity."""
         with self.changing(place):
-            session = self.store.read_at(place)
+            session = self.store.read_what_is_left(place)
             if change(session):
                 session.touch()
             self.store.checkpoint_at(place, session)
@@ -208,7 +219,7 @@ class Workspace:
         known = kind in self.types.names()
         now = clock.now()
         try:
-            began = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
+            began = min(datetime.fromisoformat(place.day).replace(hour=12).astimezone(), now)
         except (ValueError, OverflowError):
             began = now
         session = Session(
@@ -247,12 +258,21 @@ class Workspace:
         raise OSError(f"no number is free for {day}")
 
 
-def _summarize(session: Session) -> str:
+def _say_fork(started: Started, parent: Session) -> None:
+    """The copy of a document speaks of itself: its own id, and its own title where that stood."""
+    with open(started.document, "rb+") as file:
+        text = file.read().replace(parent.id.encode(), started.session.id.encode())
+        old, new = (f"# {title}\n".encode() for title in (parent.title, started.session.title))
+        file.seek(0)
+        file.write(text.replace(old, new, 1) if text.startswith(old) else text)
+        file.truncate()
+
+
+def _summarize(session: Session, told: bool) -> str:
+    """`told`: nothing was said since the head was written."""
     from cortext.model.digest import digest
 
-    # Stopped already, and not resumed since: what it says of itself still holds.
-    kept = session.summary if session.stop_reason else ""
-    return kept or digest(session.messages) or session.summary
+    return (session.summary if told else "") or digest(session.messages) or session.summary
 
 
 def _summary(row: Listed) -> SessionSummary:

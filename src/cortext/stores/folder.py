@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -33,8 +34,8 @@ from cortext.errors import (
 )
 from cortext.formats import folder
 from cortext.formats.parts import Format, encode_records, join
-from cortext.formats.records import Damage, Lines, decode_lines
-from cortext.model import json
+from cortext.formats.records import Damage, Lines, decode_lines, sorted_lines
+from cortext.model import json, wire
 from cortext.model.ids import check_workspace_id
 from cortext.model.session import Session
 from cortext.model.values import as_utc
@@ -44,6 +45,7 @@ from cortext.stores.layout import Place
 from cortext.stores.lines import Files, LineStore, Stored
 from cortext.stores.seen import Fingerprint
 
+log = logging.getLogger("cortext.stores")
 _OURS = ("session.json", "messages.jsonl")
 
 
@@ -66,7 +68,7 @@ class FolderStore(LineStore):
         found = [
             place
             for place in layout.places(self._folder)
-            if _names_session(place.day, place.name) and place.has_session
+            if layout.is_name(place.name) and place.has_session
         ]
         names = Counter(place.name for place in found)
         days = Counter((place.day, place.name) for place in found)
@@ -147,6 +149,19 @@ class FolderStore(LineStore):
                 ],
             }
             swap_folder(write_folder(side_dir(self._conversations), files), place.session)
+        self._changed(place.name)
+
+    def counted_at(self, place: Place) -> int:
+        """How many messages the session in a place had when its head was written."""
+        with storage_errors("read", place.head):
+            return int(wire.as_dict(json.decode(read_file(place.head))).get("message_count") or 0)
+
+    def sort_at(self, place: Place) -> None:
+        """Put the records in the order of time; a late one may have been appended last."""
+        with storage_errors("write", place.session), self._lock(self._files_at(place)):
+            _refuse_links(place, place.head, place.lines)
+            lines = sorted_lines(read_file(place.lines), self.format.records)
+            self._replace(place.lines, [lines])
         self._changed(place.name)
 
     def head(self, id: str) -> Session:
@@ -249,11 +264,15 @@ class FolderStore(LineStore):
         records = encode_records(session, self.format)
         return {"messages.jsonl": records, "session.json": [folder.encode_head(session)]}
 
-    def read_at(self, place: Place) -> Session:
-        """As `load`, of the session in one place."""
-        reading = self._read_at(place).reading
-        raise_if_damaged(reading.damages)
-        return reading.session
+    def read_what_is_left(self, place: Place) -> Session:
+        """The session in a place. Lines that cannot be read are named in the log, and stay; a head
+        that cannot be read is SessionCorruptedError."""
+        session, damages = self._read_at(place).reading
+        raise_if_damaged([damage for damage in damages if damage.path == place.head])
+        for damage in damages:
+            if damage.fatal and damage.path != place.head:
+                log.warning("%s, line %s: %s", damage.path, damage.line, damage.detail)
+        return session
 
     def _read(self, id: str) -> Stored:
         return self._read_at(self.place_of(id))
@@ -349,11 +368,3 @@ def _day_of(session: Session) -> str:
     with suppress(OverflowError):
         began = began.astimezone()
     return began.strftime("%Y-%m-%d").rjust(10, "0")
-
-
-def _names_session(day: str, name: str) -> bool:
-    try:
-        check_workspace_id(f"{day}/{name}")
-    except ValueError:
-        return False
-    return True

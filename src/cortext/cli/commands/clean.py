@@ -12,6 +12,8 @@ from cortext.app.trash import delete, rests_since
 from cortext.cli.choose import describe
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.options import all_option
+from cortext.cli.text import clean
+from cortext.errors import CortextError
 
 
 @click.command("clean")
@@ -30,7 +32,14 @@ def command(days: int, everywhere: bool, yes: bool) -> None:
     for row in old:
         click.echo(f"to the trash: {describe(row)}", err=True)
     agree(f"delete these {len(old)}?", yes)
+    failed = 0
     for row in old:
-        delete(row)
-    click.echo(f"{len(old)} deleted; `cortext trash` has them")
+        try:
+            delete(row, unless=lambda row=row: not rests_since(row, limit))
+        except (CortextError, OSError) as error:
+            failed += 1
+            click.echo(f"kept: {row.key}: {clean(str(error), lines=False)}", err=True)
+    click.echo(f"{len(old) - failed} deleted; `cortext trash` has them")
     expire()
+    if failed:
+        raise click.exceptions.Exit(1)

@@ -7,11 +7,11 @@ import click
 from cortext.app.stop import stop
 from cortext.cli.choose import choose_active
 from cortext.cli.commands.stop import confirm
-from cortext.cli.options import complete_id
+from cortext.cli.options import complete_id, plain_words
 
 
 @click.command("done", context_settings={"ignore_unknown_options": True})
-@click.argument("id", nargs=-1, shell_complete=complete_id)
+@click.argument("id", nargs=-1, shell_complete=complete_id, callback=plain_words)
 @click.option("--summary", help="What came of it; made from the conversation when not given.")
 def command(id: tuple[str, ...], summary: str | None) -> None:
     """Save a conversation and mark it as completed. Without an ID: the only active one."""

@@ -17,16 +17,12 @@ from cortext.formats.records import Damage
 from cortext.model.session import Session
 
 
-def _check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    return None if value is None else check_store(ctx, param, value)
-
-
 @click.command("export")
 @click.argument("query", nargs=-1, required=True, shell_complete=complete_id)
 @click.option("--format", "format", type=click.Choice(FORMATS), help="By default, as FILE's name.")
 @click.option("-o", "output", metavar="FILE", help="Write to FILE, or to ID.FORMAT in a folder.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
-@click.option("--store", metavar="URL", callback=_check_store, help="Look in a store, by id.")
+@click.option("--store", metavar="URL", callback=check_store, help="Look in a store, by id.")
 def command(
     query: tuple[str, ...], format: str | None, output: str | None, force: bool, store: str | None
 ) -> None:

@@ -15,14 +15,10 @@ from cortext.stores.port import SessionStore
 _CHUNK = 1 << 20
 
 
-def _check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    return None if value is None else check_store(ctx, param, value)
-
-
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--as", "id", metavar="ID", help="Import it under this id.")
-@click.option("--store", metavar="URL", callback=_check_store, help="Import into a store.")
+@click.option("--store", metavar="URL", callback=check_store, help="Import into a store.")
 def command(files: tuple[str, ...], id: str | None, store: str | None) -> None:
     """Take conversations from files that `cortext export` wrote, of any of its formats.
 

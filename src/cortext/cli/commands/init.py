@@ -18,7 +18,14 @@ def command(path: str, force: bool) -> None:
     """Make a folder a workspace. What you have changed in it is kept, unless you say otherwise."""
     result = bring_up_to_date(path, force=force)
     if result.made:
-        click.echo(f"{os.path.abspath(path)} is a workspace: {len(result.made)} files written")
+        made = "1 file" if len(result.made) == 1 else f"{len(result.made)} files"
+        click.echo(f"{os.path.abspath(path)} is a workspace: {made} written")
+        if os.path.lexists(os.path.join(os.path.abspath(path), ".git")):
+            click.echo(
+                "it is the top of a git repository, so `cortext stop` commits conversations here; "
+                "`cortext config sessions.git off` keeps them out",
+                err=True,
+            )
         click.echo('next: cortext new brainstorm "your topic"', err=True)
     else:
         click.echo(f"{os.path.abspath(path)} is a workspace already; nothing to do")

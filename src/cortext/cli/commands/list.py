@@ -8,9 +8,9 @@ import click
 
 from cortext.cli.filters import filters, wanted
 from cortext.cli.lists import as_json as conversations_as_json
-from cortext.cli.lists import columns, list_here, show_conversations
+from cortext.cli.lists import columns, list_here, short, show_conversations
 from cortext.cli.options import json_option, print_json, store_option
-from cortext.cli.text import clean, local
+from cortext.cli.text import clean, local, say
 
 if TYPE_CHECKING:
     from cortext.model.summary import SessionSummary
@@ -20,15 +20,18 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 
 @click.command("list")
 @filters
-@click.option("--search", metavar="TEXT", help="Only titles that hold this.")
+@click.option("--search", metavar="TEXT", help="Only with these words in title or summary.")
 @click.option(
     "--sort", "sort_by", type=click.Choice(_ORDERS), default="updated_at", show_default=True
 )
+@click.option("--forget", is_flag=True, help="Forget workspaces that are not there any more.")
 @store_option
 @json_option
-def command(store: str | None, as_json: bool, **options: Any) -> None:
+def command(store: str | None, as_json: bool, forget: bool, **options: Any) -> None:
     """List the conversations of this workspace, the latest first; with --store, the sessions of
-    a store. In a terminal the newest 50 are shown, else all."""
+    a store. In a terminal the newest are shown (setting list.limit), else all."""
+    if forget:
+        _forget()
     if store:
         _list_store(store, as_json, options)
     else:
@@ -50,6 +53,17 @@ def _list_conversations(
         print_json(conversations_as_json(rows))
     else:
         show_conversations(which, everywhere=everywhere, limit=limit)
+
+
+def _forget() -> None:
+    import os
+
+    from cortext.lifecycle.known import forget_workspaces, known_workspaces
+
+    gone = [root for root in known_workspaces()[1:] if not os.path.isdir(root)]
+    forget_workspaces(gone)
+    for root in gone:
+        say(f"forgotten: {short(root)}")
 
 
 def _list_store(store: str, as_json: bool, options: dict[str, Any]) -> None:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.options import complete_type
+from cortext import paths
+from cortext.cli.options import complete_type, plain_words
 from cortext.lifecycle.workspace import Workspace
 
 
 # A topic may begin with a hyphen.
 @click.command("new", context_settings={"ignore_unknown_options": True})
 @click.argument("type", metavar="TYPE", shell_complete=complete_type)
-@click.argument("topic", nargs=-1, required=True)
+@click.argument("topic", nargs=-1, required=True, callback=plain_words)
 def command(type: str, topic: tuple[str, ...]) -> None:
     """Begin a conversation, and print the path of its markdown.
 
     TYPE is brainstorm, debug, plan, learn, meeting, review, or one of your own. Outside any
     workspace it goes to your personal one.
     """
-    started = Workspace.find().new(type, " ".join(topic))
+    workspace = Workspace.find()
+    started = workspace.new(type.lower(), " ".join(topic))
+    if workspace.root == paths.personal_workspace():
+        click.echo("no workspace here, so it is in your personal one", err=True)
     click.echo(started.document)
     click.echo(f"{started.session.id} is active; `cortext stop` pauses it", err=True)

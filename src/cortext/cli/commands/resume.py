@@ -10,7 +10,7 @@ from cortext import paths
 from cortext.cli.filters import filters, wanted
 from cortext.cli.lists import as_json as rows_as_json
 from cortext.cli.lists import list_here, say_nothing_to_resume, say_paused, show_resumable
-from cortext.cli.options import complete_id, json_option, print_json
+from cortext.cli.options import complete_id, json_option, plain_words, print_json
 from cortext.cli.text import clean
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 @click.command("resume", context_settings={"ignore_unknown_options": True})
-@click.argument("query", nargs=-1, shell_complete=complete_id)
+@click.argument("query", nargs=-1, shell_complete=complete_id, callback=plain_words)
 @click.option("-c", "--last", is_flag=True, help="The latest one here.")
 @click.option("--list", "listing", is_flag=True, help="Show what can be resumed.")
 @click.option("--context", is_flag=True, help="Print the briefing for an agent; changes nothing.")
 @click.option(
     "--budget",
-    type=click.IntRange(min=2000),
+    type=click.IntRange(min=4000),
     help="At most about this many characters of history.  [default: the setting resume.budget]",
 )
 @click.option("--reopen", is_flag=True, help="Also one that was completed.")
@@ -52,13 +52,17 @@ def command(
     """
     from cortext.cli.choose import can_ask, choose
 
-    if listing or not (query or last or (can_ask() and not as_json)):
-        _list(as_json, everywhere=everywhere, limit=limit, **which)
+    if listing or not (query or last or context or (can_ask() and not as_json)):
+        _list(as_json, everywhere=everywhere, limit=limit, words=" ".join(query), **which)
         return
+    if not (query or last or can_ask()):
+        raise click.UsageError("say which conversation: its id, words of its title, or --last")
     if query and last:
         raise click.UsageError("give a query or --last, not both")
+    if context and reopen:
+        raise click.UsageError("--context changes nothing, so --reopen has no place beside it")
     row = (
-        choose(" ".join(query), everywhere=everywhere, forgiving=True)
+        choose(" ".join(query), everywhere=everywhere, forgiving=True, wanted=wanted(**which))
         if query
         else _pick(last, everywhere, which)
     )
@@ -106,14 +110,17 @@ def _activate(row: Listed, *, reopen: bool) -> None:
     if row.status == "completed" and not reopen and can_ask():
         reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
         if not reopen:
-            raise click.Abort
+            click.echo("nothing was done", err=True)
+            raise click.exceptions.Exit(1)
     activate(row, reopen=reopen)
 
 
 def _print(briefing: Briefing) -> None:
     if briefing.command:
         click.echo(clean(briefing.command))
-    click.echo(f"The markdown of this conversation: {clean(briefing.document, lines=False)}\n")
+    document = clean(briefing.document, lines=False) or "there is none yet"
+    click.echo(f"The ID of this conversation: {briefing.id}")
+    click.echo(f"The markdown of this conversation: {document}\n")
     click.echo(briefing.context)
     click.echo(briefing.history)
 

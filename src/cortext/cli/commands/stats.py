@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
@@ -29,23 +28,9 @@ _ASCII = {ord("·"): "-", ord("…"): "~"}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-class Period(Since):
-    """As `Since`, and months: 3m."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        months = re.fullmatch(r"(\d{1,4})m", str(value), re.ASCII)
-        if months is None:
-            return super().convert(value, param, ctx)
-        now = clock.now().astimezone()
-        month = now.year * 12 + now.month - 1 - int(months[1])
-        first = now.replace(year=month // 12, month=month % 12 + 1, day=1)
-        last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-        return int(first.replace(day=min(now.day, last.day)).timestamp() * 1_000_000)
-
-
 @click.command("stats")
 @all_option
-@click.option("--since", type=Period(), help="Only since then: 2026-01-31, 7d, 4w or 3m.")
+@click.option("--since", type=Since(), help="Only since then: 2026-01-31, 7d, 4w or 3m.")
 @click.option("--type", "kind", metavar="TYPE", help="Only conversations of this type.")
 @json_option
 def command(everywhere: bool, since: int | None, kind: str | None, as_json: bool) -> None:

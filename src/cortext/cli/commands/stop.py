@@ -6,12 +6,12 @@ import click
 
 from cortext.app.stop import Stopped, stop
 from cortext.cli.choose import choose_active
-from cortext.cli.options import complete_id
+from cortext.cli.options import complete_id, plain_words
 from cortext.cli.text import clean
 
 
 @click.command("stop", context_settings={"ignore_unknown_options": True})
-@click.argument("id", nargs=-1, shell_complete=complete_id)
+@click.argument("id", nargs=-1, shell_complete=complete_id, callback=plain_words)
 @click.option("--summary", help="Where the conversation stopped; made from it when not given.")
 def command(id: tuple[str, ...], summary: str | None) -> None:
     """Save a conversation and pause it. Without an ID: the only active one."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import click
 
+from cortext import clock
 from cortext.app.trash import empty, list_trash, restore
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.options import json_option, print_json
@@ -12,11 +15,12 @@ from cortext.model import wire
 
 
 @click.group("trash", invoke_without_command=True)
+@json_option
 @click.pass_context
-def command(ctx: click.Context) -> None:
+def command(ctx: click.Context, as_json: bool) -> None:
     """What was deleted: list it, restore it, or empty the trash."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(show)
+        ctx.invoke(show, as_json=as_json)
 
 
 @command.command("list")
@@ -59,9 +63,12 @@ def put_back(entry: tuple[str, ...]) -> None:
 @yes_option
 def empty_it(days: int, yes: bool) -> None:
     """Remove for good what is in the trash."""
-    count = len(list_trash())
-    if not count:
-        click.echo("the trash is empty", err=True)
+    limit = clock.now() - timedelta(days=days)
+    old = [entry for entry in list_trash() if entry.deleted_at <= limit]
+    if not old:
+        click.echo("nothing in the trash is that old" if days else "the trash is empty", err=True)
         return
-    agree(f"remove {count} for good?" if not days else "remove them for good?", yes)
+    for entry in old:
+        click.echo(f"for good: {clean(entry.label, lines=False)}", err=True)
+    agree(f"remove these {len(old)}?", yes)
     click.echo(f"{len(empty(days))} removed for good")

@@ -1,0 +1,42 @@
+"""How many tokens a conversation has: one answer for heads, lists and statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+
+_MOST = 10**15
+
+
+class Tokens(NamedTuple):
+    """`reported` says that a tool counted them; else they are guessed from the text, four
+    characters a token."""
+
+    prompt: int
+    completion: int
+    reported: bool
+
+    @property
+    def total(self) -> int:
+        return self.prompt + self.completion
+
+
+def tokens_of(session: Session, messages: Sequence[SessionMessage]) -> Tokens:
+    """The tokens of a session, of which `messages` are the ones that count."""
+    if session.total_tokens > 0:
+        totals = session.total_prompt_tokens, session.total_completion_tokens
+        return Tokens(_bounded(totals[0]), _bounded(totals[1]), True)
+    reported = any(message.tokens for message in messages)
+    sums = [0, 0]
+    for message in messages:
+        number = _bounded(message.tokens or 0) if reported else len(message.content)
+        sums[message.role == "assistant"] += number
+    prompt, completion = sums if reported else (each // 4 for each in sums)
+    return Tokens(prompt, completion, reported)
+
+
+def _bounded(number: int) -> int:
+    return min(max(number, 0), _MOST)
