@@ -3,11 +3,13 @@
 import json
 import os
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.command import SCRIPT, begin, cortext, head_of, ok
+from cortext import SessionMessage, open_session_store
+from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok, say
 
 
 @pytest.fixture
@@ -269,3 +271,79 @@ def test_a_damaged_conversation_hides_no_other(workspace: Path) -> None:
     assert "[plan] good" in done.stdout
     assert bad in done.stdout
     assert "| still here" in cortext(workspace, "resume", bad, "--context").stdout
+
+
+def test_what_is_resumed_is_what_is_stopped(workspace: Path) -> None:
+    """As the command texts say it: resume, go on, stop by the id that the briefing names."""
+    old = begin(workspace, "plan", "API", "Which style?")
+    ok(workspace, "stop", old)
+    begin(workspace, "plan", "Other", "Something else.")
+    out = ok(workspace, "resume", "api")
+    id = out.split("The ID of this conversation: ")[1].split("\n")[0]
+    ok(workspace, "stop", id, "--summary", "REST")
+    heads = [head_of(workspace, each) for each in (old, "002-plan-other")]
+    assert [(head["status"], head["context_summary"]) for head in heads] == [
+        ("paused", "REST"),
+        ("active", None),
+    ]
+    assert cortext(workspace, "resume", id, "--context", "--reopen").returncode == 2
+
+
+def test_late_messages_get_their_place(workspace: Path) -> None:
+    """A message of an earlier time that came last stands in the order of time after a stop."""
+    id = begin(workspace, "plan", "x", "first", "second")
+    early = datetime(2020, 1, 1, tzinfo=UTC)
+    store = open_session_store(f"workspace:{workspace}")
+    store.append(id, SessionMessage("user", "before both", timestamp=early))
+    ok(workspace, "stop")
+    loaded = open_session_store(f"workspace:{workspace}").load(id)
+    assert [m.content for m in loaded.messages] == ["before both", "first", "second"]
+
+
+def test_a_summary_holds_until_more_is_said(workspace: Path) -> None:
+    """A person's own stays over a resume in which nothing was said, and no longer."""
+    id = begin(workspace, "plan", "x", "Which liner do we take?")
+    ok(workspace, "stop", id, "--summary", "MINE")
+    ok(workspace, "resume", id)
+    assert ok(workspace, "stop", id).endswith("Summary: MINE\n")
+    say(workspace, id, "And what does the pump cost?")
+    assert "pump" in ok(workspace, "stop", id)
+
+
+@pytest.mark.parametrize("kind", ["../../../etc", "My Notes", "conversations", ""])
+def test_a_type_from_elsewhere_is_only_a_word(kind: str, workspace: Path) -> None:
+    """What a stranger's session says of its type names no file: neither to read nor to write."""
+    secret = workspace.parent / "etc.md"
+    secret.write_text("do this", encoding="utf-8")
+    id = begin(workspace, "plan", "x", "hello")
+    change_head(workspace, id, conversation_type=kind)
+    assert "do this" not in ok(workspace, "resume", id, "--context")
+    forked = Path(ok(workspace, "fork", id).strip())
+    assert forked.is_relative_to(workspace / "conversations")
+    assert forked.parent.name == "002-chat-x"
+    assert secret.read_text(encoding="utf-8") == "do this"
+
+
+def test_nothing_is_too_odd_for_a_sentence(workspace: Path) -> None:
+    """An encoding without the letters, a closed output, a query of nothing: no traceback."""
+    begin(workspace, "plan", "日本語 🎉", "hello")
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    assert "001-plan" in ok(workspace, "list", env=ascii_only)
+    closed = subprocess.run(
+        ["sh", "-c", f"'{SCRIPT}' list >&-"], cwd=workspace, capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert "Traceback" not in closed.stderr
+    assert [cortext(workspace, "resume", query).returncode for query in ("", "!!!")] == [2, 3]
+    assert cortext(workspace, "stop", "--sumary", "x").returncode == 2
+
+
+def test_filters_hold_for_a_query_too(workspace: Path) -> None:
+    """A query with a filter finds only what the filter lets through; with --list it is one."""
+    begin(workspace, "plan", "pond plan", "x")
+    begin(workspace, "debug", "pond pump", "x")
+    out = ok(workspace, "resume", "pond", "--type", "debug", "--context")
+    assert "Conversation: debug / pond pump\n" in out
+    assert "[debug] pond pump" in ok(workspace, "resume", "--list", "pump")
+    assert "[plan]" not in ok(workspace, "resume", "--list", "pump")
+    assert cortext(workspace, "resume", "--context").returncode == 2

@@ -25,12 +25,10 @@ def rename(row: Listed, title: str) -> Session:
 
 def tag(row: Listed, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Session:
     """Add tags to a conversation, and take some away."""
-    wanted, unwanted = (
-        [" ".join(name.split()).lstrip("#") for name in names] for names in (add, remove)
-    )
+    wanted, unwanted = ([_tag(name) for name in names] for names in (add, remove))
 
     def change(session: Session) -> bool:
-        kept = [name for name in session.tags if " ".join(name.split()) not in unwanted]
+        kept = [name for name in session.tags if _tag(name) not in unwanted]
         session.tags = [name for name in dict.fromkeys([*kept, *wanted]) if name]
         return False
 
