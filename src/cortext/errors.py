@@ -61,8 +61,8 @@ class InvalidIdError(CortextError, ValueError):
         self.id = id
         super().__init__(
             f"not a valid id: {shown[:80] + '…' if len(shown) > 80 else shown}",
-            hint="an id has 1 to 128 letters a to z, digits, '.', '_' or '-' and starts with a letter "
-            "or digit",
+            hint="an id has 1 to 128 letters a to z, digits, '.', '_' or '-' and starts with a "
+            "letter or digit",
         )
 
 
