@@ -347,3 +347,20 @@ def test_filters_hold_for_a_query_too(workspace: Path) -> None:
     assert "[debug] pond pump" in ok(workspace, "resume", "--list", "pump")
     assert "[plan]" not in ok(workspace, "resume", "--list", "pump")
     assert cortext(workspace, "resume", "--context").returncode == 2
+
+
+def test_stop_inside_a_tool_takes_its_conversation(workspace: Path) -> None:
+    """The one that the tool's session is bound to; a session without one gets a new one."""
+    session = {"CLAUDE_CODE_SESSION_ID": "5e0c9d1e-aaaa-bbbb-cccc-0123456789ab"}
+    bound = begin(workspace, "plan", "bound", "hello")
+    begin(workspace, "plan", "other", "hello")
+    native = [{"tool": "claude", "session_id": session["CLAUDE_CODE_SESSION_ID"]}]
+    change_head(workspace, bound, native=native)
+    assert '"bound" has been paused' in ok(workspace, "stop", env=session)
+    assert "plan / bound" in ok(workspace, "resume", native[0]["session_id"], "--context")
+    unbound = {"CLAUDE_CODE_SESSION_ID": "ffffffff-aaaa-bbbb-cccc-0123456789ab"}
+    assert '"claude session ffffffff" has been paused' in ok(workspace, "stop", env=unbound)
+    head = head_of(workspace, "003-chat-claude-session-ffffffff")
+    assert (head["conversation_type"], head["agent_config"]["command"]) == ("chat", None)
+    assert "has been paused" in ok(workspace, "stop", env=unbound)
+    assert len(json.loads(ok(workspace, "list", "--json"))) == 3

@@ -47,10 +47,17 @@ def choose(
 
 
 def choose_active(words: tuple[str, ...]) -> Listed:
-    """The one that is named; else the only one that is active, and never a guess."""
+    """The one that is named; else, inside a tool, that of its session; else the only one that is
+    active, and never a guess."""
     if words:
         return choose(" ".join(words))
-    active = Conversations(paths.workspace_root()).active()
+    from cortext.app.tool_session import conversation_of_session
+
+    conversations = Conversations(paths.workspace_root())
+    bound = conversation_of_session(conversations)
+    if bound is not None:
+        return bound
+    active = conversations.active()
     if len(active) == 1:
         return active[0]
     if active:

@@ -96,6 +96,11 @@ class Listed(NamedTuple):
         """What the catalog has to remember of the lines."""
         return self._fact(11)
 
+    @property
+    def native(self) -> list[str]:
+        """The ids of the tools' own sessions that it was had in."""
+        return [id for id in self._fact(12).split(_TAG) if id]
+
     def _fact(self, number: int) -> str:
         return self.text.split(_FACT)[number]
 
@@ -114,11 +119,15 @@ def facts(
     agent: str = "",
     parent_id: str = "",
     lines: str = "",
+    native: Sequence[str] = (),
 ) -> str:
     """What `Listed.text` is made of, in its order."""
     numbers = (str(created_at), str(messages), str(tokens))
     return _FACT.join(
-        (note, kind, title, summary, _TAG.join(tags), *numbers, model, agent, parent_id, lines)
+        (
+            *(note, kind, title, summary, _TAG.join(tags), *numbers),
+            *(model, agent, parent_id, lines, _TAG.join(native)),
+        )
     )
 
 

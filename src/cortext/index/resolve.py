@@ -20,7 +20,7 @@ def resolve(query: str, rows: Sequence[Listed], numbered: Listed | None = None) 
         found = [row for row in rows if matches(row, text)]
         if found:
             return found
-        if matches is _is_called and numbered is not None:
+        if matches is _was_had_in and numbered is not None:
             return [numbered]
     return with_words(text, rows)
 
@@ -29,11 +29,16 @@ def _is_called(row: Listed, text: str) -> bool:
     return row.path.endswith(f"/{text}") or row.path == text
 
 
+def _was_had_in(row: Listed, text: str) -> bool:
+    # The ids stand at the end of the text: most rows have none.
+    return text in row.text and text in row.native
+
+
 def _begins_with(row: Listed, text: str) -> bool:
     return any(name.startswith(text) for name in (row.id, row.address, row.path))
 
 
-_BY_ID = (_is_called, _begins_with)
+_BY_ID = (_is_called, _was_had_in, _begins_with)
 
 
 def misspelt(query: str, rows: Sequence[Listed]) -> list[Listed]:

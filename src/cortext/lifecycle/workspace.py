@@ -92,6 +92,20 @@ class Workspace:
         )
         return self._begin(session, topic, None)
 
+    def chat(self, title: str, native: dict[str, str]) -> Started:
+        """A conversation for a session of a tool that belongs to none: it has no command."""
+        now = clock.now()
+        session = Session(
+            title=" ".join(title.split()) or "Untitled",
+            kind="chat",
+            created_at=now,
+            updated_at=now,
+            agent=native.get("tool", ""),
+            native=[native],
+            working_dir=self.root,
+        )
+        return self._begin(session, title, None)
+
     def fork(self, place: Place, last: int | None, *, key: str, title: str) -> Started:
         """A new conversation with the first `last` messages of another, and its markdown."""
         parent = self.store.read_what_is_left(place)
