@@ -14,7 +14,11 @@ from tests.faults.totals import pytest_terminal_summary as pytest_terminal_summa
 
 # At import, not in a fixture: a test module may read these while it is being collected.
 HOME = Path(tempfile.mkdtemp(prefix="cortext-home-"))
-for name in [name for name in os.environ if name.startswith(("XDG_", "CORTEXT_", "CLAUDE"))]:
+for name in [
+    name
+    for name in os.environ
+    if name.startswith(("XDG_", "CORTEXT_", "CLAUDE")) and name != "CORTEXT_TEST_CACHE"
+]:
     del os.environ[name]
 os.environ |= {
     "HOME": str(HOME),
