@@ -1,0 +1,573 @@
+"""Codex: `sessions/Y/M/D/rollout-<time>-<uuid>.jsonl`, or `.zst` when it is cold.
+
+A rollout says most things twice, as items of the model's history and as events for its screen:
+items count, and events only where there are no items. A fork may hold no more than what is new
+and name the rollout that it goes on from.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Any, ClassVar, cast
+
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
+
+from cortext.bridges import jsonl
+from cortext.bridges.port import Decoded, Glance, Source
+from cortext.durability.read import open_file
+from cortext.errors import SessionStorageError
+from cortext.formats.records import Damage
+from cortext.model import json
+from cortext.model.message import Role, SessionMessage
+from cortext.model.session import Session
+
+_log = logging.getLogger("cortext.bridges")
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_ID = re.compile(_UUID, re.IGNORECASE)
+_NAME = re.compile(rf"rollout-.*?-({_UUID})(?:_{_UUID})?\.jsonl(?:\.zst)?", re.IGNORECASE)
+_COLD = ".zst"
+_IMAGE_TAG = re.compile(r"\s*</?image\b[^>]*>\s*")
+_REQUEST = "## My request for Codex:"
+# What the tool tells the model in the person's name.
+_INJECTED = (
+    "# AGENTS.md instructions", "<INSTRUCTIONS>", "<apps_instructions>", "<collaboration_mode>",
+    "<environment_context>", "<environments", "<hook_prompt", "<model_switch>", "<permissions",
+    "<personality_spec>", "<plugins_instructions>", "<recommended_plugins>", "<skill>",
+    "<skills_instructions>", "<subagent_notification>", "<turn_aborted>", "<user_instructions>",
+)  # fmt: skip
+_SHELL = "<user_shell_command>"
+# Events that hold what a tool printed, which its result says again: much, and not needed.
+_SILENT = frozenset(("exec_command_end", "mcp_tool_call_end", "patch_apply_end", "turn_diff"))
+_NEVER = datetime.fromtimestamp(0, UTC)
+
+
+class _Part(Struct, gc=False):
+    type: str = ""
+    text: str = ""
+    filename: str | None = None
+
+
+_Content = str | list[_Part] | None
+
+
+class _Output(Struct, gc=False):
+    content: _Content = None
+    success: bool | None = None
+
+
+class _Git(Struct, gc=False):
+    branch: str | None = None
+
+
+class _Usage(Struct, gc=False):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class _Info(Struct, gc=False):
+    total_token_usage: _Usage | None = None
+
+
+class _Base(Struct, gc=False):
+    thread_id: str = ""
+    end_ordinal_exclusive: int | None = None
+
+
+class _Item(Struct, gc=False):
+    type: str = ""
+    id: str | None = None
+    content: _Content = None
+
+
+class _Payload(Struct, gc=False):
+    type: str = ""
+    timestamp: str | int | float | None = None
+    id: str | None = None
+    role: str | None = None
+    content: _Content = None
+    name: str | None = None
+    namespace: str | None = None
+    call_id: str | None = None
+    arguments: Any = None
+    input: Any = None
+    action: Any = None
+    output: str | list[_Part] | _Output | None = None
+    cwd: str | None = None
+    cli_version: str | None = None
+    git: _Git | None = None
+    model: str | None = None
+    message: str | None = None
+    info: _Info | None = None
+    num_turns: int | None = None
+    thread_name: str | None = None
+    source: Any = None
+    thread_source: str | None = None
+    forked_from_id: str | None = None
+    parent_thread_id: str | None = None
+    new_thread_id: str | None = None
+    history_base: _Base | None = None
+    item: _Item | None = None
+    revised_prompt: str | None = None
+
+
+class _Line(_Payload, gc=False):
+    """A record; the oldest versions wrote its payload without an envelope."""
+
+    ordinal: int | None = None
+    payload: _Payload | None = None
+
+    @property
+    def body(self) -> _Payload:
+        return self.payload or self
+
+    @property
+    def is_meta(self) -> bool:
+        return self.type == "session_meta" or (not self.payload and not self.type and bool(self.id))
+
+
+class _Index(Struct, gc=False):
+    id: str = ""
+    thread_name: str = ""
+
+
+class _Legacy(Struct, gc=False):
+    exit_code: int | None = None
+
+
+class _Wrapped(Struct, gc=False):
+    output: str
+    metadata: _Legacy | None = None
+
+
+class _Transcript:
+    """What a rollout says, line by line, with the ones that it goes on from."""
+
+    def __init__(self, longest: int | None) -> None:
+        self.meta: _Payload | None = None
+        self.title = self.request = self.model = ""
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+        self.stamp: str | int | float | None = None  # of the last record, whatever it is
+        self.usage = _Usage()
+        self.spawned: dict[str, None] = {}
+        self._longest, self._count = longest, 0
+        self._names: dict[str, str] = {}
+        self._seen: set[tuple[str, str]] = set()
+        self._boundaries: list[int] = []
+        # By how far a record is to be trusted: items of the history, events, completed items.
+        self._said: list[list[tuple[int, SessionMessage]]] = [[], [], []]
+
+    def add(self, line: _Line, place: int, id: str) -> None:
+        """A record that stands at a place of a conversation's history."""
+        self._count += 1
+        type, body = line.type, line.payload or line
+        self.stamp = line.timestamp or self.stamp
+        if type == "event_msg" and body.type in _SILENT:
+            return
+        when = jsonl.time_of(line.timestamp)
+        self.first, self.last = self.first or when, when or self.last
+        at = when or self.last or _NEVER
+        if type == "event_msg":
+            self._add_event(body, at, self._name(line, place, id))
+        elif type == "turn_context":
+            self.model = body.model or self.model
+        elif type == "compacted":
+            self._boundaries.append(self._count)
+        elif line.is_meta:
+            self.meta = self.meta or body
+        elif type == "response_item" or not line.payload:
+            self._add_item(body, at, self._name(line, place, id))
+
+    def _name(self, line: _Line, place: int, id: str) -> str:
+        """A record's own id, which an item shares with its event; else where it stands."""
+        body = line.payload or line
+        own = body.item.id if body.item else body.id
+        if not own or (line.type, own) in self._seen:
+            return f"{id}/{place}"
+        self._seen.add((line.type, own))
+        return own
+
+    def _add_event(self, body: _Payload, at: datetime, id: str) -> None:
+        if body.type == "token_count" and body.info and body.info.total_token_usage:
+            self.usage = body.info.total_token_usage
+        elif body.type == "thread_name_updated":
+            self.title = (body.thread_name or "").strip() or self.title
+        elif body.type == "thread_rolled_back":
+            self._roll_back(body.num_turns or 0)
+        elif body.type in ("user_message", "agent_message"):
+            self._say(1, "user" if body.type[0] == "u" else "assistant", body.message, at, id)
+        elif body.type == "item_completed" and body.item:
+            role = _COMPLETED.get(body.item.type)
+            if role:
+                self._say(2, role, body.item.content, at, id)
+        elif body.new_thread_id:
+            self.spawned[body.new_thread_id] = None
+
+    def _add_item(self, body: _Payload, at: datetime, id: str) -> None:
+        if body.type == "message":
+            if body.role in ("user", "assistant"):
+                self._say(0, cast("Role", body.role), body.content, at, id)
+        elif body.type.endswith("_output"):
+            self._keep(0, self._result(body, at, id))
+        elif body.type.endswith("_call"):
+            call = _call(body)
+            self._names[call["id"]] = call["name"]
+            self._keep(0, jsonl.message("assistant", "", at, id, [call]))
+
+    def _say(self, channel: int, role: Role, content: _Content, at: datetime, id: str) -> None:
+        text = _text(content, role)
+        if text:
+            by = "system" if role == "user" and text.startswith(_SHELL) else role
+            if by == "user":
+                self.request = self.request or _title(text)
+            self._keep(channel, SessionMessage(by, text, at, id))
+
+    def _keep(self, channel: int, message: SessionMessage) -> None:
+        self._said[channel].append((self._count, message))
+
+    def _result(self, body: _Payload, at: datetime, id: str) -> SessionMessage:
+        output, facts = body.output, dict[str, Any]()
+        if isinstance(output, _Output):
+            facts = {"is_error": True} if output.success is False else {}
+            output = output.content
+        text = _text(output)
+        if text.startswith('{"output":') and (wrapped := _unwrap(text)):
+            text = wrapped.output
+            code = wrapped.metadata.exit_code if wrapped.metadata else None
+            facts = facts if code is None else {"exit_code": code}
+        name = self._names.get(body.call_id or "")
+        if name and name.endswith("spawn_agent"):
+            self.spawned |= dict.fromkeys(_ID.findall(text))
+        text = jsonl.cut(text, self._longest)
+        call, data = body.call_id or None, facts or None
+        return SessionMessage("tool", text, at, id, None, call, name, structured_data=data)
+
+    def _roll_back(self, turns: int) -> None:
+        """Take back the last turns: each begins with words of the person."""
+        asked = [place for place, message in self._spoken() if message.role == "user"]
+        if turns > 0 and asked:
+            cut = asked[-turns] if turns <= len(asked) else 0
+            for said in self._said:
+                said[:] = [pair for pair in said if pair[0] < cut]
+            self._boundaries = [place for place in self._boundaries if place < cut]
+
+    def _spoken(self) -> list[tuple[int, SessionMessage]]:
+        """All that counts: of each speaker what the most trusted records hold."""
+        spoken = list(self._said[0])
+        for role in ("user", "assistant"):
+            for said in self._said:
+                found = [pair for pair in said if pair[1].role == role and pair[1].content]
+                if found:
+                    spoken += found if said is not self._said[0] else []
+                    break
+        return sorted(spoken, key=lambda pair: pair[0])
+
+    def session(self, source: Source, title: str, when: datetime) -> Session:
+        meta, spoken = self.meta or _Payload(), self._spoken()
+        parent = _parent(meta)
+        facts = {
+            "git_branch": meta.git.branch if meta.git else "",
+            "tool_version": meta.cli_version,
+            "compactions": [
+                sum(place < boundary for place, _ in spoken) for boundary in self._boundaries
+            ],
+            "subagent": bool(parent),
+        }
+        return Session(
+            source.id,
+            title=title or self.title or self.request,
+            created_at=self.first or when,
+            updated_at=jsonl.time_of(self.stamp) or self.last or when,
+            working_dir=meta.cwd or "",
+            model=self.model,
+            messages=[message for _, message in spoken],
+            agent=CodexBridge.tool,
+            kind="chat",
+            parent_id=parent or meta.forked_from_id or "",
+            total_prompt_tokens=self.usage.input_tokens or 0,
+            total_completion_tokens=self.usage.output_tokens or 0,
+            native=[{"tool": CodexBridge.tool, "session_id": source.id, "path": source.path}],
+            metadata={name: value for name, value in facts.items() if value},
+        )
+
+
+_COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
+_unwrapping = Decoder(_Wrapped)
+
+
+def _text(content: _Content, role: Role = "tool") -> str:
+    """What is said in text; of a person's words without those that the tool put there."""
+    parts = [_Part("text", content)] if isinstance(content, str) else content or []
+    texts = [_part_text(part) for part in parts]
+    if role == "user":
+        texts = [text for text in texts if not text[:100].lstrip().startswith(_INJECTED)]
+    return "\n".join(text for text in texts if text.strip() and not _IMAGE_TAG.fullmatch(text))
+
+
+def _part_text(part: _Part) -> str:
+    kind = part.type.lower()
+    if part.text:
+        return part.text
+    if "image" in kind:
+        return "[image]"
+    return f"[file: {part.filename or 'without a name'}]" if "file" in kind else ""
+
+
+def _title(text: str) -> str:
+    """The title that a request gives; editors put what is open before it."""
+    return jsonl.title_of(text.partition(_REQUEST)[2] or text)
+
+
+def _unwrap(text: str) -> _Wrapped | None:
+    """What older versions recorded of a command, as JSON inside the text."""
+    try:
+        return _unwrapping.decode(text)
+    except (DecodeError, UnicodeEncodeError):
+        return None  # the output itself only looks like it
+
+
+def _call(body: _Payload) -> dict[str, Any]:
+    name = body.name or body.type.removesuffix("_call")
+    if body.namespace:
+        name = f"{body.namespace}__{name}"
+    call: dict[str, Any] = {"id": body.call_id or body.id or "", "name": name}
+    if not body.call_id:  # the model's own side answered it, and that is not recorded
+        call["output"] = ""
+    given = (body.arguments, body.input, body.action, body.revised_prompt)
+    call["arguments"] = _arguments(next((value for value in given if value is not None), None))
+    return call
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    if isinstance(given, str) and given.startswith("{"):
+        try:
+            given = json.decode(given.encode("utf-8", "surrogatepass"))
+        except ValueError:
+            pass  # kept as the model wrote it
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given)
+    return {} if given is None else {"input": given}
+
+
+def _parent(meta: _Payload) -> str:
+    """The conversation that a sub-agent works for; "" for a person's own."""
+    told = re.search(rf'"parent_thread_id":"({_UUID})"', json.encode(meta.source).decode())
+    spawned = meta.thread_source == "subagent" and meta.parent_thread_id
+    return told[1] if told else spawned or ""
+
+
+class CodexBridge:
+    """Reads what Codex keeps. `home` is its folder, else the one that it would use."""
+
+    tool: ClassVar[str] = "codex"
+
+    def __init__(self, home: str | None = None) -> None:
+        given = home or os.environ.get("CODEX_HOME")
+        self._home = given or os.path.expanduser("~/.codex")
+        self._index: tuple[tuple[int, int], dict[str, str]] = (0, 0), {}
+
+    def sources(self) -> Iterator[Source]:
+        """Every rollout; of one that is there in several parts, the newest, and a plain file
+        before a compressed one."""
+        for found in self._rollouts().values():
+            yield found[-1]
+
+    def glance(self, source: Source) -> Glance:
+        """As the port says. Of a compressed rollout only the head is read."""
+        fd = open_file(source.path)
+        try:
+            when = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
+            if source.path.endswith(_COLD):
+                head, tail = _cold_head(source.path), list[_Line]()
+            else:
+                ends = jsonl.Ends(fd, _Line)
+                head = ends.head(lambda line: bool(_request(line)))
+                tail = ends.tail(lambda line: jsonl.time_of(line.timestamp) is not None)
+        finally:
+            os.close(fd)
+        lines = [*head, *tail]
+        meta = next((line.body for line in lines if line.is_meta), _Payload())
+        dated = [time for line in lines if (time := jsonl.time_of(line.timestamp))]
+        named = jsonl.last(line.body.thread_name for line in lines if line.type == "event_msg")
+        requests = (_request(line) for line in head)
+        return Glance(
+            self._names().get(source.id) or named or next((r for r in requests if r), ""),
+            meta.cwd or "",
+            dated[0] if dated else None,
+            dated[-1] if tail and dated else when,
+            jsonl.last(line.body.model for line in lines if line.type == "turn_context"),
+            (meta.git.branch if meta.git else "") or "",
+            meta.cli_version or "",
+        )
+
+    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+        """As the port says. Of results above `longest` characters only the ends are kept, so
+        that memory follows the largest line and not the file."""
+        damages: list[Damage] = []
+        session, spawned = self._decode(source, longest, damages)
+        side: list[Session] = []
+        seen = {source.id}
+        while spawned:
+            id = spawned.pop(0)
+            found = self._rollouts().get(id) if id not in seen else None
+            seen.add(id)
+            if found:
+                part, more = self._decode(found[-1], longest, damages)
+                side.append(part)
+                spawned += more
+        return Decoded(session, damages, side)
+
+    def _decode(
+        self, source: Source, longest: int | None, damages: list[Damage]
+    ) -> tuple[Session, list[str]]:
+        """One rollout, and the ids of the agents that it started."""
+        when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
+        whole = _Transcript(longest)
+        self._read(whole, source, None, damages, set())
+        name = self._names().get(source.id, "")
+        return whole.session(source, name, when), list(whole.spawned)
+
+    def _read(
+        self,
+        whole: _Transcript,
+        source: Source,
+        end: int | None,
+        damages: list[Damage],
+        seen: set[str],
+    ) -> None:
+        """The records of a rollout before the place `end`, after those that it goes on from."""
+        seen.add(source.path)
+        lines = jsonl.Lines(_Line, source.path)
+        based, before = False, _Line()
+        for number, line in lines.read(_blocks(source.path, damages)):
+            place = number - 1 if line.ordinal is None else line.ordinal
+            if end is not None and place >= end:
+                break
+            if line.type == "response_item" and line == before:
+                detail = "the record before stands here again"
+                damages.append(Damage(detail, number, False, source.path))
+                continue
+            before = line
+            whole.add(line, place, source.id)
+            base = line.body.history_base if line.is_meta and not based else None
+            if base:
+                based = True
+                self._go_on_from(whole, base, source, damages, seen)
+        damages += lines.damages
+
+    def _go_on_from(
+        self,
+        whole: _Transcript,
+        base: _Base,
+        source: Source,
+        damages: list[Damage],
+        seen: set[str],
+    ) -> None:
+        found = [s for s in self._rollouts().get(base.thread_id, []) if s.path not in seen]
+        if not found:
+            detail = f"it goes on from {base.thread_id}, which is not there"
+            damages.append(Damage(detail, path=source.path))
+            return
+        last, stamp = whole.last, whole.stamp
+        self._read(whole, found[-1], base.end_ordinal_exclusive, damages, seen)
+        whole.last, whole.stamp, whole.title, whole.request = last, stamp, "", ""
+
+    def _rollouts(self) -> dict[str, list[Source]]:
+        """The files of each conversation, oldest first."""
+        found: dict[str, list[Source]] = {}
+        entries = chain.from_iterable(
+            _walk(os.path.join(self._home, name)) for name in ("archived_sessions", "sessions")
+        )
+        plain: set[str] = set()
+        for entry in sorted(entries, key=lambda entry: entry.name):  # a plain one comes first
+            name = _NAME.fullmatch(entry.name)
+            if name and entry.path.removesuffix(_COLD) not in plain:
+                plain.add(entry.path)
+                for source in jsonl.source(self.tool, name[1], entry):
+                    found.setdefault(source.id, []).append(source)
+        return found
+
+    def _names(self) -> dict[str, str]:
+        """The names that were given to conversations; the last one of each counts."""
+        path = os.path.join(self._home, "session_index.jsonl")
+        try:
+            found = os.stat(path)
+            mark = (found.st_mtime_ns, found.st_size)
+            if mark != self._index[0]:
+                entries = [entry for _, entry in jsonl.Lines(_Index).read(jsonl.read_blocks(path))]
+                names = {e.id: e.thread_name.strip() for e in entries if e.thread_name.strip()}
+                self._index = mark, names
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            _log.warning("%s is passed over: %s", path, error)
+            return {}
+        return self._index[1]
+
+
+def _request(line: _Line) -> str:
+    """The title that a line gives, if it holds a person's words."""
+    body = line.body
+    if line.type == "event_msg":
+        if body.item and body.item.type == "UserMessage":
+            return _title(_text(body.item.content, "user"))
+        return _title(_text(body.message, "user")) if body.type == "user_message" else ""
+    return _title(_text(body.content, "user")) if body.role == "user" else ""
+
+
+def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
+    for entry in jsonl.listed(folder):
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path)
+        else:
+            yield entry
+
+
+def _cold_head(path: str) -> list[_Line]:
+    """The first lines of a compressed rollout."""
+    data = b""
+    try:
+        for block in _blocks(path, []):
+            data += block
+            if len(data) >= jsonl.ENDS[2]:
+                break
+    except SessionStorageError as error:
+        _log.warning("%s", error)
+    return [line for _, line in jsonl.Lines(_Line).read([data[: data.rfind(b"\n") + 1]])]
+
+
+def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
+    """A rollout from its beginning, also a compressed one."""
+    if not path.endswith(_COLD):
+        yield from jsonl.read_blocks(path)
+        return
+    import subprocess
+
+    fd = open_file(path)
+    try:
+        program = subprocess.Popen(
+            ["zstd", "-dcq"], stdin=fd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except FileNotFoundError:
+        raise SessionStorageError(
+            f"{path} is compressed, and the program zstd is not there to read it",
+            path=path,
+            hint="install zstd, or open the conversation once in Codex",
+        ) from None
+    finally:
+        os.close(fd)
+    with program:
+        try:
+            while program.stdout and (block := program.stdout.read(jsonl.BLOCK)):
+                yield block
+            program.wait()
+        finally:
+            program.kill()  # where only the head was wanted
+    if program.returncode > 0:
+        damages.append(Damage("the compressed file is broken or cut off", path=path))

@@ -1,0 +1,240 @@
+"""Gemini CLI: `tmp/<project>/chats/session-*.jsonl`, a log of events; older ones are documents.
+
+The folder of a conversation is not in its file: the file's place tells it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, ClassVar, cast
+
+from cortext.bridges import jsonl
+from cortext.bridges.gemini_log import Log, Record, Telling
+from cortext.bridges.port import Decoded, Glance, Source
+from cortext.durability.read import open_file, read_file, read_range
+from cortext.formats.records import Damage
+from cortext.model import json
+from cortext.model.session import Session
+
+_log = logging.getLogger("cortext.bridges")
+_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\/]{1,128})"')
+_SUBAGENT = re.compile(rb'"kind"\s*:\s*"subagent"')
+_MESSAGE = re.compile(rb'^[\s\0]*\{"id"|"type"\s*:\s*"gemini"', re.MULTILINE)
+_FIELD = re.compile(r'"(startTime|lastUpdated|summary)"\s*:\s*("(?:[^"\\]|\\.)*")')
+_MESSAGES = re.compile(r'"messages"\s*:\s*\[\s*')
+_BETWEEN = re.compile(r"[\s,]*")
+_LAST_SUMMARY = re.compile(rb'\]\s*,\s*"summary"\s*:\s*("(?:[^"\\]|\\.)*")')
+_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]*)"')
+
+
+def _read(path: str, log: Log) -> None:
+    if path.endswith(".json"):
+        _read_document(read_file(path), log)
+        return
+    lines = jsonl.Lines(Record, path)
+    log.damages = lines.damages
+    for _, record in lines.read(jsonl.read_blocks(path)):
+        log.add(record)
+
+
+def _read_document(data: bytes, log: Log) -> None:
+    notes: list[str] = []
+    try:
+        value = json.decode(data, notes)
+        if not isinstance(value, dict):
+            raise ValueError("not a JSON object")
+        log.add(jsonl.fit(cast("dict[str, Any]", value), Record, notes))
+    except ValueError as error:
+        log.damages.append(Damage(str(error)))
+        _salvage(data, log)
+    log.damages += [Damage(note, fatal=False) for note in notes]
+
+
+def _salvage(data: bytes, log: Log) -> None:
+    """What a document says that breaks off: its head, and every message that is whole."""
+    import json as standard
+
+    text = data.decode("utf-8", "replace")
+    start = _MESSAGES.search(text)
+    head = text[: start.start()] if start else text
+    fields = {name: standard.loads(value, strict=False) for name, value in _FIELD.findall(head)}
+    log.add(jsonl.fit(fields, Record, []))
+    place, decoder = start.end() if start else len(text), standard.JSONDecoder(strict=False)
+    while place < len(text):
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except (standard.JSONDecodeError, RecursionError):
+            return  # here it breaks off
+        if isinstance(value, dict) and "id" in value:
+            log.add(jsonl.fit(cast("dict[str, Any]", value), Record, []))
+        between = _BETWEEN.match(text, place)
+        place = between.end() if between else place
+
+
+def _glance_at_document(fd: int, size: int, log: Log) -> None:
+    _salvage(read_range(fd, 0, min(size, jsonl.ENDS[1])), log)
+    tail = read_range(fd, max(size - jsonl.ENDS[1], 0), size)
+    if found := _LAST_SUMMARY.findall(tail):
+        log.summary = str(json.decode(found[-1])).strip() or log.summary
+    if models := _MODEL.findall(tail):
+        log.model = models[-1].decode("utf-8", "replace")
+
+
+def _glance_at_lines(fd: int, log: Log) -> None:
+    ends, tail = jsonl.Ends(fd, Record), Log()
+
+    def is_request(record: Record) -> bool:
+        log.add(record)
+        return bool(log.request)
+
+    ends.head(is_request)
+    for record in ends.tail(lambda record: bool(record.model)):
+        tail.add(record)
+    for name in ("stamp", "updated", "model", "summary"):
+        setattr(log, name, getattr(tail, name) or getattr(log, name))
+
+
+def _session(log: Log, source: Source, when: datetime) -> Session:
+    started = log.first or log.last or when
+    telling, cuts = Telling(started), list[int]()
+    for number, record in enumerate([*log.records, None]):
+        cuts += [len(telling.messages)] * log.cuts.count(number)
+        if record:
+            telling.tell(record)
+    spent = log.spent.values()
+    session = Session(
+        source.id,
+        title=log.title,
+        created_at=started,
+        updated_at=log.last or when,
+        working_dir=source.cwd or next(iter(log.directories), ""),
+        model=log.model,
+        agent=GeminiBridge.tool,
+        kind="chat",
+        total_prompt_tokens=sum((one.input or 0) + (one.tool or 0) for one in spent),
+        total_completion_tokens=sum((one.output or 0) + (one.thoughts or 0) for one in spent),
+        native=[{"tool": GeminiBridge.tool, "session_id": source.id, "path": source.path}],
+        metadata={"compactions": cuts} if cuts else {},
+    )
+    session.messages = telling.messages
+    return session
+
+
+class GeminiBridge:
+    """Reads what Gemini CLI keeps. `home` is its folder, else the one that it would use."""
+
+    tool: ClassVar[str] = "gemini"
+
+    def __init__(self, home: str | None = None) -> None:
+        person = os.environ.get("GEMINI_CLI_HOME") or os.path.expanduser("~")
+        self._home = home or os.path.join(person, ".gemini")
+
+    def sources(self) -> Iterator[Source]:
+        """Every conversation; those of sub-agents are found with their own. Names have only
+        eight characters of an id, so the first bytes of each file are read for all of it."""
+        folders = self._folders()
+        for project in jsonl.listed(os.path.join(self._home, "tmp")):
+            chats = jsonl.listed(os.path.join(project.path, "chats"))
+            names = {entry.name for entry in chats}
+            cwd = _project_root(project.path) or folders.get(project.name, "") if chats else ""
+            for entry in chats:
+                # A document that was continued stands again in the log beside it.
+                kind = entry.name.rpartition(".")[2]
+                if kind == "jsonl" or (kind == "json" and f"{entry.name}l" not in names):
+                    for source in jsonl.source(self.tool, "", entry):
+                        if id := _id_at(source.path):
+                            yield source._replace(id=id, cwd=cwd)
+
+    def glance(self, source: Source) -> Glance:
+        """As the port says; the title is the summary if one is near an end, else the request."""
+        log = Log()
+        fd = open_file(source.path)
+        try:
+            found = os.fstat(fd)
+            if not source.path.endswith(".json"):
+                _glance_at_lines(fd, log)
+            elif found.st_size <= jsonl.ENDS[1]:
+                _read_document(read_range(fd, 0, found.st_size), log)
+            else:
+                _glance_at_document(fd, found.st_size, log)
+        finally:
+            os.close(fd)
+        updated = log.last or datetime.fromtimestamp(found.st_mtime, UTC)
+        cwd = source.cwd or next(iter(log.directories), "")
+        return Glance(log.title, cwd, log.first, updated, log.model)
+
+    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+        """As the port says. Of results above `longest` characters only the ends are kept."""
+        session, damages = _decoded(source, longest)
+        side: list[Session] = []
+        for child in _side_sources(source):
+            part, more = _decoded(child, longest)
+            part.parent_id = source.id
+            side.append(part)
+            damages += more
+        return Decoded(session, damages, side)
+
+    def _folders(self) -> dict[str, str]:
+        """The folder of each project, by its short name and by the hash that older releases
+        used in its place."""
+        path = os.path.join(self._home, "projects.json")
+        try:
+            projects = cast("dict[str, str]", json.decode(read_file(path))["projects"])
+            hashes = {hashlib.sha256(folder.encode()).hexdigest(): folder for folder in projects}
+            return {slug: folder for folder, slug in projects.items()} | hashes
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            _log.warning("%s is passed over: %s", path, error)
+            return {}
+
+
+def _decoded(source: Source, longest: int | None) -> tuple[Session, list[Damage]]:
+    log = Log(longest)
+    when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
+    _read(source.path, log)
+    return _session(log, source, when), log.damages
+
+
+def _side_sources(source: Source) -> Iterable[Source]:
+    """The sub-agents of a conversation, in a folder that has its whole id as its name."""
+    for entry in jsonl.listed(os.path.join(os.path.dirname(source.path), source.id)):
+        id, _, kind = entry.name.rpartition(".")
+        if kind in ("jsonl", "json"):
+            for child in jsonl.source(source.tool, id, entry):
+                yield child._replace(cwd=source.cwd)
+
+
+def _id_at(path: str) -> str:
+    """The id of the conversation in a file, the file's name if it says none; "" for a
+    sub-agent's, for one in which nothing was said, and for what cannot be read."""
+    try:
+        fd = open_file(path)
+    except OSError as error:
+        _log.warning("%s is passed over: %s", path, error)
+        return ""
+    try:
+        head = os.pread(fd, jsonl.ENDS[1], 0)
+    finally:
+        os.close(fd)
+    if path.endswith(".jsonl"):
+        # Each start makes a file, also one that goes on with another: it has only a head.
+        if len(head) < jsonl.ENDS[1] and not _MESSAGE.search(head):
+            return ""
+        head = head.partition(b"\n")[0]
+    if _SUBAGENT.search(head):
+        return ""
+    id = _ID.search(head)
+    return id[1].decode("utf-8", "replace") if id else os.path.basename(path).rpartition(".")[0]
+
+
+def _project_root(folder: str) -> str:
+    try:
+        return read_file(os.path.join(folder, ".project_root")).decode("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""  # older releases have none

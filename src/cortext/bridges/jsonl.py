@@ -1,0 +1,291 @@
+"""Transcripts that are lines of JSON: all of one, bounded by its largest line, or its two ends.
+
+A line is decoded into a struct that names the fields we need, and the rest of it is skipped. A
+line that does not fit gives what fits of it; one that cannot be read is named.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from stat import S_ISREG
+from typing import Any, Generic, TypeVar, cast, get_args
+
+import msgspec
+
+from cortext.bridges.port import Source
+from cortext.durability.read import open_file, read_range
+from cortext.formats.records import Damage
+from cortext.model import json
+from cortext.model.message import Role, SessionMessage
+from cortext.model.title import shorten
+from cortext.model.values import parse_time
+
+BLOCK = 1 << 20
+LONGEST_LINE = 256 << 20
+"""A line above this is passed over, and named: it is held in memory whole."""
+ENDS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
+"""How much of an end is read, until it says what is asked for."""
+_BEGINNING = 12  # bytes of a line that tell where the same line begins again
+_AGAIN = 8  # such places are tried
+_NULS = re.compile(rb"\0+")
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_log = logging.getLogger("cortext.bridges")
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def read_blocks(path: str) -> Iterator[bytes]:
+    """A file from its beginning; FileNotFoundError if there is none."""
+    fd = open_file(path)
+    try:
+        while block := os.read(fd, BLOCK):
+            yield block
+    finally:
+        os.close(fd)
+
+
+class Lines(Generic[T]):
+    """The values of a transcript's lines. `damages` grows as they are read."""
+
+    def __init__(self, kind: type[T], path: str = "") -> None:
+        self.damages: list[Damage] = []
+        self._kind, self._path = kind, path
+        decoder = msgspec.json.Decoder(kind)
+        self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
+
+    def read(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, T]]:
+        """Each value with the number of its line, counted from 1."""
+        for number, count, data in self._join(blocks):
+            try:
+                values = self._decode_lines(data) if count else []
+            except _UNREADABLE:
+                values = []
+            if count and len(values) == count:
+                yield from enumerate(values, number)
+            else:  # one of the lines is bad, or blank, or has no end
+                yield from self._each(number, data)
+
+    def _join(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
+        """Whole lines, with the number of the first and how many they are; then what comes
+        after the last newline."""
+        number, held, size = 1, list[bytes](), 0
+        for block in blocks:
+            if end := block.rfind(b"\n") + 1:
+                if size > LONGEST_LINE:
+                    start = block.find(b"\n")
+                    self._too_long(size + start, number)
+                    held, block, end = [], block[start:], end - start
+                data = b"".join((*held, memoryview(block)[:end]))
+                count = data.count(b"\n")
+                yield number, count, data
+                number, held, size, block = number + count, [], 0, block[end:]
+            held.append(block)
+            size += len(block)
+            if size > LONGEST_LINE:
+                held.clear()
+        if size > LONGEST_LINE:
+            self._too_long(size, number)
+        elif size:
+            yield number, 0, b"".join(held)
+
+    def _each(self, number: int, data: bytes) -> Iterator[tuple[int, T]]:
+        *lines, rest = data.split(b"\n")
+        for at, line in enumerate(lines, number):
+            for value in self._one(at, line, ended=True):
+                yield at, value
+        for value in self._one(number + len(lines), rest, ended=False) if rest else ():
+            yield number + len(lines), value
+
+    def _one(self, number: int, line: bytes, *, ended: bool) -> Iterator[T]:
+        try:
+            value = self._decode(line)
+        except _UNREADABLE:
+            yield from self._mend(number, line, ended)
+            return
+        yield value
+        if not ended:
+            self._name("the last line has no newline", number, fatal=False)
+
+    def _mend(self, number: int, line: bytes, ended: bool) -> Iterator[T]:
+        """What a line holds that is no value as it stands."""
+        if lost := line.count(b"\0"):
+            self._name(f"{lost} NUL bytes stand where records may have been", number)
+        for piece in _NULS.split(line):
+            if piece.strip() and (value := self._tolerant(number, piece, ended)) is not None:
+                yield value
+
+    def _tolerant(self, number: int, data: bytes, ended: bool) -> T | None:
+        notes: list[str] = []
+        try:
+            found = json.decode(data, notes)
+            if not isinstance(found, dict):
+                raise ValueError("not a JSON object")
+            value = fit(cast("dict[str, Any]", found), self._kind, notes)
+        except ValueError as error:
+            return self._again(number, data, ended, str(error))
+        for note in notes:
+            self._name(note, number, fatal=False)
+        return value
+
+    def _again(self, number: int, data: bytes, ended: bool, reason: str) -> T | None:
+        """A record that follows on the beginning of itself: a write that was torn and repeated."""
+        at = 0
+        for _ in range(_AGAIN):
+            at = data.find(data[:_BEGINNING], at + 1)
+            if at < 0:
+                break
+            try:
+                value = self._decode(data[at:])
+            except _UNREADABLE:
+                continue
+            self._name(f"{at} bytes before a record were not written to their end", number)
+            return value
+        if ended:
+            self._name(reason, number)
+        else:
+            torn = f"the last line is torn: {len(data)} bytes were not written to their end"
+            self._name(torn, number, fatal=False)
+        return None
+
+    def _too_long(self, size: int, number: int) -> None:
+        self._name(f"a line of {size} bytes is too long to be read", number)
+
+    def _name(self, detail: str, number: int, *, fatal: bool = True) -> None:
+        self.damages.append(Damage(detail, number, fatal, self._path))
+
+
+def fit(data: dict[str, Any], kind: type[T], notes: list[str]) -> T:
+    """`data` as a `kind`, without the fields that do not fit; those are said in `notes`."""
+    known: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        value = data.get(field.encode_name)
+        if value is None:
+            continue
+        try:
+            known[field.name] = msgspec.convert(value, field.type)
+        except msgspec.ValidationError:
+            inner = _struct_in(field.type)
+            if inner and isinstance(value, dict):
+                known[field.name] = fit(cast("dict[str, Any]", value), inner, notes)
+            elif inner and isinstance(value, list):
+                items = cast("list[Any]", value)
+                known[field.name] = [fit(item, inner, notes) for item in items if _is_dict(item)]
+            else:
+                notes.append(f"{field.encode_name} is not what it should be and is passed over")
+    return kind(**known)
+
+
+def _is_dict(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _struct_in(kind: Any) -> type[msgspec.Struct] | None:
+    """The struct that a field's type names, be it in a list or a union."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return kind
+    return next(filter(None, map(_struct_in, get_args(kind))), None)
+
+
+class Ends(Generic[T]):
+    """The two ends of an open file. What cannot be read there is passed over."""
+
+    def __init__(self, fd: int, kind: type[T]) -> None:
+        self._fd, self._kind = fd, kind
+        self._size = os.fstat(fd).st_size
+
+    def head(self, enough: Callable[[T], bool]) -> list[T]:
+        """The first values, with one that is enough among them."""
+        values: list[T] = []
+        for most in ENDS:
+            data = read_range(self._fd, 0, min(most, self._size))
+            if most < self._size:
+                data = data[: data.rfind(b"\n") + 1]
+            values = [value for _, value in Lines(self._kind).read([data])]
+            if most >= self._size or any(map(enough, values)):
+                break
+        return values
+
+    def tail(self, enough: Callable[[T], bool]) -> list[T]:
+        """The last values in their order, with one that is enough among them."""
+        values: list[T] = []
+        for most in ENDS:
+            start = max(self._size - most, 0)
+            data = read_range(self._fd, start, self._size)
+            if start:
+                data = data[data.find(b"\n") + 1 or len(data) :]
+            values = [value for _, value in Lines(self._kind).read([data])]
+            if start == 0 or any(map(enough, values)):
+                break
+        return values
+
+
+def time_of(value: Any) -> datetime | None:
+    """A time as transcripts have it; None for what is none."""
+    try:
+        return None if value is None else parse_time(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def title_of(text: str) -> str:
+    """The title that a person's words give; "" for a bare command, which says nothing."""
+    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    return "" if line.startswith("/") and " " not in line else shorten(line)
+
+
+def cut(text: str, longest: int | None) -> str:
+    """`text`, or only its two ends: what stubs are made from."""
+    if longest is None or len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half} characters …\n{text[-half:]}"
+
+
+def last(values: Iterable[str | None]) -> str:
+    """The last that says something, "" if none does."""
+    found = ""
+    for value in values:
+        found = value or found
+    return found
+
+
+def message(
+    role: Role, text: str, when: datetime, id: str, calls: list[dict[str, Any]]
+) -> SessionMessage:
+    """A message with its tool calls; arguments that no record can hold are left out."""
+    if not calls:
+        return SessionMessage(role, text, when, id)
+    try:
+        return SessionMessage(role, text, when, id, tool_calls=calls)
+    except ValueError as error:
+        bare = [{**call, "arguments": {"left out": str(error)}} for call in calls]
+        return SessionMessage(role, text, when, id, tool_calls=bare)
+
+
+def listed(folder: str) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name; nothing if it is not there or cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        _log.warning("%s is passed over: %s", folder, error)
+        return []
+
+
+def source(tool: str, id: str, entry: os.DirEntry[str]) -> Iterator[Source]:
+    """The source that a file is, if it is a file and still there."""
+    try:
+        found = entry.stat()
+    except OSError as error:
+        _log.warning("%s is passed over: %s", entry.path, error)
+        return
+    if S_ISREG(found.st_mode):
+        mark = f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
+        yield Source(tool, id, entry.path, found.st_size, mark)

@@ -1,0 +1,226 @@
+"""OpenCode: sessions in `opencode.db`, in older releases in a tree of files."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, ClassVar, TypeVar
+
+from msgspec import Struct
+
+from cortext import paths
+from cortext.bridges import jsonl
+from cortext.bridges.opencode_parts import Info, Model, Part, Telling, read_info, read_part
+from cortext.bridges.opencode_store import Database, Raw, Store, Tree, read_database, trees
+from cortext.bridges.port import Decoded, Glance, Source
+from cortext.errors import SessionCorruptedError
+from cortext.formats.records import Damage
+from cortext.model.session import Session
+
+_log = logging.getLogger("cortext.bridges")
+_UNNAMED = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
+_FIRST = 20  # messages are looked through for the first request
+_DEEPEST = 5  # sub-agents of sub-agents
+_Number = int | float | None
+
+T = TypeVar("T")
+
+
+class _Revert(Struct):
+    messageID: str | None = None
+    partID: str | None = None
+
+
+class _Head(Struct):
+    """A session without its messages."""
+
+    parent_id: str | None = None
+    directory: str | None = None
+    title: str | None = None
+    version: str | None = None
+    time_created: _Number = None
+    time_updated: _Number = None
+    revert: _Revert | None = None
+    model: Model | None = None
+    cost: _Number = None
+    tokens_input: _Number = None
+    tokens_output: _Number = None
+    tokens_reasoning: _Number = None
+    tokens_cache_read: _Number = None
+    tokens_cache_write: _Number = None
+
+    @property
+    def spent(self) -> tuple[int, int, float]:
+        """As `Info.spent`, for all of it; nothing where the release kept no sums."""
+        read = (self.tokens_input, self.tokens_cache_read, self.tokens_cache_write)
+        written = (self.tokens_output, self.tokens_reasoning)
+        return int(sum(filter(None, read))), int(sum(filter(None, written))), self.cost or 0.0
+
+
+class OpenCodeBridge:
+    """Reads what OpenCode keeps. `home` is its folder, else the one that it would use."""
+
+    tool: ClassVar[str] = "opencode"
+
+    def __init__(self, home: str | None = None) -> None:
+        self._home = home or os.path.join(paths.data_home(), "opencode")
+
+    def sources(self) -> Iterator[Source]:
+        """Every session but those of sub-agents, which are found with their own. A file that
+        was taken over into a database is passed over. The size of rows is not known: 0."""
+        seen: set[str] = set()
+        for path in self._databases():
+            try:
+                found = read_database(path, Database.roots)
+            except (OSError, SessionCorruptedError) as error:
+                _log.warning("%s is passed over: %s", path, error)
+                continue
+            for one in found:
+                seen.add(one.id)
+                yield Source(self.tool, one.id, path, 0, one.print, one.directory)
+        for tree in trees(self._home):
+            try:
+                one = None if tree.is_side else tree.found
+                size = os.stat(tree.path).st_size
+            except (OSError, SessionCorruptedError) as error:
+                _log.warning("%s is passed over: %s", tree.path, error)
+                continue
+            if one and one.id not in seen:
+                seen.add(one.id)
+                yield Source(self.tool, one.id, tree.path, size, one.print, one.directory)
+
+    def _databases(self) -> list[str]:
+        """Each channel of releases has a database of its own; `$OPENCODE_DB` names one more."""
+        names = [entry.name for entry in jsonl.listed(self._home)]
+        found = [name for name in names if name.startswith("opencode") and name.endswith(".db")]
+        given = os.environ.get("OPENCODE_DB", "")
+        if given and given != ":memory:":
+            found.append(given)
+        return list(dict.fromkeys(os.path.join(self._home, name) for name in found))
+
+    def glance(self, source: Source) -> Glance:
+        """As the port says. A title that only says when the session began gives way to the
+        first request."""
+        return _read(source, lambda store: _glance(store, source.id))
+
+    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+        """As the port says. Of results above `longest` characters only the ends are kept."""
+
+        def work(store: Store) -> Decoded:
+            damages: list[Damage] = []
+            session = _session(store, source.id, damages, longest)
+            side = list(_side(store, source.id, damages, longest, _DEEPEST))
+            return Decoded(session, damages, side)
+
+        return _read(source, work)
+
+
+def _read(source: Source, work: Callable[[Store], T]) -> T:
+    if source.path.endswith(".json"):
+        return work(Tree(source.path))
+    return read_database(source.path, work)
+
+
+def _head(store: Store, id: str) -> _Head:
+    return jsonl.fit(store.head(id), _Head, [])
+
+
+def _glance(store: Store, id: str) -> Glance:
+    head, last = _head(store, id), Info()
+    for raw in store.messages(id, last=True):
+        last = read_info(raw, []) or last
+    started = jsonl.time_of(head.time_created)
+    ends = (head.time_updated, last.times.created, last.times.completed)
+    times = [time for time in map(jsonl.time_of, ends) if time]
+    title = (head.title or "").strip()
+    if not title or _UNNAMED.match(title):
+        title = _request(store, id) or title
+    return Glance(
+        title,
+        head.directory or "",
+        started,
+        max(times, default=started or datetime.fromtimestamp(0, UTC)),
+        last.used or ((head.model and head.model.id) or ""),
+        version=head.version or "",
+    )
+
+
+def _request(store: Store, id: str) -> str:
+    """The title that the first request gives."""
+    for _, raw in zip(range(_FIRST), store.messages(id), strict=False):
+        info = read_info(raw, [])
+        if info and info.role == "user":
+            telling = Telling(None)
+            telling.tell(raw.id, info, _parts(store, id, raw.id, info, []))
+            if telling.messages and (title := jsonl.title_of(telling.messages[0].content)):
+                return title
+    return ""
+
+
+def _parts(
+    store: Store, id: str, message: str, info: Info, damages: list[Damage]
+) -> list[tuple[str, Part]]:
+    inside = [(f"{message}-{number}", part) for number, part in enumerate(info.parts or ())]
+    rows = _readable(store.parts(id, message), damages)
+    return inside + [(raw.id, part) for raw in rows if (part := read_part(raw, damages))]
+
+
+def _readable(rows: Iterator[Raw], damages: list[Damage]) -> Iterator[Raw]:
+    """The rows up to the first that the store cannot give, which is named."""
+    try:
+        yield from rows
+    except (SessionCorruptedError, OSError) as error:
+        damages.append(Damage(str(error)))
+
+
+def _session(store: Store, id: str, damages: list[Damage], longest: int | None) -> Session:
+    head, seen = _head(store, id), _glance(store, id)
+    telling, spent = Telling(longest), (0, 0, 0.0)
+    revert = head.revert or _Revert()
+    for raw in _readable(store.messages(id), damages):
+        if raw.id == revert.messageID and not revert.partID:
+            break
+        if info := read_info(raw, damages):
+            parts = _parts(store, id, raw.id, info, damages)
+            if raw.id == revert.messageID:
+                parts = [(own, part) for own, part in parts if own < (revert.partID or "")]
+            telling.tell(raw.id, info, parts)
+            read, written, cost = info.spent
+            spent = spent[0] + read, spent[1] + written, spent[2] + cost
+        if raw.id == revert.messageID:
+            break
+    read, written, cost = head.spent if any(head.spent) else spent
+    facts: dict[str, Any] = {
+        "tool_version": seen.version,
+        "cost_usd": cost,
+        "compactions": telling.cuts,
+        "provider": head.model.providerID if head.model else "",
+    }
+    session = Session(
+        id,
+        title=seen.title,
+        created_at=seen.started_at or seen.updated_at,
+        updated_at=seen.updated_at,
+        working_dir=seen.cwd,
+        model=seen.model,
+        agent=OpenCodeBridge.tool,
+        kind="chat",
+        parent_id=head.parent_id or "",
+        total_prompt_tokens=read,
+        total_completion_tokens=written,
+        native=[{"tool": OpenCodeBridge.tool, "session_id": id, "path": store.path}],
+        metadata={name: fact for name, fact in facts.items() if fact},
+    )
+    session.messages = telling.messages
+    return session
+
+
+def _side(
+    store: Store, id: str, damages: list[Damage], longest: int | None, depth: int
+) -> Iterator[Session]:
+    for child in store.children(id) if depth else ():
+        yield _session(store, child, damages, longest)
+        yield from _side(store, child, damages, longest, depth - 1)
