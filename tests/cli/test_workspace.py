@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionMessage, open_session_store
+from cortext.bridges.claude import ClaudeBridge
 from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok, say
 
 
@@ -364,3 +366,16 @@ def test_stop_inside_a_tool_takes_its_conversation(workspace: Path) -> None:
     assert (head["conversation_type"], head["agent_config"]["command"]) == ("chat", None)
     assert "has been paused" in ok(workspace, "stop", env=unbound)
     assert len(json.loads(ok(workspace, "list", "--json"))) == 3
+
+
+def test_stop_inside_a_tool_takes_the_title_of_its_session(workspace: Path, tmp_path: Path) -> None:
+    """The new conversation is called as the tool calls it, in a transcript that it really wrote."""
+    home = tmp_path / "home"
+    golden = Path(__file__).parent.parent / "bridges/golden/claude/2.1.325"
+    shutil.copytree(golden, home / ".claude")
+    transcript = min((home / ".claude/projects").rglob("*.jsonl"))
+    bridge = ClaudeBridge(str(home / ".claude"))
+    (source,) = (each for each in bridge.sources() if each.path == str(transcript))
+    env = {"HOME": str(home), "CLAUDE_CODE_SESSION_ID": source.id}
+    title = bridge.glance(source).title
+    assert f'Conversation "{title}" has been paused.' in ok(workspace, "stop", env=env)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 from cortext.app.conversations import Conversations
+from cortext.bridges.registry import open_bridge
+from cortext.errors import CortextError
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 
+log = logging.getLogger("cortext.app")
 _VARIABLES = {"claude": "CLAUDE_CODE_SESSION_ID"}
 """Where each tool says which session runs a command."""
 
@@ -24,6 +28,18 @@ def conversation_of_session(conversations: Conversations) -> Listed | None:
     if bound:
         return (going_on or bound)[0]
     workspace = Workspace(conversations.root)
-    started = workspace.chat(f"{tool} session {id[:8]}", {"tool": tool, "session_id": id})
+    title = _title(tool, id) or f"{tool} session {id[:8]}"
+    started = workspace.chat(title, {"tool": tool, "session_id": id})
     rows = conversations.list().rows
     return next(row for row in rows if row.id == started.session.id and id in row.native)
+
+
+def _title(tool: str, id: str) -> str:
+    """What the tool calls its session; "" if its transcript is not there or cannot be read."""
+    bridge = open_bridge(tool)
+    try:
+        source = next((source for source in bridge.sources() if source.id == id), None)
+        return bridge.glance(source).title if source else ""
+    except (OSError, CortextError) as error:
+        log.warning("the transcript of %s cannot be read: %s", id, error)
+        return ""
