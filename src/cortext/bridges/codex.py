@@ -15,146 +15,50 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, ClassVar, cast
 
-from msgspec import DecodeError, Struct
-from msgspec.json import Decoder
-
 from cortext.bridges import jsonl
+from cortext.bridges.codex_records import (
+    UUID,
+    Base,
+    Content,
+    Index,
+    Line,
+    Output,
+    Payload,
+    Usage,
+    call_of,
+    parent_of,
+    text_of,
+    title_of,
+    unwrap,
+)
 from cortext.bridges.port import Decoded, Glance, Source
 from cortext.durability.read import open_file
 from cortext.errors import SessionStorageError
 from cortext.formats.records import Damage
-from cortext.model import json
 from cortext.model.message import Role, SessionMessage
 from cortext.model.session import Session
 
 _log = logging.getLogger("cortext.bridges")
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_ID = re.compile(_UUID, re.IGNORECASE)
-_NAME = re.compile(rf"rollout-.*?-({_UUID})(?:_{_UUID})?\.jsonl(?:\.zst)?", re.IGNORECASE)
+_ID = re.compile(UUID, re.IGNORECASE)
+_NAME = re.compile(rf"rollout-.*?-({UUID})(?:_{UUID})?\.jsonl(?:\.zst)?", re.IGNORECASE)
 _COLD = ".zst"
-_IMAGE_TAG = re.compile(r"\s*</?image\b[^>]*>\s*")
-_REQUEST = "## My request for Codex:"
-# What the tool tells the model in the person's name.
-_INJECTED = (
-    "# AGENTS.md instructions", "<INSTRUCTIONS>", "<apps_instructions>", "<collaboration_mode>",
-    "<environment_context>", "<environments", "<hook_prompt", "<model_switch>", "<permissions",
-    "<personality_spec>", "<plugins_instructions>", "<recommended_plugins>", "<skill>",
-    "<skills_instructions>", "<subagent_notification>", "<turn_aborted>", "<user_instructions>",
-)  # fmt: skip
 _SHELL = "<user_shell_command>"
 # Events that hold what a tool printed, which its result says again: much, and not needed.
 _SILENT = frozenset(("exec_command_end", "mcp_tool_call_end", "patch_apply_end", "turn_diff"))
 _NEVER = datetime.fromtimestamp(0, UTC)
-
-
-class _Part(Struct, gc=False):
-    type: str = ""
-    text: str = ""
-    filename: str | None = None
-
-
-_Content = str | list[_Part] | None
-
-
-class _Output(Struct, gc=False):
-    content: _Content = None
-    success: bool | None = None
-
-
-class _Git(Struct, gc=False):
-    branch: str | None = None
-
-
-class _Usage(Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-
-
-class _Info(Struct, gc=False):
-    total_token_usage: _Usage | None = None
-
-
-class _Base(Struct, gc=False):
-    thread_id: str = ""
-    end_ordinal_exclusive: int | None = None
-
-
-class _Item(Struct, gc=False):
-    type: str = ""
-    id: str | None = None
-    content: _Content = None
-
-
-class _Payload(Struct, gc=False):
-    type: str = ""
-    timestamp: str | int | float | None = None
-    id: str | None = None
-    role: str | None = None
-    content: _Content = None
-    name: str | None = None
-    namespace: str | None = None
-    call_id: str | None = None
-    arguments: Any = None
-    input: Any = None
-    action: Any = None
-    output: str | list[_Part] | _Output | None = None
-    cwd: str | None = None
-    cli_version: str | None = None
-    git: _Git | None = None
-    model: str | None = None
-    message: str | None = None
-    info: _Info | None = None
-    num_turns: int | None = None
-    thread_name: str | None = None
-    source: Any = None
-    thread_source: str | None = None
-    forked_from_id: str | None = None
-    parent_thread_id: str | None = None
-    new_thread_id: str | None = None
-    history_base: _Base | None = None
-    item: _Item | None = None
-    revised_prompt: str | None = None
-
-
-class _Line(_Payload, gc=False):
-    """A record; the oldest versions wrote its payload without an envelope."""
-
-    ordinal: int | None = None
-    payload: _Payload | None = None
-
-    @property
-    def body(self) -> _Payload:
-        return self.payload or self
-
-    @property
-    def is_meta(self) -> bool:
-        return self.type == "session_meta" or (not self.payload and not self.type and bool(self.id))
-
-
-class _Index(Struct, gc=False):
-    id: str = ""
-    thread_name: str = ""
-
-
-class _Legacy(Struct, gc=False):
-    exit_code: int | None = None
-
-
-class _Wrapped(Struct, gc=False):
-    output: str
-    metadata: _Legacy | None = None
+_COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
 
 
 class _Transcript:
     """What a rollout says, line by line, with the ones that it goes on from."""
 
     def __init__(self, longest: int | None) -> None:
-        self.meta: _Payload | None = None
+        self.meta: Payload | None = None
         self.title = self.request = self.model = ""
         self.first: datetime | None = None
         self.last: datetime | None = None
         self.stamp: str | int | float | None = None  # of the last record, whatever it is
-        self.usage = _Usage()
+        self.usage = Usage()
         self.spawned: dict[str, None] = {}
         self._longest, self._count = longest, 0
         self._names: dict[str, str] = {}
@@ -163,7 +67,7 @@ class _Transcript:
         # By how far a record is to be trusted: items of the history, events, completed items.
         self._said: list[list[tuple[int, SessionMessage]]] = [[], [], []]
 
-    def add(self, line: _Line, place: int, id: str) -> None:
+    def add(self, line: Line, place: int, id: str) -> None:
         """A record that stands at a place of a conversation's history."""
         self._count += 1
         type, body = line.type, line.payload or line
@@ -184,7 +88,7 @@ class _Transcript:
         elif type == "response_item" or not line.payload:
             self._add_item(body, at, self._name(line, place, id))
 
-    def _name(self, line: _Line, place: int, id: str) -> str:
+    def _name(self, line: Line, place: int, id: str) -> str:
         """A record's own id, which an item shares with its event; else where it stands."""
         body = line.payload or line
         own = body.item.id if body.item else body.id
@@ -193,7 +97,7 @@ class _Transcript:
         self._seen.add((line.type, own))
         return own
 
-    def _add_event(self, body: _Payload, at: datetime, id: str) -> None:
+    def _add_event(self, body: Payload, at: datetime, id: str) -> None:
         if body.type == "token_count" and body.info and body.info.total_token_usage:
             self.usage = body.info.total_token_usage
         elif body.type == "thread_name_updated":
@@ -209,35 +113,35 @@ class _Transcript:
         elif body.new_thread_id:
             self.spawned[body.new_thread_id] = None
 
-    def _add_item(self, body: _Payload, at: datetime, id: str) -> None:
+    def _add_item(self, body: Payload, at: datetime, id: str) -> None:
         if body.type == "message":
             if body.role in ("user", "assistant"):
                 self._say(0, cast("Role", body.role), body.content, at, id)
         elif body.type.endswith("_output"):
             self._keep(0, self._result(body, at, id))
         elif body.type.endswith("_call"):
-            call = _call(body)
+            call = call_of(body)
             self._names[call["id"]] = call["name"]
             self._keep(0, jsonl.message("assistant", "", at, id, [call]))
 
-    def _say(self, channel: int, role: Role, content: _Content, at: datetime, id: str) -> None:
-        text = _text(content, role)
+    def _say(self, channel: int, role: Role, content: Content, at: datetime, id: str) -> None:
+        text = text_of(content, role)
         if text:
             by = "system" if role == "user" and text.startswith(_SHELL) else role
             if by == "user":
-                self.request = self.request or _title(text)
+                self.request = self.request or title_of(text)
             self._keep(channel, SessionMessage(by, text, at, id))
 
     def _keep(self, channel: int, message: SessionMessage) -> None:
         self._said[channel].append((self._count, message))
 
-    def _result(self, body: _Payload, at: datetime, id: str) -> SessionMessage:
+    def _result(self, body: Payload, at: datetime, id: str) -> SessionMessage:
         output, facts = body.output, dict[str, Any]()
-        if isinstance(output, _Output):
+        if isinstance(output, Output):
             facts = {"is_error": True} if output.success is False else {}
             output = output.content
-        text = _text(output)
-        if text.startswith('{"output":') and (wrapped := _unwrap(text)):
+        text = text_of(output)
+        if text.startswith('{"output":') and (wrapped := unwrap(text)):
             text = wrapped.output
             code = wrapped.metadata.exit_code if wrapped.metadata else None
             facts = facts if code is None else {"exit_code": code}
@@ -269,8 +173,8 @@ class _Transcript:
         return sorted(spoken, key=lambda pair: pair[0])
 
     def session(self, source: Source, title: str, when: datetime) -> Session:
-        meta, spoken = self.meta or _Payload(), self._spoken()
-        parent = _parent(meta)
+        meta, spoken = self.meta or Payload(), self._spoken()
+        parent = parent_of(meta)
         facts = {
             "git_branch": meta.git.branch if meta.git else "",
             "tool_version": meta.cli_version,
@@ -297,71 +201,6 @@ class _Transcript:
         )
 
 
-_COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
-_unwrapping = Decoder(_Wrapped)
-
-
-def _text(content: _Content, role: Role = "tool") -> str:
-    """What is said in text; of a person's words without those that the tool put there."""
-    parts = [_Part("text", content)] if isinstance(content, str) else content or []
-    texts = [_part_text(part) for part in parts]
-    if role == "user":
-        texts = [text for text in texts if not text[:100].lstrip().startswith(_INJECTED)]
-    return "\n".join(text for text in texts if text.strip() and not _IMAGE_TAG.fullmatch(text))
-
-
-def _part_text(part: _Part) -> str:
-    kind = part.type.lower()
-    if part.text:
-        return part.text
-    if "image" in kind:
-        return "[image]"
-    return f"[file: {part.filename or 'without a name'}]" if "file" in kind else ""
-
-
-def _title(text: str) -> str:
-    """The title that a request gives; editors put what is open before it."""
-    return jsonl.title_of(text.partition(_REQUEST)[2] or text)
-
-
-def _unwrap(text: str) -> _Wrapped | None:
-    """What older versions recorded of a command, as JSON inside the text."""
-    try:
-        return _unwrapping.decode(text)
-    except (DecodeError, UnicodeEncodeError):
-        return None  # the output itself only looks like it
-
-
-def _call(body: _Payload) -> dict[str, Any]:
-    name = body.name or body.type.removesuffix("_call")
-    if body.namespace:
-        name = f"{body.namespace}__{name}"
-    call: dict[str, Any] = {"id": body.call_id or body.id or "", "name": name}
-    if not body.call_id:  # the model's own side answered it, and that is not recorded
-        call["output"] = ""
-    given = (body.arguments, body.input, body.action, body.revised_prompt)
-    call["arguments"] = _arguments(next((value for value in given if value is not None), None))
-    return call
-
-
-def _arguments(given: Any) -> dict[str, Any]:
-    if isinstance(given, str) and given.startswith("{"):
-        try:
-            given = json.decode(given.encode("utf-8", "surrogatepass"))
-        except ValueError:
-            pass  # kept as the model wrote it
-    if isinstance(given, dict):
-        return cast("dict[str, Any]", given)
-    return {} if given is None else {"input": given}
-
-
-def _parent(meta: _Payload) -> str:
-    """The conversation that a sub-agent works for; "" for a person's own."""
-    told = re.search(rf'"parent_thread_id":"({_UUID})"', json.encode(meta.source).decode())
-    spawned = meta.thread_source == "subagent" and meta.parent_thread_id
-    return told[1] if told else spawned or ""
-
-
 class CodexBridge:
     """Reads what Codex keeps. `home` is its folder, else the one that it would use."""
 
@@ -384,15 +223,15 @@ class CodexBridge:
         try:
             when = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
             if source.path.endswith(_COLD):
-                head, tail = _cold_head(source.path), list[_Line]()
+                head, tail = _cold_head(source.path), list[Line]()
             else:
-                ends = jsonl.Ends(fd, _Line)
+                ends = jsonl.Ends(fd, Line)
                 head = ends.head(lambda line: bool(_request(line)))
                 tail = ends.tail(lambda line: jsonl.time_of(line.timestamp) is not None)
         finally:
             os.close(fd)
         lines = [*head, *tail]
-        meta = next((line.body for line in lines if line.is_meta), _Payload())
+        meta = next((line.body for line in lines if line.is_meta), Payload())
         dated = [time for line in lines if (time := jsonl.time_of(line.timestamp))]
         named = jsonl.last(line.body.thread_name for line in lines if line.type == "event_msg")
         requests = (_request(line) for line in head)
@@ -443,8 +282,8 @@ class CodexBridge:
     ) -> None:
         """The records of a rollout before the place `end`, after those that it goes on from."""
         seen.add(source.path)
-        lines = jsonl.Lines(_Line, source.path)
-        based, before = False, _Line()
+        lines = jsonl.Lines(Line, source.path)
+        based, before = False, Line()
         for number, line in lines.read(_blocks(source.path, damages)):
             place = number - 1 if line.ordinal is None else line.ordinal
             if end is not None and place >= end:
@@ -464,7 +303,7 @@ class CodexBridge:
     def _go_on_from(
         self,
         whole: _Transcript,
-        base: _Base,
+        base: Base,
         source: Source,
         damages: list[Damage],
         seen: set[str],
@@ -500,7 +339,7 @@ class CodexBridge:
             found = os.stat(path)
             mark = (found.st_mtime_ns, found.st_size)
             if mark != self._index[0]:
-                entries = [entry for _, entry in jsonl.Lines(_Index).read(jsonl.read_blocks(path))]
+                entries = [entry for _, entry in jsonl.Lines(Index).read(jsonl.read_blocks(path))]
                 names = {e.id: e.thread_name.strip() for e in entries if e.thread_name.strip()}
                 self._index = mark, names
         except FileNotFoundError:
@@ -511,14 +350,14 @@ class CodexBridge:
         return self._index[1]
 
 
-def _request(line: _Line) -> str:
+def _request(line: Line) -> str:
     """The title that a line gives, if it holds a person's words."""
     body = line.body
     if line.type == "event_msg":
         if body.item and body.item.type == "UserMessage":
-            return _title(_text(body.item.content, "user"))
-        return _title(_text(body.message, "user")) if body.type == "user_message" else ""
-    return _title(_text(body.content, "user")) if body.role == "user" else ""
+            return title_of(text_of(body.item.content, "user"))
+        return title_of(text_of(body.message, "user")) if body.type == "user_message" else ""
+    return title_of(text_of(body.content, "user")) if body.role == "user" else ""
 
 
 def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
@@ -529,7 +368,7 @@ def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
             yield entry
 
 
-def _cold_head(path: str) -> list[_Line]:
+def _cold_head(path: str) -> list[Line]:
     """The first lines of a compressed rollout."""
     data = b""
     try:
@@ -539,7 +378,7 @@ def _cold_head(path: str) -> list[_Line]:
                 break
     except SessionStorageError as error:
         _log.warning("%s", error)
-    return [line for _, line in jsonl.Lines(_Line).read([data[: data.rfind(b"\n") + 1]])]
+    return [line for _, line in jsonl.Lines(Line).read([data[: data.rfind(b"\n") + 1]])]
 
 
 def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
