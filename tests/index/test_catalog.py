@@ -5,73 +5,18 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from cortext import Session
 from cortext.index.catalog import Catalog
-from cortext.index.listed import Listed
 from cortext.model.text import clean
 from cortext.stores import layout
 from cortext.stores.folder import FolderStore
-
-NOW = datetime.now(UTC)
-HOUR = 3600 * 10**9
-
-
-class Space:
-    """A workspace, and what anybody may do to its files."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / ".workspace").mkdir(parents=True, exist_ok=True)
-        self.clock = 0
-
-    def add(self, name: str, *texts: str, day: str = "2026-01-05", **head: Any) -> Path:
-        folder = self.root / "conversations" / day / name
-        (folder / ".session").mkdir(parents=True)
-        (folder / "plan.md").write_text(f"# {name}\n", encoding="utf-8")
-        (folder / ".session/messages.jsonl").write_bytes(b"")
-        self.head(folder, **{"title": name, **head})
-        self.append(folder, *texts)
-        return folder
-
-    def head(self, folder: Path, **fields: Any) -> None:
-        """Written in place, as an editor does."""
-        path = folder / ".session/session.json"
-        old = json.loads(path.read_bytes()) if path.exists() else _HEAD
-        path.write_text(json.dumps({**old, **fields}), encoding="utf-8")
-
-    def append(self, folder: Path, *texts: str, at: datetime | None = None) -> None:
-        with open(folder / ".session/messages.jsonl", "ab") as file:
-            for text in texts:
-                self.clock += 1
-                when = at or NOW + timedelta(seconds=self.clock)
-                record = {"role": "user", "content": text, "timestamp": when.isoformat()}
-                file.write(json.dumps({"id": f"m{self.clock}", **record}).encode() + b"\n")
-
-    def age(self) -> None:
-        """Let everything be an hour older, so that the catalog trusts what it knows of it."""
-        for number, path in enumerate(sorted(self.root.rglob("*"))):
-            if path.is_file() or path.is_dir():
-                past = os.stat(path).st_mtime_ns - HOUR + number
-                os.utime(path, ns=(past, past))
-
-
-_HEAD = {
-    "created_at": NOW.isoformat(),
-    "last_active": NOW.isoformat(),
-    "status": "active",
-    "conversation_type": "plan",
-}
+from tests.index.spaces import HEAD, NOW, Space, listed, settle
 
 
 @pytest.fixture
@@ -83,25 +28,6 @@ def space(tmp_path: Path) -> Space:
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     with Catalog(str(tmp_path / "catalog.sqlite3")) as opened:
         yield opened
-
-
-def truth(root: Path) -> list[Listed]:
-    """What somebody finds who knows nothing yet."""
-    with Catalog(":memory:") as fresh:
-        return fresh.list([str(root)])
-
-
-def listed(catalog: Catalog, root: Path) -> dict[str, Listed]:
-    """The rows by id, which have to be the true ones."""
-    rows = catalog.list([str(root)])
-    assert rows == truth(root)
-    return {row.id: row for row in rows}
-
-
-def settle(catalog: Catalog, space: Space) -> dict[str, Listed]:
-    space.age()
-    catalog.list([str(space.root)])
-    return listed(catalog, space.root)
 
 
 def restore_head(space: Space, folder: Path) -> None:
@@ -258,11 +184,11 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
     "head an array": ("session.json", lambda path: path.write_bytes(b"[]")),
     "head with an odd status": (
         "session.json",
-        lambda path: path.write_text(json.dumps({**_HEAD, "status": "idle"})),
+        lambda path: path.write_text(json.dumps({**HEAD, "status": "idle"})),
     ),
     "head of a later version": (
         "session.json",
-        lambda path: path.write_text(json.dumps({**_HEAD, "version": "99"})),
+        lambda path: path.write_text(json.dumps({**HEAD, "version": "99"})),
     ),
     "head a link to itself": ("session.json", link_to_itself),
     "head a folder": ("session.json", replaced_by_folder),
@@ -429,101 +355,3 @@ def test_eight_at_once(space: Space, tmp_path: Path) -> None:
     with Catalog(str(path)) as catalog:
         rows = listed(catalog, space.root)
     assert [row.messages for row in rows.values()] == [12] * 4
-
-
-class Files(RuleBasedStateMachine):
-    """People, git and programs change a workspace; two processes list it as it goes."""
-
-    @initialize()
-    def begin(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="cortext-catalog-"))
-        self.space = Space(self.folder / "space")
-        self.catalogs = [Catalog(str(self.folder / "catalog.sqlite3")) for _ in range(2)]
-        self.heads: list[bytes] = [json.dumps(_HEAD).encode()]
-
-    def teardown(self) -> None:
-        for catalog in self.catalogs:
-            catalog.__exit__()
-        shutil.rmtree(self.folder)
-
-    def some(self, number: int) -> Path | None:
-        found = sorted(f for f in self.space.root.rglob("*/") if layout.is_day(f.parent.name))
-        return found[number % len(found)] if found else None
-
-    @rule(number=st.integers(1, 3), day=st.sampled_from(["2026-01-05", "2026-01-06"]))
-    def add(self, number: int, day: str) -> None:
-        if not (self.space.root / "conversations" / day / f"00{number}-plan-x").exists():
-            self.space.add(f"00{number}-plan-x", "hello", day=day)
-
-    @rule(number=st.integers(0, 5), what=st.sampled_from(["lines", "bad", "torn", "empty", "gone"]))
-    def change_lines(self, number: int, what: str) -> None:
-        folder = self.some(number)
-        lines = folder / ".session/messages.jsonl" if folder else None
-        if folder is None or lines is None or not lines.parent.exists():
-            return
-        if what == "lines":
-            self.space.append(folder, "one", "two")
-        elif what == "gone":
-            lines.unlink(missing_ok=True)
-        else:
-            ends = {"bad": b"{x}\n", "torn": b'{"role": "us', "empty": b""}
-            lines.write_bytes((lines.read_bytes() if lines.exists() else b"") + ends[what])
-
-    @rule(number=st.integers(0, 5), minutes=st.integers(-500, 500), status=st.sampled_from(
-        ["active", "paused", "completed", "odd"]))  # fmt: skip
-    def change_head(self, number: int, minutes: int, status: str) -> None:
-        folder = self.some(number)
-        if folder is not None and (folder / ".session/session.json").exists():
-            self.heads.append((folder / ".session/session.json").read_bytes())
-            when = (NOW + timedelta(minutes=minutes)).isoformat()
-            self.space.head(folder, last_active=when, status=status, tags=[status])
-
-    @rule(number=st.integers(0, 5), which=st.integers(0, 9))
-    def take_an_old_head(self, number: int, which: int) -> None:
-        folder = self.some(number)
-        if folder is not None and (folder / ".session").exists():
-            head = folder / ".session/session.json"
-            head.write_bytes(self.heads[which % len(self.heads)])
-
-    @rule(number=st.integers(0, 5), what=st.sampled_from(["day", "folder", ".session", "head"]))
-    def remove(self, number: int, what: str) -> None:
-        folder = self.some(number)
-        if folder is not None and what == "head":
-            (folder / ".session/session.json").unlink(missing_ok=True)
-        elif folder is not None:
-            paths = {"day": folder.parent, "folder": folder, ".session": folder / ".session"}
-            shutil.rmtree(paths[what], ignore_errors=True)
-
-    @rule(number=st.integers(0, 5), name=st.sampled_from(["004-x", "005-x", "a b"]))
-    def rename(self, number: int, name: str) -> None:
-        folder = self.some(number)
-        if folder is not None and not folder.with_name(name).exists():
-            folder.rename(folder.with_name(name))
-
-    @rule(number=st.integers(0, 5), shelf=st.sampled_from(["plan", "conversations/plan"]))
-    def to_another_shelf(self, number: int, shelf: str) -> None:
-        folder = self.some(number)
-        if folder is not None:
-            target = self.space.root / shelf / "2026-01-07" / f"{number}-moved"
-            if not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                folder.rename(target)
-
-    @rule(which=st.integers(0, 1), aged=st.booleans())
-    def look(self, which: int, aged: bool) -> None:
-        if aged:
-            self.space.age()
-        self.catalogs[which].list([str(self.space.root)])
-
-    @invariant()
-    def the_list_is_true(self) -> None:
-        expected = truth(self.space.root)
-        for catalog in self.catalogs:
-            assert catalog.list([str(self.space.root)]) == expected
-
-
-# Without shrinking: a failure costs seconds, not minutes, and its steps are few anyway.
-Files.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=20, phases=[Phase.reuse, Phase.generate]
-)
-TestFiles = Files.TestCase
