@@ -18,7 +18,7 @@ from cortext.index.catalog import Catalog
 from tests.cli.test_lists import made, put, snapshot
 from tests.command import SCRIPT, cortext, folder_of, head_of, ok, say
 from tests.faults.mounts import fill, mounted, read_only
-from tests.index.test_catalog import truth
+from tests.index.spaces import truth
 
 
 @pytest.fixture
