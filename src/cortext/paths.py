@@ -56,3 +56,18 @@ def known_workspaces() -> str:
 def trash() -> str:
     """What commands deleted."""
     return os.path.join(data_home(), "cortext", "trash")
+
+
+def archive() -> str:
+    """Our copies of the tools' transcripts, below the names of the tools."""
+    return os.path.join(data_home(), "cortext", "archive")
+
+
+def running() -> str:
+    """What hooks wrote down about sessions of tools that are going on."""
+    return os.path.join(data_home(), "cortext", "running")
+
+
+def log_file() -> str:
+    """What went wrong where nobody could be told."""
+    return os.path.join(data_home(), "cortext", "errors.log")

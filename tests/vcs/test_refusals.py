@@ -199,6 +199,23 @@ def test_identity_missing(
     assert space.status() == "".join(f"?? {path}\n" for path in space.paths)
 
 
+def test_identity_inside_gemini(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gemini CLI hides a person's configuration from git; their commit has their name."""
+    home = tmp_path / "person"
+    home.mkdir()
+    (home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.invalid\n")
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.delenv(f"GIT_{who}_NAME")
+        monkeypatch.delenv(f"GIT_{who}_EMAIL")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("GEMINI_CLI", "1")
+    assert space.record().outcome == "committed"
+    assert space.git("log", "-1", "--format=%an") == "Ada\n"
+
+
 def test_identity_of_the_repository(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who commits is who git says, here by the repository's own configuration."""
     for name in [name for name in os.environ if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:

@@ -57,6 +57,11 @@ class Bridge(Protocol):
 
     tool: ClassVar[str]
 
+    def __init__(self, home: str | None = None) -> None:
+        """Over the tool's own folder, wherever the tool would look for it, or over another that
+        is laid out like it."""
+        ...
+
     def sources(self) -> Iterator[Source]:
         """Every transcript that is there now; a place that cannot be read is passed over, and
         said in the log."""
@@ -67,6 +72,7 @@ class Bridge(Protocol):
         with its length. FileNotFoundError if it is gone."""
         ...
 
-    def decode(self, source: Source) -> Decoded:
-        """All of it. What cannot be read is named and hides nothing else."""
+    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+        """All of it. What cannot be read is named and hides nothing else. Of results above
+        `longest` characters only the ends are kept."""
         ...

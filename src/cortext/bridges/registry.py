@@ -14,6 +14,7 @@ BRIDGES = {
 }
 
 
-def open_bridge(tool: str) -> Bridge:
-    """The bridge to one tool, where its histories usually are."""
-    return getattr(import_module(f"cortext.bridges.{tool}"), BRIDGES[tool])()
+def open_bridge(tool: str, home: str | None = None) -> Bridge:
+    """The bridge to one tool: over `home`, which may be its mirror in the archive, else where
+    its histories usually are."""
+    return getattr(import_module(f"cortext.bridges.{tool}"), BRIDGES[tool])(home)

@@ -137,6 +137,11 @@ def _name(args: Sequence[str]) -> str:
 
 def _environment() -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _KEPT}
+    if "GEMINI_CLI" in kept:
+        # Gemini CLI hides the person's configuration from what its agent starts, and with it who
+        # they are. What could run a program there is overridden here anyway.
+        for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"):
+            kept.pop(name, None)
     return kept | _ENVIRONMENT
 
 

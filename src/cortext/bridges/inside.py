@@ -1,0 +1,91 @@
+"""Which session of which AI tool a command was started in.
+
+Claude Code and Codex say it to every program that they start. OpenCode and Gemini CLI say only
+that it is them: theirs is the session that was written to since their process runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import NamedTuple
+
+from cortext.bridges.port import Bridge, Source
+from cortext.bridges.processes import Process, ancestors, find_process, folder_of
+from cortext.bridges.registry import BRIDGES, open_bridge
+from cortext.errors import CortextError
+
+_log = logging.getLogger("cortext.bridges")
+_SAYS_ID = {"claude": "CLAUDE_CODE_SESSION_ID", "codex": "CODEX_THREAD_ID"}
+_SAYS_TOOL = {"opencode": "OPENCODE", "gemini": "GEMINI_CLI"}
+
+
+class Inside(NamedTuple):
+    """A tool, and its sessions that may be the one: none if it has written nothing yet, several,
+    the latest first, if it cannot be told. `process` is the tool's, if it was found."""
+
+    tool: str
+    ids: tuple[str, ...]
+    process: Process | None = None
+
+    @property
+    def id(self) -> str:
+        """The session, if it is certain."""
+        return self.ids[0] if len(self.ids) == 1 else ""
+
+
+def here() -> Inside | None:
+    """The session of a tool that this process was started in; None outside any."""
+    said = {**_SAYS_ID, **_SAYS_TOOL}
+    tools = [tool for tool in BRIDGES if os.environ.get(said[tool])]
+    if not tools:
+        return None
+    tool, process = _nearest(tools)
+    if tool in _SAYS_ID:
+        return Inside(tool, (os.environ[_SAYS_ID[tool]],), process)
+    return Inside(tool, _written_since(open_bridge(tool), process) if process else (), process)
+
+
+def _nearest(tools: list[str]) -> tuple[str, Process | None]:
+    """One tool may have started another: the one that is nearest to us, and its process."""
+    if "opencode" in tools and (pid := os.environ.get("OPENCODE_PID", "")).isdecimal():
+        process = find_process(int(pid))
+        if len(tools) == 1 and process:
+            return "opencode", process
+    for process in ancestors():
+        for tool in tools:
+            if is_tool(tool, process):
+                return tool, process
+    return tools[0], None
+
+
+def is_tool(tool: str, process: Process) -> bool:
+    """Whether a process is this tool: its program, or a script that an interpreter runs."""
+    names = [os.path.basename(word).partition(".")[0] for word in process.arguments[:2]]
+    return tool in names or (tool == "claude" and "/claude-code/" in "\n".join(process.arguments))
+
+
+def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
+    """The sessions of the tool's folder that were written to since it runs; the one that its
+    arguments name, if they do."""
+    folder = os.path.realpath(folder_of(process.pid) or os.getcwd())
+    found: list[tuple[float, str]] = []
+    for source in bridge.sources():
+        if source.cwd and os.path.realpath(source.cwd) != folder:
+            continue
+        if source.id in process.arguments:
+            return (source.id,)
+        written = _written_at(bridge, source)
+        if written >= process.started - 1:  # clocks of processes have ticks
+            found.append((written, source.id))
+    return tuple(dict.fromkeys(id for _, id in sorted(found, reverse=True)))
+
+
+def _written_at(bridge: Bridge, source: Source) -> float:
+    try:
+        if source.size:
+            return os.stat(source.path).st_mtime
+        return bridge.glance(source).updated_at.timestamp()
+    except (OSError, CortextError) as error:
+        _log.warning("%s is passed over: %s", source.path, error)
+        return 0.0

@@ -1,0 +1,78 @@
+"""Processes of this machine: who started us, and since when they run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache
+from typing import NamedTuple
+
+_DEEPEST = 64
+
+
+class Process(NamedTuple):
+    """A running process; `started` is in seconds since 1970, and with `pid` names it for ever."""
+
+    pid: int
+    parent: int
+    started: float
+    arguments: tuple[str, ...]
+
+
+def find_process(pid: int) -> Process | None:
+    """The process with this number; None if there is none, or it is not ours to see."""
+    if os.path.isdir("/proc/self"):
+        return _from_proc(pid)
+    return _from_ps(pid)
+
+
+def ancestors() -> Iterator[Process]:
+    """The process that started us, the one that started that, and so on."""
+    pid = os.getppid()
+    for _ in range(_DEEPEST):
+        found = find_process(pid) if pid > 1 else None
+        if found is None:
+            return
+        yield found
+        pid = found.parent
+
+
+def folder_of(pid: int) -> str:
+    """The folder that a process works in; "" where that cannot be told."""
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return ""
+
+
+def _from_proc(pid: int) -> Process | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name stands in brackets, and may hold anything, brackets too.
+            fields = file.read().rpartition(b")")[2].split()
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            arguments = os.fsdecode(file.read()).rstrip("\0").split("\0")
+    except OSError:
+        return None
+    started = _boot_time() + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return Process(pid, int(fields[1]), started, tuple(arguments))
+
+
+@cache
+def _boot_time() -> int:
+    with open("/proc/stat", "rb") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(b"btime"))
+
+
+def _from_ps(pid: int) -> Process | None:
+    command = ["ps", "-o", "ppid=,lstart=,args=", "-p", str(pid)]
+    environment = {"PATH": "/bin:/usr/bin", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(command, capture_output=True, env=environment, timeout=5, check=True)
+        parent, *rest = os.fsdecode(done.stdout).split()
+        started = datetime.strptime(" ".join(rest[1:5]), "%b %d %H:%M:%S %Y")  # noqa: DTZ007  local
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return Process(pid, int(parent), started.timestamp(), tuple(rest[5:]))
