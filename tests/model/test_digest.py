@@ -33,6 +33,18 @@ def test_conversations(name: str) -> None:
     assert digest([SessionMessage(**record) for record in records]) == EXPECTED[name]
 
 
+RECORDED = Path(__file__).parent / "recorded"
+CAPTURED = json.loads((RECORDED / "expected.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_recorded_conversations(name: str) -> None:
+    """The same ones as they were had in the real tools, and read from their transcripts."""
+    recorded = json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
+    messages = [SessionMessage(**record) for record in recorded["messages"]]
+    assert digest(messages) == CAPTURED[name]
+
+
 @pytest.mark.parametrize(
     ("messages", "line"),
     [
