@@ -107,6 +107,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Minutes without activity after which a conversation counts as paused; 0 is never.",
     ),
     Setting("resume.budget", 200_000, "whole", "Characters of history in a briefing.", least=4000),
+    Setting(
+        "resume.tool",
+        "ask",
+        "choice",
+        "The tool to reopen a conversation in that was had in none.",
+        ("ask", "claude", "opencode", "gemini", "codex"),
+    ),
     Setting("list.limit", 50, "whole", "Rows of a list in a terminal.", least=1),
     Setting(
         "trash.days",
@@ -115,6 +122,14 @@ SETTINGS: tuple[Setting, ...] = (
         "Days that deleted conversations stay in the trash.",
         most=36_500,
         # The trash is one for all workspaces: none of them may empty it.
+        in_workspace=False,
+    ),
+    Setting(
+        "archive.enabled",
+        "on",
+        "choice",
+        "Whether copies of the AI tools' conversations are kept.",
+        ("on", "off"),
         in_workspace=False,
     ),
     Setting("stats.prices", "", "path", "A file with the prices of models.", in_workspace=False),

@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from msgspec import Struct
 
 from cortext import clock
+from cortext.app.archive import Size, sizes
 from cortext.app.conversations import Conversations, Wanted
 from cortext.app.prices import Prices, read_prices, recorded_cost
 from cortext.errors import CortextError, SessionNotFoundError
@@ -97,7 +98,8 @@ class Damaged(Struct):
 
 
 class Stats(Struct):
-    """Everything that is counted. `hours` and `weekdays` (Monday first) are user messages."""
+    """Everything that is counted. `hours` and `weekdays` (Monday first) are user messages;
+    `archive` is what is kept of the tools' transcripts, of all folders and times."""
 
     since: str | None
     totals: Totals
@@ -114,6 +116,7 @@ class Stats(Struct):
     streak: Streak
     damaged: list[Damaged]
     missing_workspaces: list[str]
+    archive: list[Size]
 
 
 def gather(
@@ -128,7 +131,7 @@ def gather(
     what is wrong with one is named in the result, and what can be read of it is counted."""
     conversations = Conversations(root, everywhere=everywhere)
     prices = read_prices(str(conversations.config["stats.prices"]))
-    listing = conversations.list(Wanted(kind=kind, since=since))
+    listing = conversations.list(Wanted(kind=kind, since=since, tool=""))
     count = _Count(None if since is None else clock.from_micros(since), prices)
     workspaces: dict[str, Workspace] = {}
     for number, row in enumerate(listing.rows, 1):
@@ -258,6 +261,7 @@ class _Count:
             streak=streak(set(self._days), clock.now().astimezone().date()),
             damaged=self.damaged,
             missing_workspaces=missing,
+            archive=sizes(),
         )
 
 

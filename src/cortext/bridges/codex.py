@@ -31,7 +31,9 @@ from cortext.bridges.codex_records import (
     title_of,
     unwrap,
 )
+from cortext.bridges.places import own_home
 from cortext.bridges.port import Decoded, Glance, Source
+from cortext.bridges.recent import Lately
 from cortext.durability.read import open_file
 from cortext.errors import SessionStorageError
 from cortext.formats.records import Damage
@@ -40,7 +42,7 @@ from cortext.model.session import Session
 
 _log = logging.getLogger("cortext.bridges")
 _ID = re.compile(UUID, re.IGNORECASE)
-_NAME = re.compile(rf"rollout-.*?-({UUID})(?:_{UUID})?\.jsonl(?:\.zst)?", re.IGNORECASE)
+_NAME = re.compile(rf"rollout-.*?-({UUID})(?:_{UUID})?\.jsonl(?:\.zst|\.gz)?", re.IGNORECASE)
 _COLD = ".zst"
 _SHELL = "<user_shell_command>"
 # Events that hold what a tool printed, which its result says again: much, and not needed.
@@ -172,6 +174,19 @@ class _Transcript:
                     break
         return sorted(spoken, key=lambda pair: pair[0])
 
+    def lately(self, count: int) -> list[SessionMessage] | None:
+        """What is said after so many records; None where others have to tell whose records are
+        to be trusted, or what a result is the result of."""
+        items = {message.role for _, message in self._said[0] if message.content}
+        events = {m.role for said in self._said[1:] for place, m in said if place > count}
+        said = [message for place, message in self._spoken() if place > count]
+        lost = any(m.role == "tool" and m.tool_call_id not in self._names for m in said)
+        return None if lost or events - items else said
+
+    @property
+    def count(self) -> int:
+        return self._count
+
     def session(self, source: Source, title: str, when: datetime) -> Session:
         meta, spoken = self.meta or Payload(), self._spoken()
         parent = parent_of(meta)
@@ -207,8 +222,7 @@ class CodexBridge:
     tool: ClassVar[str] = "codex"
 
     def __init__(self, home: str | None = None) -> None:
-        given = home or os.environ.get("CODEX_HOME")
-        self._home = given or os.path.expanduser("~/.codex")
+        self.home = home or own_home(self.tool)
         self._index: tuple[tuple[int, int], dict[str, str]] = (0, 0), {}
 
     def sources(self) -> Iterator[Source]:
@@ -261,6 +275,19 @@ class CodexBridge:
                 side.append(part)
                 spawned += more
         return Decoded(session, damages, side)
+
+    def follow(self, source: Source, lately: Lately) -> list[SessionMessage] | None:
+        """As `Follows` says."""
+        part, lines, before, count = _Transcript(None), jsonl.Lines(Line), Line(), 0
+        for number, line in lines.read([lately.before + lately.after]):
+            place = lately.first + number - 2 if line.ordinal is None else line.ordinal
+            new = lately.first + number > lately.new
+            if new and (line.is_meta or line.body.type == "thread_rolled_back"):
+                return None
+            if not (line.type == "response_item" and line == before):
+                part.add(line, place, source.id)
+            before, count = line, count if new else part.count
+        return None if lines.damages else part.lately(count)
 
     def _decode(
         self, source: Source, longest: int | None, damages: list[Damage]
@@ -321,20 +348,21 @@ class CodexBridge:
         """The files of each conversation, oldest first."""
         found: dict[str, list[Source]] = {}
         entries = chain.from_iterable(
-            _walk(os.path.join(self._home, name)) for name in ("archived_sessions", "sessions")
+            _walk(os.path.join(self.home, name)) for name in ("archived_sessions", "sessions")
         )
         plain: set[str] = set()
         for entry in sorted(entries, key=lambda entry: entry.name):  # a plain one comes first
             name = _NAME.fullmatch(entry.name)
-            if name and entry.path.removesuffix(_COLD) not in plain:
-                plain.add(entry.path)
+            bare = jsonl.plain(entry.path).removesuffix(_COLD)
+            if name and bare not in plain:
+                plain.add(bare)
                 for source in jsonl.source(self.tool, name[1], entry):
                     found.setdefault(source.id, []).append(source)
         return found
 
     def _names(self) -> dict[str, str]:
         """The names that were given to conversations; the last one of each counts."""
-        path = os.path.join(self._home, "session_index.jsonl")
+        path = os.path.join(self.home, "session_index.jsonl")
         try:
             found = os.stat(path)
             mark = (found.st_mtime_ns, found.st_size)
@@ -384,7 +412,7 @@ def _cold_head(path: str) -> list[Line]:
 def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
     """A rollout from its beginning, also a compressed one."""
     if not path.endswith(_COLD):
-        yield from jsonl.read_blocks(path)
+        yield from jsonl.read_blocks(path, damages)
         return
     import subprocess
 

@@ -15,10 +15,13 @@ from typing import Any, ClassVar, cast
 
 from cortext.bridges import jsonl
 from cortext.bridges.gemini_log import Log, Record, Telling
+from cortext.bridges.places import own_home
 from cortext.bridges.port import Decoded, Glance, Source
-from cortext.durability.read import open_file, read_file, read_range
+from cortext.bridges.recent import Lately
+from cortext.durability.read import open_file, read_file
 from cortext.formats.records import Damage
 from cortext.model import json
+from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
 _log = logging.getLogger("cortext.bridges")
@@ -33,13 +36,16 @@ _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]*)"')
 
 
 def _read(path: str, log: Log) -> None:
-    if path.endswith(".json"):
-        _read_document(read_file(path), log)
+    broken: list[Damage] = []
+    if jsonl.plain(path).endswith(".json"):
+        _read_document(jsonl.read_whole(path, broken), log)
+        log.damages += broken
         return
     lines = jsonl.Lines(Record, path)
     log.damages = lines.damages
-    for _, record in lines.read(jsonl.read_blocks(path)):
+    for _, record in lines.read(jsonl.read_blocks(path, broken)):
         log.add(record)
+    log.damages += broken
 
 
 def _read_document(data: bytes, log: Log) -> None:
@@ -76,9 +82,13 @@ def _salvage(data: bytes, log: Log) -> None:
         place = between.end() if between else place
 
 
-def _glance_at_document(fd: int, size: int, log: Log) -> None:
-    _salvage(read_range(fd, 0, min(size, jsonl.ENDS[1])), log)
-    tail = read_range(fd, max(size - jsonl.ENDS[1], 0), size)
+def _glance_at_document(fd: int, log: Log) -> None:
+    size, read = jsonl.opened(fd)
+    if size <= jsonl.ENDS[1]:
+        _read_document(read(0, size), log)
+        return
+    _salvage(read(0, jsonl.ENDS[1]), log)
+    tail = read(size - jsonl.ENDS[1], size)
     if found := _LAST_SUMMARY.findall(tail):
         log.summary = str(json.decode(found[-1])).strip() or log.summary
     if models := _MODEL.findall(tail):
@@ -131,21 +141,21 @@ class GeminiBridge:
     tool: ClassVar[str] = "gemini"
 
     def __init__(self, home: str | None = None) -> None:
-        person = os.environ.get("GEMINI_CLI_HOME") or os.path.expanduser("~")
-        self._home = home or os.path.join(person, ".gemini")
+        self.home = home or own_home(self.tool)
 
     def sources(self) -> Iterator[Source]:
         """Every conversation; those of sub-agents are found with their own. Names have only
         eight characters of an id, so the first bytes of each file are read for all of it."""
         folders = self._folders()
-        for project in jsonl.listed(os.path.join(self._home, "tmp")):
+        for project in jsonl.listed(os.path.join(self.home, "tmp")):
             chats = jsonl.listed(os.path.join(project.path, "chats"))
-            names = {entry.name for entry in chats}
+            names = {jsonl.plain(entry.name) for entry in chats}
             cwd = _project_root(project.path) or folders.get(project.name, "") if chats else ""
             for entry in chats:
                 # A document that was continued stands again in the log beside it.
-                kind = entry.name.rpartition(".")[2]
-                if kind == "jsonl" or (kind == "json" and f"{entry.name}l" not in names):
+                name = jsonl.plain(entry.name)
+                kind = name.rpartition(".")[2]
+                if kind == "jsonl" or (kind == "json" and f"{name}l" not in names):
                     for source in jsonl.source(self.tool, "", entry):
                         if id := _id_at(source.path):
                             yield source._replace(id=id, cwd=cwd)
@@ -156,12 +166,10 @@ class GeminiBridge:
         fd = open_file(source.path)
         try:
             found = os.fstat(fd)
-            if not source.path.endswith(".json"):
-                _glance_at_lines(fd, log)
-            elif found.st_size <= jsonl.ENDS[1]:
-                _read_document(read_range(fd, 0, found.st_size), log)
+            if jsonl.plain(source.path).endswith(".json"):
+                _glance_at_document(fd, log)
             else:
-                _glance_at_document(fd, found.st_size, log)
+                _glance_at_lines(fd, log)
         finally:
             os.close(fd)
         updated = log.last or datetime.fromtimestamp(found.st_mtime, UTC)
@@ -179,10 +187,29 @@ class GeminiBridge:
             damages += more
         return Decoded(session, damages, side)
 
+    def follow(self, source: Source, lately: Lately) -> list[SessionMessage] | None:
+        """As `Follows` says. A resume lists all messages anew, so then it is None."""
+        log, lines = Log(), jsonl.Lines(Record)
+        for _, record in lines.read([lately.before]):
+            log.add(record)
+        known, count = log.keys, len(log.records)
+        for _, record in lines.read([lately.after]):
+            if record.rewind is not None or (record.set or record).messages is not None:
+                return None
+            if record.id is not None and log.key(record) in known:
+                return None
+            log.add(record)
+        telling, said = Telling(log.first or datetime.fromtimestamp(0, UTC)), 0
+        for number, record in enumerate(log.records):
+            said = len(telling.messages) if number == count else said
+            telling.tell(record)
+        new = telling.messages[said:] if len(log.records) > count else []
+        return None if lines.damages else new
+
     def _folders(self) -> dict[str, str]:
         """The folder of each project, by its short name and by the hash that older releases
         used in its place."""
-        path = os.path.join(self._home, "projects.json")
+        path = os.path.join(self.home, "projects.json")
         try:
             projects = cast("dict[str, str]", json.decode(read_file(path))["projects"])
             hashes = {hashlib.sha256(folder.encode()).hexdigest(): folder for folder in projects}
@@ -204,7 +231,7 @@ def _decoded(source: Source, longest: int | None) -> tuple[Session, list[Damage]
 def _side_sources(source: Source) -> Iterable[Source]:
     """The sub-agents of a conversation, in a folder that has its whole id as its name."""
     for entry in jsonl.listed(os.path.join(os.path.dirname(source.path), source.id)):
-        id, _, kind = entry.name.rpartition(".")
+        id, _, kind = jsonl.plain(entry.name).rpartition(".")
         if kind in ("jsonl", "json"):
             for child in jsonl.source(source.tool, id, entry):
                 yield child._replace(cwd=source.cwd)
@@ -214,14 +241,11 @@ def _id_at(path: str) -> str:
     """The id of the conversation in a file, the file's name if it says none; "" for a
     sub-agent's, for one in which nothing was said, and for what cannot be read."""
     try:
-        fd = open_file(path)
+        head = jsonl.read_head(path, jsonl.ENDS[1])
     except OSError as error:
         _log.warning("%s is passed over: %s", path, error)
         return ""
-    try:
-        head = os.pread(fd, jsonl.ENDS[1], 0)
-    finally:
-        os.close(fd)
+    path = jsonl.plain(path)
     if path.endswith(".jsonl"):
         # Each start makes a file, also one that goes on with another: it has only a head.
         if len(head) < jsonl.ENDS[1] and not _MESSAGE.search(head):

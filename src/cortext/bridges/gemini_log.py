@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from cortext.bridges import jsonl
 from cortext.formats.records import Damage
+from cortext.formats.slashed import as_typed
 from cortext.model import json
 from cortext.model.message import SessionMessage
 
@@ -121,6 +122,15 @@ class Log:
     def last(self) -> datetime | None:
         times = map(jsonl.time_of, (self.stamp or None, self.updated or None))
         return max((time for time in times if time), default=None)
+
+    @property
+    def keys(self) -> set[_Key]:
+        """What names each message that a record was seen of."""
+        return set(self._known)
+
+    @staticmethod
+    def key(record: Record) -> _Key:
+        return _key(record)
 
     @property
     def records(self) -> list[Record]:
@@ -246,7 +256,7 @@ def said(record: Record) -> str:
     """The words of a person; what was typed, where the program made more of it."""
     if text_of(record.content).lstrip().startswith(_CONTEXT):
         return ""
-    return text_of(record.display) or text_of(record.content)
+    return text_of(record.display) or as_typed(text_of(record.content))
 
 
 class Telling:

@@ -11,13 +11,15 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import cache
 from stat import S_ISREG
 from typing import Any, Generic, TypeVar, cast, get_args
 
 import msgspec
 
 from cortext.bridges.port import Source
-from cortext.durability.read import open_file, read_range
+from cortext.durability.packed import SUFFIX, Packed, is_packed, read_packed
+from cortext.durability.read import open_file, read_file, read_range
 from cortext.formats.records import Damage
 from cortext.model import json
 from cortext.model.message import Role, SessionMessage
@@ -39,14 +41,48 @@ _log = logging.getLogger("cortext.bridges")
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def read_blocks(path: str) -> Iterator[bytes]:
-    """A file from its beginning; FileNotFoundError if there is none."""
+def read_blocks(path: str, damages: list[Damage] | None = None) -> Iterator[bytes]:
+    """A file from its beginning, also a compressed one; FileNotFoundError if there is none. What
+    is damaged of the compression is added to `damages`."""
+    if path.endswith(SUFFIX):
+        found = list[Damage]() if damages is None else damages
+        yield from read_packed(path, lambda detail: found.append(Damage(detail, path=path)))
+        return
     fd = open_file(path)
     try:
         while block := os.read(fd, BLOCK):
             yield block
     finally:
         os.close(fd)
+
+
+def read_whole(path: str, damages: list[Damage]) -> bytes:
+    """All bytes of a file, also of a compressed one."""
+    return b"".join(read_blocks(path, damages)) if path.endswith(SUFFIX) else read_file(path)
+
+
+def read_head(path: str, most: int) -> bytes:
+    """The first bytes of a file, also of a compressed one."""
+    fd = open_file(path)
+    try:
+        return opened(fd)[1](0, most)
+    finally:
+        os.close(fd)
+
+
+def plain(name: str) -> str:
+    """The name of a file without what says that it is compressed."""
+    return name.removesuffix(SUFFIX)
+
+
+def opened(fd: int) -> tuple[int, Callable[[int, int], bytes]]:
+    """How many bytes an open file holds, also a compressed one, and what reads from one to
+    another of them."""
+    if not is_packed(fd):
+        return os.fstat(fd).st_size, lambda start, end: read_range(fd, start, end)
+    packed = Packed(fd)
+
+    return packed.size, lambda start, end: packed.read(start, end, _log.warning)
 
 
 class Lines(Generic[T]):
@@ -191,21 +227,33 @@ def _struct_in(kind: Any) -> type[msgspec.Struct] | None:
     return next(filter(None, map(_struct_in, get_args(kind))), None)
 
 
+@cache
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(kind)
+
+
 class Ends(Generic[T]):
-    """The two ends of an open file. What cannot be read there is passed over."""
+    """The two ends of an open file, also a compressed one. What cannot be read there is passed
+    over."""
 
     def __init__(self, fd: int, kind: type[T]) -> None:
-        self._fd, self._kind = fd, kind
-        self._size = os.fstat(fd).st_size
+        self._kind = kind
+        self._size, self._read = opened(fd)
+
+    def _values(self, data: bytes) -> list[T]:
+        try:
+            return _decoder(self._kind).decode_lines(data)
+        except _UNREADABLE:
+            return [value for _, value in Lines(self._kind).read([data])]
 
     def head(self, enough: Callable[[T], bool]) -> list[T]:
         """The first values, with one that is enough among them."""
         values: list[T] = []
         for most in ENDS:
-            data = read_range(self._fd, 0, min(most, self._size))
+            data = self._read(0, min(most, self._size))
             if most < self._size:
                 data = data[: data.rfind(b"\n") + 1]
-            values = [value for _, value in Lines(self._kind).read([data])]
+            values = self._values(data)
             if most >= self._size or any(map(enough, values)):
                 break
         return values
@@ -215,10 +263,10 @@ class Ends(Generic[T]):
         values: list[T] = []
         for most in ENDS:
             start = max(self._size - most, 0)
-            data = read_range(self._fd, start, self._size)
+            data = self._read(start, self._size)
             if start:
                 data = data[data.find(b"\n") + 1 or len(data) :]
-            values = [value for _, value in Lines(self._kind).read([data])]
+            values = self._values(data)
             if start == 0 or any(map(enough, values)):
                 break
         return values

@@ -11,13 +11,16 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
-from cortext import paths
 from cortext.bridges import jsonl
+from cortext.bridges.opencode_log import Log, logs, open_log
 from cortext.bridges.opencode_parts import Info, Model, Part, Telling, read_info, read_part
 from cortext.bridges.opencode_store import Database, Raw, Store, Tree, read_database, trees
+from cortext.bridges.places import own_home
 from cortext.bridges.port import Decoded, Glance, Source
+from cortext.bridges.recent import Mark
 from cortext.errors import SessionCorruptedError
 from cortext.formats.records import Damage
+from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
 _log = logging.getLogger("cortext.bridges")
@@ -66,13 +69,14 @@ class OpenCodeBridge:
     tool: ClassVar[str] = "opencode"
 
     def __init__(self, home: str | None = None) -> None:
-        self._home = home or os.path.join(paths.data_home(), "opencode")
+        self._given = home
+        self.home = home or own_home(self.tool)
 
     def sources(self) -> Iterator[Source]:
         """Every session but those of sub-agents, which are found with their own. A file that
         was taken over into a database is passed over. The size of rows is not known: 0."""
         seen: set[str] = set()
-        for path in self._databases():
+        for path in self.databases():
             try:
                 found = read_database(path, Database.roots)
             except (OSError, SessionCorruptedError) as error:
@@ -81,7 +85,7 @@ class OpenCodeBridge:
             for one in found:
                 seen.add(one.id)
                 yield Source(self.tool, one.id, path, 0, one.print, one.directory)
-        for tree in trees(self._home):
+        for tree in trees(self.home):
             try:
                 one = None if tree.is_side else tree.found
                 size = os.stat(tree.path).st_size
@@ -91,36 +95,64 @@ class OpenCodeBridge:
             if one and one.id not in seen:
                 seen.add(one.id)
                 yield Source(self.tool, one.id, tree.path, size, one.print, one.directory)
+        for id, entry in logs(self.home):
+            yield from jsonl.source(self.tool, id, entry)
 
-    def _databases(self) -> list[str]:
+    def databases(self) -> list[str]:
         """Each channel of releases has a database of its own; `$OPENCODE_DB` names one more."""
-        names = [entry.name for entry in jsonl.listed(self._home)]
+        names = [entry.name for entry in jsonl.listed(self.home)]
         found = [name for name in names if name.startswith("opencode") and name.endswith(".db")]
-        given = os.environ.get("OPENCODE_DB", "")
+        given = "" if self._given else os.environ.get("OPENCODE_DB", "")
         if given and given != ":memory:":
             found.append(given)
-        return list(dict.fromkeys(os.path.join(self._home, name) for name in found))
+        return list(dict.fromkeys(os.path.join(self.home, name) for name in found))
 
     def glance(self, source: Source) -> Glance:
         """As the port says. A title that only says when the session began gives way to the
         first request."""
-        return _read(source, lambda store: _glance(store, source.id))
+        return _read(source, lambda store: _glance(store, source.id), ends=True)
 
     def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
         """As the port says. Of results above `longest` characters only the ends are kept."""
 
         def work(store: Store) -> Decoded:
-            damages: list[Damage] = []
+            damages = list(store.damages) if isinstance(store, Log) else list[Damage]()
             session = _session(store, source.id, damages, longest)
             side = list(_side(store, source.id, damages, longest, _DEEPEST))
             return Decoded(session, damages, side)
 
         return _read(source, work)
 
+    def latest(self, source: Source) -> Mark | None:
+        """As `FollowsRows` says."""
+        if not source.path.endswith(".db"):
+            return None
+        time = read_database(source.path, lambda database: database.latest(source.id))
+        return Mark(0, time, 0, "")
 
-def _read(source: Source, work: Callable[[Store], T]) -> T:
+    def changed(self, source: Source, mark: Mark) -> tuple[list[SessionMessage], Mark] | None:
+        """As `FollowsRows` says."""
+
+        def work(database: Database) -> tuple[list[SessionMessage], Mark] | None:
+            if _head(database, source.id).revert:
+                return None
+            now = Mark(0, database.latest(source.id), 0, "")
+            damages: list[Damage] = []
+            telling = Telling(None)
+            for raw in database.changed(source.id, mark.size):
+                if info := read_info(raw, damages):
+                    telling.tell(raw.id, info, _parts(database, source.id, raw.id, info, damages))
+            return None if damages or telling.cuts else (telling.messages, now)
+
+        return read_database(source.path, work)
+
+
+def _read(source: Source, work: Callable[[Store], T], *, ends: bool = False) -> T:
     if source.path.endswith(".json"):
         return work(Tree(source.path))
+    if jsonl.plain(source.path) != source.path:
+        with open_log(source.path, ends=ends) as log:
+            return work(log)
     return read_database(source.path, work)
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from cortext.bridges import jsonl
 from cortext.bridges.opencode_store import Raw
 from cortext.formats.records import Damage
+from cortext.formats.slashed import as_typed
 from cortext.model import json, wire
 from cortext.model.message import SessionMessage
 
@@ -199,7 +200,7 @@ class Telling:
             self._summary_is_due = True
         if info.role == "user":
             if text := _joined(part for _, part in parts):
-                self.messages.append(SessionMessage("user", text, when, id))
+                self.messages.append(SessionMessage("user", as_typed(text), when, id))
         elif info.summary is True:
             if not self._summary_is_due:
                 self.cuts.append(len(self.messages))

@@ -39,6 +39,14 @@ WHERE s.id IS NOT NULL
   AND (s.parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM session p WHERE p.id = s.parent_id))
 ORDER BY s.id"""
 
+_LATEST = """
+SELECT max(coalesce((SELECT max(time_updated) FROM message WHERE session_id = :id), 0),
+           coalesce((SELECT max(time_updated) FROM part WHERE session_id = :id), 0))"""
+_CHANGED = f"""
+SELECT {_RAW} FROM message WHERE session_id = :id AND (time_updated > :since OR id IN
+  (SELECT message_id FROM part WHERE session_id = :id AND time_updated > :since))
+ORDER BY time_created, id"""  # noqa: S608  our names
+
 
 class Raw(NamedTuple):
     """A message or a part as it is stored."""
@@ -76,6 +84,18 @@ class Store(Protocol):
         ...
 
 
+class Origin(Store, Protocol):
+    """A place of OpenCode itself, with all that it keeps."""
+
+    def row(self, id: str) -> dict[str, Any]:
+        """All fields of a session; FileNotFoundError if it is gone."""
+        ...
+
+    def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
+        """As `messages`, each with the time that orders it; None where its id does."""
+        ...
+
+
 class Database:
     """An open database. Nothing is written, also not beside it."""
 
@@ -95,8 +115,43 @@ class Database:
             raise FileNotFoundError(f"{self.path} has no session {id}")
         head = dict(zip(names, row, strict=True))
         for name in ("revert", "model"):
-            head[name] = _object(head.get(name))
+            head[name] = as_object(head.get(name))
         return head
+
+    def row(self, id: str) -> dict[str, Any]:
+        cursor = self._all("SELECT * FROM session WHERE id = ?", (id,))
+        row = cursor.fetchone()
+        if row is None:
+            raise FileNotFoundError(f"{self.path} has no session {id}")
+        return dict(zip((column[0] for column in cursor.description), row, strict=True))
+
+    def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
+        query = f"SELECT time_created, {_RAW} FROM message WHERE session_id = ?"  # noqa: S608
+        try:
+            for when, own, data in self._all(f"{query} ORDER BY time_created, id", (id,)):
+                yield Raw(own, data), when if isinstance(when, (int, float)) else None
+        except _DAMAGED as error:
+            raise SessionCorruptedError(self.path, str(error)) from None
+
+    def families(self) -> list[Found]:
+        """The sessions that are no sub-agent's, with a print that changes with their sub-agents'
+        too."""
+        query = "SELECT CAST(id AS TEXT), CAST(parent_id AS TEXT), time_updated FROM session"
+        rows = self._all(query).fetchall()
+        parents = {id: parent for id, parent, _ in rows}
+        below: dict[str, list[str]] = {}
+        for id, _, updated in rows:
+            top, seen = id, set[str]()
+            while parents.get(top) in parents and top not in seen:
+                seen.add(top)
+                top = parents[top]
+            if top != id:
+                below.setdefault(top, []).append(str(updated))
+        return [
+            one._replace(print="-".join((one.print, str(len(found)), max(found, default=""))))
+            for one in self.roots()
+            for found in [below.get(one.id, [])]
+        ]
 
     def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
         order = "time_created DESC, id DESC LIMIT 1" if last else "time_created, id"
@@ -106,6 +161,15 @@ class Database:
     def parts(self, id: str, message: str) -> Iterator[Raw]:
         query = f"SELECT {_RAW} FROM part WHERE message_id = ? ORDER BY id"  # noqa: S608
         return self._rows(query, message)
+
+    def latest(self, id: str) -> int:
+        """When a session's messages, or parts of them, were last changed, in milliseconds."""
+        return int(self._all(_LATEST, {"id": id}).fetchone()[0])
+
+    def changed(self, id: str, since: int) -> list[Raw]:
+        """The messages that were changed after a time, in their order."""
+        rows = self._all(_CHANGED, {"id": id, "since": since})
+        return [Raw._make(row) for row in rows]
 
     def _rows(self, query: str, id: str) -> Iterator[Raw]:
         try:
@@ -163,7 +227,10 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _object(value: Any) -> Any:
+def as_object(value: Any) -> Any:
+    """The object that a column holds as JSON; None for what is none."""
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
     try:
         return json.decode(value.encode()) if isinstance(value, str) else None
     except ValueError:
@@ -208,6 +275,12 @@ class Tree:
         times = cast("dict[str, Any]", times) if isinstance(times, dict) else {}
         named = {"id": id, "parent_id": head.get("parentID")}
         return head | named | {f"time_{name}": when for name, when in times.items()}
+
+    def row(self, id: str) -> dict[str, Any]:
+        return self.head(id)
+
+    def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
+        return ((raw, None) for raw in self.messages(id))
 
     def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
         folder = os.path.join(self._root, "message", id)

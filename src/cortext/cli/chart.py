@@ -57,6 +57,11 @@ def short(number: int) -> str:
     return f"{number:,}"
 
 
+def size(number: int) -> str:
+    """A number of bytes."""
+    return f"{short(number)}B" if number >= 10_000 else counted(number, "byte")
+
+
 def _eighths(value: float, most: float, size: int) -> int:
     if value <= 0 or most <= 0:
         return 0

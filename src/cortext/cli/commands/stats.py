@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortext import clock, paths
-from cortext.cli.chart import bar, can_draw, columns, counted, short
+from cortext.cli.chart import bar, can_draw, columns, counted, short, size
 from cortext.cli.options import Since, all_option, json_option, print_json
 from cortext.cli.text import cells, clean, fit
 
 if TYPE_CHECKING:
+    from cortext.app.archive import Size
     from cortext.app.stats import Cost, Share, Stats, TokenCount
 
 _DAYS = 30
@@ -51,6 +52,7 @@ def command(everywhere: bool, since: int | None, kind: str | None, as_json: bool
     elif stats.totals.conversations:
         _Report(stats).print()
     else:
+        _Report(stats).archive()
         click.echo("no conversations to count", err=True)
         click.echo('hint: begin one with `cortext new brainstorm "your topic"`', err=True)
     for root in stats.missing_workspaces:
@@ -106,8 +108,14 @@ class _Report:
         self._say("")
         self._facts("Tokens", _tokens(stats.tokens))
         self._facts("Cost", _cost(stats.cost))
+        self.archive()
         self._when()
         self._longest()
+
+    def archive(self) -> None:
+        """What is kept of the tools' transcripts, beside what it was made from."""
+        if self._stats.archive:
+            self._facts("Archive", _archive(self._stats.archive))
 
     def _totals(self) -> None:
         totals = self._stats.totals
@@ -248,6 +256,19 @@ def _tokens(tokens: TokenCount) -> list[str]:
             about = "" if found is tokens.reported else "about "
             lines.append(f"{about}{parts}, {how} in {where}")
     return lines or ["none"]
+
+
+def _archive(archive: list[Size]) -> list[str]:
+    parts = [(one.sources, one.packed) for one in archive]
+    lines = [
+        f"{one.tool}: {counted(one.copies, 'transcript')}, {size(one.sources)} in "
+        f"{size(one.packed)}"
+        for one in archive
+    ]
+    if len(archive) > 1:
+        before, after = (sum(numbers) for numbers in zip(*parts, strict=True))
+        lines.append(f"in all {size(before)} in {size(after)}")
+    return lines
 
 
 def _cost(cost: Cost) -> list[str]:

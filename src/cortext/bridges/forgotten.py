@@ -1,0 +1,77 @@
+"""The sessions of tools that a person deleted from the archive: sync never copies them again.
+
+`archive/.forgotten` has one line for each, its fields apart by tabs: the tool, the session's id,
+when, and the names of its copies. Lists may import this module, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.durability.read import read_file
+from cortext.durability.replace import make_private_dir, replace, storage_errors
+
+_ESCAPED = (("%", "%25"), ("\t", "%09"), ("\n", "%0A"))
+
+
+class Forgotten(NamedTuple):
+    """A session that was deleted, and the names of its copies below the tool's mirror."""
+
+    tool: str
+    id: str
+    at: str
+    names: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Not if a copy was put back from the trash."""
+        home = os.path.join(paths.archive(), self.tool)
+        return not any(os.path.lexists(os.path.join(home, name)) for name in self.names)
+
+
+def path() -> str:
+    """The file with all of them; it is not there before anything was deleted."""
+    return os.path.join(paths.archive(), ".forgotten")
+
+
+def forgotten() -> list[Forgotten]:
+    """What was deleted and not put back."""
+    return [one for one in _read() if one.holds]
+
+
+def remember_forgotten(new: Forgotten) -> None:
+    """Write down one more. Whoever calls holds the archive's lock."""
+    kept = [one for one in forgotten() if (one.tool, one.id) != (new.tool, new.id)]
+    with storage_errors("write", path()):
+        make_private_dir(os.path.dirname(path()))
+        replace(path(), [_line(one) for one in [*kept, new]])
+
+
+def _read() -> Iterator[Forgotten]:
+    try:
+        lines = read_file(path()).split(b"\n")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for line in lines:
+        tool, *rest = (_plain(field) for field in os.fsdecode(line).split("\t"))
+        if len(rest) >= 2:
+            yield Forgotten(tool, rest[0], rest[1], tuple(rest[2:]))
+
+
+def _line(one: Forgotten) -> bytes:
+    return os.fsencode("\t".join(map(_escape, (one.tool, one.id, one.at, *one.names)))) + b"\n"
+
+
+def _escape(field: str) -> str:
+    for plain, escaped in _ESCAPED:
+        field = field.replace(plain, escaped)
+    return field
+
+
+def _plain(field: str) -> str:
+    for plain, escaped in reversed(_ESCAPED):
+        field = field.replace(escaped, plain)
+    return field

@@ -1,0 +1,163 @@
+"""Where each tool keeps its transcripts, and whether anything there changed.
+
+Names and times, with nothing opened: this module is imported by every list, so it imports next
+to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from cortext import paths
+
+if TYPE_CHECKING:
+    from cortext.bridges.port import Source
+
+TOOLS = ("claude", "opencode", "gemini", "codex")
+_ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".jsonl.zst", ".jsonl.zst.gz")
+# Folders with transcripts, below a tool's own; "*" is any folder, "**" also those below it.
+_FOLDERS = {
+    "claude": ("projects/*",),
+    "codex": ("sessions/**", "archived_sessions/**"),
+    "gemini": ("tmp/*/chats",),
+    "opencode": ("sessions", "storage/session/*", "project/*/storage/session/info"),
+}
+# Files that say something about transcripts which they do not say themselves.
+_BESIDE = {"codex": ("session_index.jsonl",), "gemini": ("projects.json",)}
+
+
+def own_home(tool: str) -> str:
+    """The folder of a tool, where the tool would look for it."""
+    get, person = os.environ.get, os.path.expanduser("~")
+    if tool == "claude":
+        return get("CLAUDE_CONFIG_DIR") or os.path.join(person, ".claude")
+    if tool == "codex":
+        return get("CODEX_HOME") or os.path.join(person, ".codex")
+    if tool == "gemini":
+        return os.path.join(get("GEMINI_CLI_HOME") or person, ".gemini")
+    return os.path.join(paths.data_home(), "opencode")
+
+
+def archive_home(tool: str) -> str:
+    """Our copy of a tool's folder."""
+    return os.path.join(paths.archive(), tool)
+
+
+def home_of(tool: str, path: str) -> str | None:
+    """The folder to open a bridge over for a transcript: the archive's, or None for the tool's."""
+    copy = archive_home(tool)
+    return copy if path.startswith(f"{copy}/") else None
+
+
+class Look(NamedTuple):
+    """What a folder of transcripts looks like: `print` changes whenever one of them may have,
+    `latest` is when one last did, in nanoseconds; `names` are theirs, below the folder, without
+    what says that a copy is compressed."""
+
+    print: bytes
+    latest: int
+    names: frozenset[str]
+
+
+def look(tool: str, home: str) -> Look:
+    """How a tool's folder is now. One that cannot be read is named in the log."""
+    marks: list[str] = []
+    names: list[str] = []
+    latest, start = 0, len(home) + 1
+    for path in _files(tool, home):
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue  # it went away, or leads nowhere
+        time = found.st_mtime_ns
+        marks.append(f"{path}\0{time} {found.st_size} {found.st_ino}")
+        names.append(path[start:].removesuffix(".gz"))
+        latest = max(latest, time)
+    return Look(os.fsencode("\0".join(marks)), latest, frozenset(names))
+
+
+def mark_beside(tool: str, home: str) -> str:
+    """What changes when something else is said about transcripts beside them."""
+    marks: list[str] = []
+    for name in _BESIDE.get(tool, ()):
+        try:
+            found = os.stat(os.path.join(home, name))
+        except OSError:
+            continue
+        marks.append(f"{found.st_mtime_ns} {found.st_size}")
+    return " ".join(marks)
+
+
+def is_side(source: Source) -> bool:
+    """Whether a transcript is a sub-agent's although it stands among the others: Codex says so
+    only in its first line."""
+    if source.tool != "codex" or source.path.endswith(".zst"):
+        return False
+    from cortext.bridges import jsonl
+    from cortext.bridges.codex_records import Line, parent_of
+
+    head = b""
+    for most in jsonl.ENDS:
+        head, end, _ = jsonl.read_head(source.path, most).partition(b"\n")
+        if end or len(head) < most:
+            break
+    # Most say nothing of a parent, and need not be decoded to know it.
+    if b"parent_thread_id" not in head:
+        return False
+    return any(parent_of(line.body) for _, line in jsonl.Lines(Line).read([head]))
+
+
+def _files(tool: str, home: str) -> Iterator[str]:
+    for name in _BESIDE.get(tool, ()):
+        yield f"{home}/{name}"
+    if tool == "opencode":
+        yield from _databases(home)
+    for pattern in _FOLDERS[tool]:
+        for folder, names in _matching(home, pattern.split("/")):
+            for name in names:
+                if name.endswith(_ENDINGS) and not name.startswith("agent-"):
+                    yield f"{folder}/{name}"
+
+
+def _databases(home: str) -> Iterator[str]:
+    """Those of OpenCode, with what was written last beside them."""
+    names = [name for name in _names(home) if name.startswith("opencode")]
+    given = os.environ.get("OPENCODE_DB", "")
+    if given and given != ":memory:" and home == own_home("opencode"):
+        names.append(given)
+    for name in dict.fromkeys(names):
+        if name.endswith(".db"):
+            path = os.path.join(home, name)
+            yield from (path, f"{path}-wal")
+
+
+def _matching(folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """The folders that a pattern means, each with the names in it."""
+    if not parts:
+        yield folder, _names(folder)
+    elif parts[0] == "**":
+        names = _names(folder)
+        yield folder, names
+        for name in names:
+            if not name.endswith(_ENDINGS):
+                yield from _matching(f"{folder}/{name}", parts)
+    elif parts[0] == "*":
+        for name in _names(folder):
+            yield from _matching(f"{folder}/{name}", parts[1:])
+    else:
+        yield from _matching(f"{folder}/{parts[0]}", parts[1:])
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        import logging
+
+        reason = (error.strerror or str(error)).lower()
+        logging.getLogger("cortext.bridges").warning("%s is passed over: %s", folder, reason)
+        return []

@@ -1,0 +1,128 @@
+"""`cortext sync`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from cortext.app.background import notice
+from cortext.cli.chart import bar, can_draw, counted, size
+from cortext.cli.options import json_option, print_json
+from cortext.cli.text import clean
+from cortext.errors import SessionLockedError
+
+if TYPE_CHECKING:
+    from cortext.app.sync import Progress, Synced, ToolSynced
+
+_TOOLS = ("claude", "opencode", "gemini", "codex")
+_PATIENCE = 600.0
+_SOON = 1.0
+_WIDTH = 30
+
+
+@click.command("sync")
+@click.option("--tools", metavar="TOOLS", help="Only these, with commas: claude,codex.")
+@click.option("--quiet", is_flag=True, help="Say nothing, and give way to everything else.")
+@json_option
+def command(tools: str | None, quiet: bool, as_json: bool) -> None:
+    """Copy what the AI tools keep, compressed, into the archive, so that it outlives their
+    clean-ups. Only what is new is read; it can be stopped at any time."""
+    chosen = _chosen(tools)
+    if quiet:
+        _quietly(chosen)
+        return
+    result = _patiently(chosen)
+    if as_json:
+        print_json(result)
+    else:
+        _tell(result)
+    for failed in result.errors:
+        what = clean(f"{failed.path}: {failed.reason}", lines=False)
+        click.echo(f"warning: not copied: {what}", err=True)
+    if said := notice():
+        click.echo(clean(said, lines=False), err=True)
+
+
+def _chosen(tools: str | None) -> list[str]:
+    names: list[str] = list(_TOOLS)
+    if tools:
+        names = [name.strip() for name in tools.split(",")]
+    for name in names:
+        if name not in _TOOLS:
+            raise click.BadParameter(f"{name!r} is no tool; give {', '.join(_TOOLS)}")
+    return names
+
+
+def _quietly(chosen: list[str]) -> None:
+    from cortext.app.sync import sync
+
+    os.nice(10)
+    try:
+        sync(tools=chosen)
+    except SessionLockedError:
+        return  # the other one does it
+
+
+def _patiently(chosen: list[str]) -> Synced:
+    from cortext.app.sync import sync
+
+    shown = _Shown()
+    progress: Progress | None = shown.say if sys.stderr.isatty() else None
+    try:
+        return sync(tools=chosen, progress=progress)
+    except SessionLockedError as error:
+        click.echo(f"another sync is at work ({error.holder}): waiting for it", err=True)
+        return sync(tools=chosen, progress=progress, wait=_PATIENCE)
+    finally:
+        shown.clear()
+
+
+class _Shown:
+    """A bar, where it takes longer than a moment."""
+
+    def __init__(self) -> None:
+        self._began, self._last = time.monotonic(), 0.0
+        self._shown = False
+
+    def say(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._began < _SOON or now - self._last < 0.1 or not total:
+            return
+        self._shown, self._last = True, now
+        drawn = bar(done, total, _WIDTH, blocks=can_draw(sys.stderr.encoding))
+        click.echo(f"\r{drawn} {size(done)} of {size(total)} ", nl=False, err=True)
+
+    def clear(self) -> None:
+        if self._shown:
+            click.echo("\r" + " " * 70 + "\r", nl=False, err=True)
+
+
+def _tell(result: Synced) -> None:
+    found = [one for one in result.tools if one.packed or one.deleted]
+    if not found:
+        click.echo("no transcripts of AI tools are there to be copied", err=True)
+        return
+    wide = max(len(one.tool) for one in found)
+    for one in found:
+        click.echo(f"{one.tool:{wide}}  {_told(one)}")
+    click.echo(f"archive: {clean(result.folder, lines=False)}", err=True)
+
+
+def _told(one: ToolSynced) -> str:
+    count = one.new + one.grown + one.replaced + one.unchanged
+    changes = [
+        f"{number:,} {word}"
+        for number, word in (
+            (one.new, "new"),
+            (one.grown, "grown"),
+            (one.replaced, "written anew by the tool"),
+            (one.deleted, "deleted by you and passed over"),
+        )
+        if number
+    ]
+    sizes = f"{size(one.sources)} kept in {size(one.packed)}"
+    return f"{counted(count, 'transcript')}, {', '.join(changes) or 'nothing new'}; {sizes}"

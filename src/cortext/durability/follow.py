@@ -1,0 +1,313 @@
+"""A compressed copy that follows a growing file: only what is new of it is read and packed.
+
+Nothing that a copy holds is lost: where the file is no longer a continuation of it, the copy is
+kept under a number (`NAME.~1.gz`) and a new one is begun. One process at a time may write a copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from cortext.durability.packed import MOST, SUFFIX, BrokenMemberError, Member, Packed, pack
+from cortext.durability.read import open_file, read_range
+from cortext.durability.replace import make_private_dir, replace, storage_errors, write_all
+from cortext.durability.sync import sync_data, sync_dir
+
+RESTS = 60.0
+"""Seconds after which a last line without a newline is taken for the end."""
+FOLD = 32
+"""Members that were added before small ones are joined."""
+_TAIL = 1 << 16
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Known(NamedTuple):
+    """What is known of a copy. It can be lost: it is found again by unpacking.
+
+    `print` is how the file looked when all of it was taken, `length` how many of its bytes the
+    copy holds, `packed` how long the copy is, `digest` of the last bytes that it holds, `added`
+    how many members were added since small ones were joined.
+    """
+
+    print: str = ""
+    length: int = 0
+    packed: int = 0
+    digest: str = ""
+    added: int = 0
+
+
+class Followed(NamedTuple):
+    """What was done: `change` is "new", "grown", "replaced", or "" for nothing."""
+
+    known: Known
+    change: str = ""
+    read: int = 0
+
+
+def print_of(found: os.stat_result) -> str:
+    """What changes whenever a file does."""
+    return f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
+
+
+def follow(
+    source: str, target: str, known: Known | None, *, temp_dir: str, document: bool = False
+) -> Followed:
+    """Bring a copy up to its file. A `document` is a file that is not appended to but written
+    anew: its copy is replaced as well, unless the new one is shorter or broken off. A file that
+    was only cut leaves its copy as it is.
+
+    OSError where the file cannot be read, SessionStorageError where the copy cannot be written.
+    """
+    if known and known.print == print_of(os.stat(source)) and _length(target) == known.packed:
+        return Followed(known)
+    fd = open_file(source)
+    try:
+        found = os.fstat(fd)
+        with storage_errors("archive into", target):
+            base = sound_copy(target, known)
+            if base.packed and _is_beginning(fd, found.st_size, target, base):
+                if found.st_size == base.length:
+                    _cut(target, base.packed)
+                return Followed(base._replace(print=print_of(found)))
+            change = "grown" if base.packed else "new"
+            if document:
+                if base.packed and not _is_whole(fd, found.st_size, base.length):
+                    change = "replaced"
+                    set_generation_aside(target)
+                base = Known()
+            elif not _continues(fd, found.st_size, base):
+                change = "replaced"
+                set_generation_aside(target)
+                base = Known()
+            result = _take(fd, found, target, base, temp_dir, document)
+    finally:
+        os.close(fd)
+    return result._replace(change=change if result.read else "")
+
+
+def _take(
+    fd: int, found: os.stat_result, target: str, base: Known, temp_dir: str, document: bool
+) -> Followed:
+    end = found.st_size
+    if not document and time.time() - found.st_mtime < RESTS:
+        end = _after_last_newline(fd, base.length, end)
+    done = print_of(found) if end == found.st_size else ""
+    if end <= base.length:
+        return Followed(base._replace(print=done))
+    tail = Tail(read_range(fd, max(base.length - _TAIL, 0), base.length))
+    blocks = tail.watch(_blocks(fd, base.length, end))
+    if document:
+        make_private_dir(os.path.dirname(target))
+        packed = replace(target, map(pack, blocks), temp_dir=temp_dir).st_size
+        known = Known(done, tail.seen, packed, tail.digest)
+    else:
+        known = extend(target, base, blocks, temp_dir=temp_dir)
+        known = known._replace(print=done, length=base.length + tail.seen, digest=tail.digest)
+    stamp(target, found.st_mtime_ns)
+    return Followed(known, read=tail.seen)
+
+
+class Tail:
+    """Passes blocks on, counts their bytes and keeps the last of them."""
+
+    def __init__(self, before: bytes = b"") -> None:
+        self._last, self.seen = before, 0
+
+    def watch(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        for block in blocks:
+            self._last = (self._last + block)[-_TAIL:]
+            self.seen += len(block)
+            yield block
+
+    @property
+    def digest(self) -> str:
+        return _digest(self._last)
+
+
+def extend(target: str, base: Known, blocks: Iterable[bytes], *, temp_dir: str) -> Known:
+    """Add blocks to a copy, durably, after what is known of it; what stands behind that was not
+    written to its end and is cut. A failed write leaves the copy as it was."""
+    make_private_dir(os.path.dirname(target))
+    fd = os.open(target, _APPEND, 0o600)
+    added = 0
+    try:
+        try:
+            if os.fstat(fd).st_size > base.packed:
+                os.ftruncate(fd, base.packed)
+            for piece in _pieces(blocks):
+                write_all(fd, pack(piece))
+                added += 1
+            sync_data(fd)
+        except BaseException:
+            os.ftruncate(fd, base.packed)
+            if not base.packed:
+                os.unlink(target)
+            raise
+        packed = os.fstat(fd).st_size
+    finally:
+        os.close(fd)
+    if not base.packed:
+        sync_dir(os.path.dirname(target))
+    if base.added + added < FOLD:
+        return base._replace(packed=packed, added=base.added + added)
+    return base._replace(packed=fold(target, temp_dir=temp_dir), added=0)
+
+
+def _cut(target: str, length: int) -> None:
+    """Take away what was not written to its end."""
+    if _length(target) > length:
+        fd = os.open(target, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.ftruncate(fd, length)
+        finally:
+            os.close(fd)
+
+
+def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
+    for block in blocks:
+        if len(block) <= MOST:
+            yield block
+        else:
+            for start in range(0, len(block), MOST):
+                yield memoryview(block)[start : start + MOST]
+
+
+def stamp(target: str, mtime_ns: int) -> None:
+    """The time of a copy is that of its file: readers fall back on it."""
+    os.utime(target, ns=(mtime_ns, mtime_ns))
+
+
+def fold(target: str, *, temp_dir: str) -> int:
+    """Join small members; large ones are copied as they are, and so is all of a copy that is
+    damaged. The length of the copy."""
+    fd = open_file(target)
+    found = os.fstat(fd)
+    try:
+        packed = Packed(fd)
+        if packed.gaps or packed.rest:
+            return found.st_size
+        folded = replace(target, _joined(packed), temp_dir=temp_dir)
+    except BrokenMemberError:
+        return found.st_size
+    finally:
+        os.close(fd)
+    stamp(target, found.st_mtime_ns)
+    return folded.st_size
+
+
+def _joined(packed: Packed) -> Iterator[bytes]:
+    group: list[Member] = []
+    for member in [*packed.members, Member(0, 0, 0, MOST)]:
+        most = MOST if max(one.size for one in [*group, member]) < MOST // 2 else 0
+        if group and sum(one.size for one in group) + member.size > most:
+            if len(group) == 1:
+                yield packed.raw(group[0])
+            else:
+                yield pack(b"".join(map(packed.member, group)))
+            group = []
+        group.append(member)
+
+
+def sound_copy(target: str, known: Known | None) -> Known:
+    """What is known of a copy, if that still holds, else what unpacking it tells. A copy that is
+    damaged before its end is set aside, for a new one to be begun."""
+    length = _length(target)
+    if known and known.packed == length:
+        return known
+    if not length:
+        return Known()
+    fd = open_file(target)
+    try:
+        packed = Packed(fd)
+        tail = Tail()
+        for _ in tail.watch(map(packed.member, packed.members)):
+            pass
+    except BrokenMemberError:
+        set_generation_aside(target)
+        return Known()
+    finally:
+        os.close(fd)
+    if packed.gaps:
+        set_generation_aside(target)
+        return Known()
+    needed = 2 * (packed.size // MOST + 1)
+    spare = max(len(packed.members) - needed, 0)
+    return Known("", packed.size, packed.end, tail.digest, spare)
+
+
+def set_generation_aside(target: str) -> str:
+    """Give a copy a number, the first that is free, so that a new one can be begun."""
+    bare = target.removesuffix(SUFFIX)
+    number = 1
+    while os.path.lexists(kept := f"{bare}.~{number}{SUFFIX}"):
+        number += 1
+    os.rename(target, kept)
+    sync_dir(os.path.dirname(target))
+    return kept
+
+
+def _continues(fd: int, size: int, base: Known) -> bool:
+    """Whether a file goes on from what its copy holds."""
+    if size < base.length:
+        return False
+    if not base.length:
+        return True
+    return _digest(read_range(fd, max(base.length - _TAIL, 0), base.length)) == base.digest
+
+
+def _is_beginning(fd: int, size: int, target: str, base: Known) -> bool:
+    """Whether a file is only the beginning of what its copy holds: it was cut, and the copy is
+    the better one."""
+    if size > base.length:
+        return False
+    start = max(size - _TAIL, 0)
+    last = read_range(fd, start, size)
+    if size == base.length:
+        return _digest(last) == base.digest
+    copy = open_file(target)
+    try:
+        return Packed(copy).read(start, size) == last
+    except BrokenMemberError:
+        return False
+    finally:
+        os.close(copy)
+
+
+def _is_whole(fd: int, size: int, before: int) -> bool:
+    """Whether a document looks like one, and no shorter than before."""
+    ends = os.pread(fd, 64, 0).lstrip()[:1] + os.pread(fd, 64, max(size - 64, 0)).rstrip()[-1:]
+    return size >= before and ends in (b"{}", b"[]")
+
+
+def _after_last_newline(fd: int, start: int, end: int) -> int:
+    while end > start:
+        before = max(end - _TAIL, start)
+        found = read_range(fd, before, end).rfind(b"\n")
+        if found >= 0:
+            return before + found + 1
+        end = before
+    return start
+
+
+def _blocks(fd: int, start: int, end: int) -> Iterator[bytes]:
+    while start < end:
+        block = read_range(fd, start, min(start + MOST, end))
+        if not block:
+            break  # it was cut meanwhile: the next look sees that
+        start += len(block)
+        yield block
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _length(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0

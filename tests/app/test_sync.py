@@ -1,0 +1,358 @@
+"""Keeping the archive: one at a time, going on where it stopped, respecting what was deleted."""
+
+import errno
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cortext import paths
+from cortext.app import background
+from cortext.app.archive import Memory, folder_of, sizes
+from cortext.app.sync import forget, sync
+from cortext.app.trash import empty, list_trash, restore
+from cortext.bridges.forgotten import forgotten
+from cortext.bridges.registry import open_bridge
+from cortext.durability import follow as following
+from cortext.durability.lock import FileLock
+from cortext.errors import (
+    CortextError,
+    SessionLockedError,
+    SessionNotFoundError,
+    SessionStorageError,
+)
+from cortext.index.catalog import Catalog
+from tests.bridges import test_claude
+from tests.bridges.test_opencode import Made, text
+from tests.faults.mounts import fill, mounted
+
+ID = test_claude.ID
+
+
+@pytest.fixture(autouse=True)
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home in which no tool was used yet."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("CI", raising=False)
+    return tmp_path
+
+
+def say(home: Path, *texts: str, id: str = ID) -> Path:
+    """A conversation in Claude Code."""
+    lines = [test_claude.line(f"u{n}", None, "user", text) for n, text in enumerate(texts)]
+    path = Path(test_claude.write(home / ".claude", *lines, name=id).path)
+    os.utime(path, (1, 1_700_000_000 + len(texts)))
+    return path
+
+
+def other(number: int) -> str:
+    return f"{number:08}-0000-4000-8000-000000000000"
+
+
+def archived(tool: str = "claude") -> dict[str, list[str]]:
+    """What was said in each conversation that the archive has."""
+    bridge = open_bridge(tool, folder_of(tool))
+    decoded = {source.id: bridge.decode(source).session for source in bridge.sources()}
+    return {id: [message.content for message in it.messages] for id, it in decoded.items()}
+
+
+def test_counts(person: Path) -> None:
+    """What was new, grown, written anew or as before, and how much is kept."""
+    say(person, "one")
+    say(person, "two", id=other(2))
+    first = sync().tools[0]
+    assert (first.new, first.read == first.sources, first.packed > 0) == (2, True, True)
+    say(person, "one", "more")
+    say(person, "TWO", "and more", id=other(2))
+    second = sync().tools[0]
+    assert (second.grown, second.replaced, second.unchanged) == (1, 1, 0)
+    third = sync().tools[0]
+    assert (third.unchanged, third.read) == (2, 0)
+    assert [(size.tool, size.copies) for size in sizes()] == [("claude", 2)]
+    assert archived() == {ID: ["one", "more"], other(2): ["TWO", "and more"]}
+
+
+def test_what_is_remembered_can_be_lost(person: Path) -> None:
+    """Then copies are unpacked and compared, and none is written again."""
+    path = say(person, "one", "two")
+    sync()
+    (copy,) = Path(folder_of("claude")).rglob("*.gz")
+    before = copy.read_bytes()
+    shutil.rmtree(Path(paths.archive()) / ".known")
+    assert sync().tools[0].unchanged == 1
+    (Path(paths.archive()) / ".known" / "claude.json").write_text("{damaged")
+    assert sync().tools[0].unchanged == 1
+    assert copy.read_bytes() == before
+    assert copy.stat().st_mtime == path.stat().st_mtime
+
+
+def test_everything_is_private(person: Path) -> None:
+    """Folders 0700 and files 0600, whatever the umask."""
+    say(person, "one")
+    before = os.umask(0)
+    try:
+        sync()
+        background.notice()
+        forget("claude", ID)
+    finally:
+        os.umask(before)
+    found = list(Path(paths.archive()).rglob("*"))
+    assert len(found) > 5
+    modes = {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in found}
+    assert modes == {(True, 0o700), (False, 0o600)}
+
+
+def test_what_cannot_be_read_is_named_and_hides_nothing_else(person: Path) -> None:
+    """A folder in the place of a file, a database that is none."""
+    say(person, "one")
+    say(person, "x", id=other(1)).unlink()
+    (person / ".claude/projects" / "-home-you-project" / f"{other(1)}.jsonl").mkdir(parents=True)
+    database = person / "data/opencode/opencode.db"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(b"no database" * 1000)
+    result = sync()
+    assert archived() == {ID: ["one"]}
+    assert [failed.path for failed in result.errors] == [str(database)]
+
+
+def test_one_at_a_time(person: Path) -> None:
+    """A second one is told who is at work."""
+    say(person, "one")
+    sync()
+    with FileLock(os.path.join(paths.archive(), ".lock")), pytest.raises(SessionLockedError) as it:
+        sync()
+    assert f"process {os.getpid()}" in it.value.holder
+
+
+def test_two_at_once(person: Path) -> None:
+    """Started together and each waiting for the other: nothing is there twice."""
+    for number in range(30):
+        say(person, *(f"text {number}" for _ in range(number + 1)), id=other(number))
+    code = "from cortext.app.sync import sync; sync(wait=60)"
+    both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [process.wait(60) for process in both] == [0, 0]
+    assert {id: len(texts) for id, texts in archived().items()} == {
+        other(number): number + 1 for number in range(30)
+    }
+
+
+def test_a_full_disk_ends_it_and_the_next_goes_on(
+    person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was copied before stays, and the sentence says what to do."""
+    for number in range(4):
+        say(person, f"text {number}", id=other(number))
+    real, left = following.write_all, [2]
+
+    def write_all(fd: int, data: bytes) -> None:
+        if not left[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        left[0] -= 1
+        real(fd, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(following, "write_all", write_all)
+        with pytest.raises(SessionStorageError, match="no space left") as caught:
+            sync()
+    assert "free some space" in caught.value.hint
+    assert len(archived()) == 2
+    done = sync().tools[0]
+    assert (done.new, done.unchanged) == (2, 2)
+
+
+def test_a_disk_that_is_really_full(person: Path) -> None:
+    """On a small file system: the sentence, nothing half written, and the rest when there is
+    space again."""
+    with mounted(person / "data", "-t", "tmpfs", "-o", "size=1m", "none") as disk:
+        say(person, "one")
+        sync()
+        say(person, "one", os.urandom(100_000).hex())
+        say(person, os.urandom(100_000).hex(), id=other(2))
+        filler = fill(disk, 4096)
+        for _ in range(2):
+            with pytest.raises(SessionStorageError, match="no space left"):
+                sync()
+            assert archived() == {ID: ["one"]}
+        filler.unlink()
+        sync()
+        assert {id: len(texts) for id, texts in archived().items()} == {ID: 2, other(2): 1}
+
+
+def test_turned_off(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a setting, which no workspace can change."""
+    say(person, "one")
+    monkeypatch.setenv("CORTEXT_ARCHIVE_ENABLED", "off")
+    with pytest.raises(CortextError, match="turned off") as caught:
+        sync()
+    assert "archive.enabled on" in caught.value.hint
+    assert not background.start_in_background()
+    assert not Path(paths.archive()).exists()
+
+
+def test_delete_and_put_back(person: Path) -> None:
+    """Our copy goes to the trash with all that belongs to it, and is not made again; put back,
+    it goes on."""
+    path = say(person, "one")
+    sync()
+    path.with_suffix("").mkdir()
+    (path.with_suffix("") / "subagents").mkdir()
+    (path.with_suffix("") / "subagents" / "agent-1.jsonl").write_bytes(path.read_bytes())
+    say(person, "another")
+    sync()
+    deleted = forget("claude", ID, "A title")
+    assert str(path) in deleted.sentence
+    assert path.exists()
+    assert archived() == {}
+    assert [*Path(folder_of("claude")).rglob("*.gz")] == []
+    say(person, "another", "two")
+    assert sync().tools[0].deleted == 2
+    assert archived() == {}
+    assert [(stone.tool, stone.id) for stone in forgotten()] == [("claude", ID)]
+    (entry,) = list_trash()
+    assert entry.label == f"claude {ID}: A title"
+    restore(entry.id)
+    assert archived() == {ID: ["another"]}
+    assert forgotten() == []
+    assert sync().tools[0].grown == 1
+    assert archived() == {ID: ["another", "two"]}
+
+
+def test_deleted_for_good(person: Path) -> None:
+    """After the trash is emptied it is still not copied again."""
+    path = say(person, "a word")
+    forget("claude", ID)
+    empty()
+    sync()
+    assert (archived(), list_trash(), path.exists()) == ({}, [], True)
+
+
+def test_no_word_is_left(person: Path) -> None:
+    """Where the tool has it no more and the trash was emptied, also not in the catalog."""
+    path = say(person, "a secret word")
+    with Catalog.at_home() as catalog:
+        assert [row.title for row in catalog.tool_sessions()[0]] == ["a secret word"]
+    sync()
+    forget("claude", ID)
+    path.unlink()
+    empty()
+    kept = [file for file in Path(paths.data_home()).rglob("*") if file.is_file()]
+    assert len(kept) > 3
+    assert [file for file in kept if b"secret" in file.read_bytes()] == []
+
+
+def test_delete_what_the_tool_has_no_more(person: Path) -> None:
+    """Then only our copy is spoken of; what nobody has is an error."""
+    say(person, "one").unlink()
+    with pytest.raises(SessionNotFoundError):
+        forget("claude", ID)
+    path = say(person, "one")
+    sync()
+    path.unlink()
+    assert forget("claude", ID).sentence == "our copy is in the trash; the tool has none"
+
+
+def test_delete_in_opencode(person: Path) -> None:
+    """Rows of a database remain, and where they are is said."""
+    (person / "data").mkdir()
+    made = Made(person / "data" / "opencode")
+    made.session()
+    made.message("msg_1", "user", text("one"))
+    made.session("ses_2")
+    made.message("msg_2", "user", text("two"), session="ses_2")
+    sync()
+    assert str(made.path) in forget("opencode", "ses_1").sentence
+    sync()
+    assert archived("opencode") == {"ses_2": ["two"]}
+
+
+def test_resumed_after_it_was_killed(person: Path) -> None:
+    """What was copied stays, and the rest follows."""
+    for number in range(200):
+        say(person, "words " * 2000, id=other(number))
+    code = "from cortext.app.sync import sync; sync()"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 30
+    while len([*Path(paths.archive()).rglob("*.gz")]) < 20 and time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+    process.kill()
+    process.wait()
+    result = sync().tools[0]
+    assert (result.new + result.unchanged + result.grown, len(archived())) == (200, 200)
+
+
+def test_in_the_background(person: Path) -> None:
+    """It is started at most once in a while, waits for nobody and says nothing."""
+    say(person, "one")
+    assert background.start_in_background()
+    assert not background.start_in_background()
+    deadline = time.monotonic() + 30
+    known = Path(paths.archive()) / ".known" / "claude.json"
+    while not known.exists():
+        assert time.monotonic() < deadline
+    assert archived() == {ID: ["one"]}
+    started = Path(paths.archive()) / ".started"
+    os.utime(started, (1, time.time() - background.EVERY - 1))
+    assert background.start_in_background()
+
+
+def test_where_nothing_can_be_written_a_list_goes_on(person: Path) -> None:
+    """It is no concern of a list: `cortext sync` says what is wrong."""
+    (person / "data").write_text("a file in the place of the folder")
+    assert not background.start_in_background()
+    assert background.notice() == ""
+
+
+def test_not_in_ci(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build keeps no histories."""
+    monkeypatch.setenv("CI", "true")
+    assert not background.start_in_background()
+    assert not Path(paths.archive()).exists()
+
+
+def test_the_background_loads_next_to_nothing() -> None:
+    """It is imported by every list."""
+    code = "import sys, cortext.app.background; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"click", "msgspec", "subprocess", "logging", "json", "shutil", "sqlite3", "tomllib"}
+    assert heavy & set(done.stdout.split()) == set()
+
+
+def test_said_once(person: Path) -> None:
+    """Where things are kept, and how to turn it off."""
+    assert background.notice() == ""
+    sync()
+    said = background.notice()
+    assert paths.archive() in said
+    assert "`cortext config archive.enabled off`" in said
+    assert background.notice() == ""
+
+
+def test_an_unchanged_transcript_is_not_opened(
+    person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What did not change costs a look at its folder."""
+    for number in range(5):
+        say(person, "one", id=other(number))
+    sync()
+    opened: list[str] = []
+    monkeypatch.setattr(following, "open_file", lambda path: opened.append(path))
+    assert sync().tools[0].unchanged == 5
+    assert opened == []
+
+
+def test_what_is_remembered_is_only_written_when_it_changed(person: Path) -> None:
+    """A look that finds nothing new leaves every file alone."""
+    say(person, "one")
+    sync()
+    before = {path: path.stat().st_ino for path in Path(paths.archive()).rglob("*")}
+    sync()
+    assert {path: path.stat().st_ino for path in Path(paths.archive()).rglob("*")} == before
+    assert [known.packed > 0 for known in Memory("claude").copies.values()] == [True]
