@@ -10,7 +10,7 @@ import tempfile
 import time
 from typing import Any, NamedTuple
 
-from bench import lists, ours, race, starts
+from bench import archive, lists, ours, race, starts
 from bench.timing import Figures, in_turns, median, ratio, runs
 
 RESULTS = os.path.join(os.path.dirname(__file__), "results")
@@ -42,6 +42,8 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
     f = races(folder, count)
     g = starts.times(10 if quick else 40)
     h, h_memory = lists.in_child(f"{folder}/h", 5 if quick else 20)
+    size = (30, 35_000_000) if quick else (archive.COUNT, archive.BYTES)
+    i = archive.in_child(f"{folder}/i", 5 if quick else 20, *size)
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -75,8 +77,14 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
         Bar("(h) resume WORDS", h["three words"] / h["bare"], 12, "x"),
         Bar("(h) --context of 10,000 messages", h["long"] / h["bare"], 25, "x"),
         Bar("(h) memory of these", h_memory, 80, "MB"),
+        Bar("(h) list of 300 transcripts", h["transcripts"] / h["bare there"], 8, "x"),
+        Bar("(h) the same with no catalog", h["transcripts anew"] / h["bare there"], 12, "x"),
+        Bar("(i) sources / archive", i["sources"] / i["archive"], 4, "x", at_least=True),
+        Bar("(i) first sync / zlib alone", i["first"] / i["raw"], 2, "x"),
+        Bar("(i) sync with nothing new", i["again"] / i["bare"], 12, "x"),
+        Bar("(i) memory of the first sync", i["memory"], 60, "MB"),
     ]
-    figures = {"a": a, "b": b, "cd": cd, "e": e, "f": f, "g": g, "memory": memory, "h": h}
+    figures = {"a": a, "b": b, "cd": cd, "e": e, "f": f, "g": g, "memory": memory, "h": h, "i": i}
     return figures, bars
 
 
@@ -136,6 +144,11 @@ def show(figures: dict[str, Any], bars: list[Bar]) -> None:
     print(f"  (e) list     {line(e, 1e3, 'ms')}")
     h = ", ".join(f"{name} {spent * 1e3:.0f}" for name, spent in figures["h"].items())
     print(f"  (h) commands {h} ms")
+    i = figures["i"]
+    rate = i["sources"] / i["first"]
+    print(
+        f"  (i) archive  {i['sources']:.0f} MB in {i['archive']:.0f} MB, first at {rate:.0f} MB/s"
+    )
     print(f"  (f) race     log {median(f, 'log'):.0f}/s, raw {median(f, 'raw'):.0f}/s")
     print(f"\n{'':42} {'measured':>10}  {'bar':>8}")
     for bar in bars:

@@ -1,4 +1,5 @@
-"""(h) what a person waits for: the command line in a workspace of 5,000 conversations."""
+"""(h) what a person waits for: the command line in a workspace of 5,000 conversations, and in
+one where AI tools keep 300 transcripts."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
+from bench import transcripts
 from bench.starts import clean_environment
 from bench.timing import in_turns
 from cortext import Session, SessionMessage
@@ -20,6 +23,8 @@ from cortext.formats.parts import encode_records
 CORTEXT = os.path.join(os.path.dirname(sys.executable), "cortext")
 COUNT = 5_000
 LONG = 10_000
+TRANSCRIPTS = 300
+TRANSCRIPT_BYTES = 350_000_000
 
 
 def make_workspace(root: str, count: int = COUNT) -> None:
@@ -62,6 +67,34 @@ def _write(root: str, session: Session) -> None:
     for name, data in files.items():
         with open(f"{folder}/{name}", "wb") as file:
             file.write(data)
+
+
+def transcript_times(folder: str, rounds: int) -> dict[str, float]:
+    """Median seconds of a list of 300 transcripts with a catalog and with none, and of a bare
+    start, taken in turns."""
+    data = f"{folder}/data"
+    transcripts.make(folder, TRANSCRIPTS, TRANSCRIPT_BYTES)
+    # Nothing goes on behind what is measured.
+    environment = {**clean_environment(), "HOME": folder, "XDG_DATA_HOME": data, "CI": "true"}
+
+    def run(*command: str) -> None:
+        subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+    def without_catalog() -> None:
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.remove(f"{data}/cortext/catalog.sqlite3{suffix}")
+        run(CORTEXT, "resume", "--list", "--all")
+
+    without_catalog()
+    return in_turns(
+        {
+            "bare": lambda: run(sys.executable, "-c", "pass"),
+            "transcripts": lambda: run(CORTEXT, "resume", "--list", "--all"),
+            "transcripts anew": without_catalog,
+        },
+        rounds,
+    )
 
 
 def times(folder: str, rounds: int) -> dict[str, float]:
@@ -121,5 +154,7 @@ def in_child(folder: str, rounds: int) -> tuple[dict[str, float], float]:
 
 if __name__ == "__main__":
     spent = times(sys.argv[1], int(sys.argv[2]))
+    found = transcript_times(f"{sys.argv[1]}-transcripts", int(sys.argv[2]))
+    spent |= {"bare there" if name == "bare" else name: taken for name, taken in found.items()}
     high = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(json.dumps({"times": spent, "memory": high}))

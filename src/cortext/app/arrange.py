@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cortext.errors import CortextError
-from cortext.index.listed import Listed
+from cortext.index.listed import Listed, NotOursError
 from cortext.lifecycle.workspace import Started, Workspace
 from cortext.model.session import Session
 
@@ -53,7 +53,10 @@ def fork(row: Listed, *, at: int | None = None, title: str = "") -> Started:
 
 
 def _workspace(row: Listed) -> Workspace:
-    """The workspace of a conversation; one without a session gets it now."""
+    """The workspace of a conversation; one without a session gets it now. NotOursError for a
+    session of a tool, which is the tool's to arrange."""
+    if row.tool:
+        raise NotOursError(row.tool, row.key)
     workspace = Workspace(row.root)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)

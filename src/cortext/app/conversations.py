@@ -1,4 +1,5 @@
-"""The conversations of workspaces: listing them, and finding the one that is meant.
+"""The conversations of workspaces and the sessions of tools: listing them, and finding the one
+that is meant.
 
 This module is imported by every list, so it imports next to nothing.
 """
@@ -19,7 +20,8 @@ from cortext.lifecycle.known import known_workspaces, remember_workspace
 
 
 class Wanted(NamedTuple):
-    """Which conversations a list holds, and in which order; `None` and empty mean any."""
+    """Which conversations a list holds, and in which order; `None` and empty mean any. With a
+    `tool` of "" there are no sessions of tools among them."""
 
     kind: str | None = None
     status: str | None = None
@@ -28,9 +30,23 @@ class Wanted(NamedTuple):
     with_session: bool = False
     words: str = ""
     order: str = "updated_at"
+    tool: str | None = None
+
+    @property
+    def may_be_session(self) -> bool:
+        """Whether a session of a tool can be among them."""
+        return (
+            self.tool != ""
+            and self.kind in (None, "", "chat")
+            and self.status in (None, "", "active", "paused")
+            and not self.tags
+        )
 
 
 EVERYTHING = Wanted()
+_PATIENCE = 1.0
+"""Seconds that a list looks at transcripts which it does not know."""
+_RECENT_MICROS = 86_400 * 1_000_000
 _ORDERS: dict[str, Callable[[Listed], Any]] = {
     "created_at": lambda row: -row.created_at,
     "title": lambda row: row.title.casefold(),
@@ -48,21 +64,47 @@ class Listing(NamedTuple):
 
 
 class Conversations:
-    """Those of one workspace, or with `everywhere` of all that are known."""
+    """Those of one workspace, and the sessions that tools had in its folder; in the personal
+    workspace, those had in the current folder. With `everywhere`, all that are known."""
 
     def __init__(self, root: str, *, everywhere: bool = False) -> None:
         self.root = root
         self.everywhere = everywhere
+        self.folder = os.getcwd() if root == paths.personal_workspace() else root
         self.config = Config.load(root)
         self.pause_minutes = float(self.config["sessions.pause_minutes"])
         self.missing: list[str] = []
         self.idle: list[Listed] = []
         """What is active on disk and shown as paused, because it rested for long."""
+        self.changed = False
+        """Whether tools have written something since the last list."""
+        self.left = 0
+        """How many transcripts nobody looked at yet."""
+        self.searched: tuple[int, int] | None = None
+        """How many conversations `find` looked through for the words, and of how many."""
 
-    def list(self, wanted: Wanted = EVERYTHING, *, everywhere: bool | None = None) -> Listing:
-        """The latest first; workspaces that are gone or moved are named."""
-        roots, missing = self._roots(self.everywhere if everywhere is None else everywhere)
+    def list(
+        self,
+        wanted: Wanted = EVERYTHING,
+        *,
+        everywhere: bool | None = None,
+        patience: float | None = _PATIENCE,
+    ) -> Listing:
+        """The latest first; workspaces that are gone or moved are named. Transcripts that are not
+        known are looked at for about `patience` seconds; None is until all are."""
+        everywhere = self.everywhere if everywhere is None else everywhere
+        roots, missing = self._roots(everywhere)
         rows = self._catalog.list(roots) if roots else []
+        rows = self._paused(rows)
+        if wanted.may_be_session:
+            sessions = self._sessions(rows, everywhere, patience)
+            rows = sorted([*rows, *sessions], key=_latest, reverse=True) if sessions else rows
+        if wanted != EVERYTHING:
+            rows = _filtered(rows, wanted)
+        return Listing(rows, missing)
+
+    def _paused(self, rows: list[Listed]) -> list[Listed]:
+        """The rows as they are shown: what rested for long is paused."""
         limit = int((time.time() - self.pause_minutes * 60) * 1_000_000)
         self.idle = [
             row
@@ -72,28 +114,71 @@ class Conversations:
         if self.idle:
             idle = {(row.root, row.path) for row in self.idle}
             rows = [r._replace(status="paused") if (r.root, r.path) in idle else r for r in rows]
-        if wanted != EVERYTHING:
-            rows = _filtered(rows, wanted)
-        return Listing(rows, missing)
+        return rows
+
+    def _sessions(
+        self, known: Sequence[Listed], everywhere: bool, patience: float | None
+    ) -> Sequence[Listed]:
+        """The sessions of tools that belong to no conversation."""
+        rows, changed, self.left = self._catalog.tool_sessions(known, patience=patience)
+        self.changed = self.changed or changed
+        if not everywhere:
+            below = f"{self.folder.rstrip('/')}/"
+            rows = [row for row in rows if row.cwd == self.folder or row.cwd.startswith(below)]
+        limit = int(time.time() * 1_000_000) - _RECENT_MICROS
+        if not any(row.last_active >= limit for row in rows):
+            return rows
+        from cortext.bridges.live import live_sessions
+
+        live = live_sessions()
+        return [
+            row._replace(status="active") if (row.tool, row.key) in live else row for row in rows
+        ]
 
     def tell_once(self, idle: Sequence[Listed]) -> Sequence[Listed]:
         """Those that nobody was told of since they were last active."""
         return self._catalog.tell_once(idle) if idle else ()
 
-    def find(self, query: str, wanted: Wanted = EVERYTHING) -> list[Listed]:
-        """The one that is meant, several, or none. What is here comes before what is elsewhere."""
+    def find(
+        self, query: str, wanted: Wanted = EVERYTHING, *, contents: bool = False
+    ) -> Sequence[Listed]:
+        """The one that is meant, several, or none. What is here comes before what is elsewhere.
+        With `contents`, if nothing is called so: those in which the words were said; `searched`
+        then says how many were looked through."""
         from cortext.index.resolve import resolve
 
-        for everywhere in dict.fromkeys((self.everywhere, True)):
-            rows, self.missing = self.list(wanted, everywhere=everywhere)
+        self.searched = None
+        scopes = dict.fromkeys((self.everywhere, True))
+        listings: list[list[Listed]] = []
+        for everywhere in scopes:
+            rows, self.missing = self.list(wanted, everywhere=everywhere, patience=None)
+            listings.append(rows)
             found = resolve(query, rows, self._numbered(query, rows))
             if found:
                 return found
+            if self._catalog.unread:
+                # What is meant may be there: another of that name would be the wrong one.
+                raise _could_not_read(self._catalog.unread[0])
+        return self._with_contents(query, listings) if contents else []
+
+    def _with_contents(self, query: str, listings: Sequence[Sequence[Listed]]) -> Sequence[Listed]:
+        from cortext.app.contents import with_contents
+
+        seen: set[tuple[str, str]] = set()
+        looked = of = 0
+        for rows in listings:
+            new = [row for row in rows if row.identity not in seen]
+            seen.update(row.identity for row in new)
+            found = with_contents(query, new)
+            looked, of = looked + found.looked, of + found.all
+            self.searched = looked, of
+            if found.rows:
+                return found.rows
         return []
 
     def active(self) -> list[Listed]:
         """Those that are going on; if none is, those that were never stopped."""
-        rows = self.list().rows
+        rows = self.list(Wanted(tool="")).rows
         return [row for row in rows if row.status == "active"] or self.idle
 
     def remember_shown(self, rows: Sequence[Listed]) -> None:
@@ -109,7 +194,7 @@ class Conversations:
         if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
             return None
         shown = self._catalog.shown(_terminal(), int(text))
-        return next((row for row in rows if (row.root, row.path) == shown), None)
+        return next((row for row in rows if row.identity == shown), None)
 
     def _roots(self, everywhere: bool) -> tuple[list[str], list[str]]:
         remember_workspace(self.root)
@@ -123,6 +208,8 @@ class Conversations:
 
 def _filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
     tests: list[Callable[[Listed], bool]] = []
+    if wanted.tool:
+        tests.append(lambda row: wanted.tool in row.tools)
     if wanted.kind:
         tests.append(lambda row: row.kind == wanted.kind)
     if wanted.status:
@@ -140,6 +227,16 @@ def _filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
 
         rows = with_words(wanted.words, rows)
     return sorted(rows, key=_ORDERS[wanted.order]) if wanted.order in _ORDERS else rows
+
+
+def _could_not_read(what: str) -> Exception:
+    from cortext.errors import SessionStorageError
+
+    return SessionStorageError(f"could not read {what}", hint="nothing was changed")
+
+
+def _latest(row: Listed) -> tuple[int, str]:
+    return row.last_active, row.path
 
 
 def _terminal() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 
@@ -14,9 +14,6 @@ from cortext.cli.text import to_edge
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.index.listed import Listed
-
-if TYPE_CHECKING:
-    from cortext.lifecycle.workspace import Workspace
 
 _SHOWN = 20
 
@@ -29,11 +26,14 @@ def choose(
     wanted: Wanted = EVERYTHING,
 ) -> Listed:
     """The one that is meant. Several: a person is asked; a program gets AmbiguousIdError. Where
-    nothing is lost by it, be `forgiving`: a misspelt title is good enough, and that is said."""
+    nothing is lost by it, be `forgiving`: words that were said in it, or a misspelt title, are
+    good enough, and that is said."""
     if not query.strip():
         raise click.UsageError("say which conversation: its id, or words of its title")
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    found = conversations.find(query, wanted)
+    found = conversations.find(query, wanted, contents=forgiving)
+    if conversations.searched:
+        _say_searched(found, *conversations.searched)
     if not found and forgiving and wanted == EVERYTHING:
         found = _misspelt(query, conversations)
     if not found:
@@ -44,6 +44,13 @@ def choose(
     row = found[0] if len(found) == 1 else ask(found, query)
     say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
     return row
+
+
+def _say_searched(found: Sequence[Listed], looked: int, of: int) -> None:
+    if found:
+        click.echo("nothing is called that; these words were said in it", err=True)
+    if looked < of:
+        click.echo(f"only the latest {looked} of {of} were looked through", err=True)
 
 
 def choose_active(words: tuple[str, ...]) -> Listed:
@@ -67,14 +74,7 @@ def choose_active(words: tuple[str, ...]) -> Listed:
     )
 
 
-def workspace_of(row: Listed) -> Workspace:
-    """The workspace that a conversation is in."""
-    from cortext.lifecycle.workspace import Workspace
-
-    return Workspace(row.root)
-
-
-def ask(rows: list[Listed], query: str = "") -> Listed:
+def ask(rows: Sequence[Listed], query: str = "") -> Listed:
     """One of several, by its number or by words that only it has."""
     for number, row in enumerate(rows[:_SHOWN], 1):
         click.echo(to_edge(f"{number:3}. {describe(row)}", err=True), err=True)
@@ -106,17 +106,20 @@ def can_ask() -> bool:
 def describe(row: Listed) -> str:
     """A conversation on one line."""
     status = row.status or "no session"
-    return f"{row.key}  [{row.kind or 'chat'}] {row.title}  ({status}, {ago(row.last_active)})"
+    told = [status, *([row.tool] if row.tool else ()), ago(row.last_active)]
+    return f"{row.key}  [{row.kind or 'chat'}] {row.title}  ({', '.join(told)})"
 
 
 def _text(row: Listed) -> str:
-    return f"{row.key} {row.kind} {row.title} {row.summary}".casefold()
+    return f"{row.key} {row.tool} {row.kind} {row.title} {row.summary}".casefold()
 
 
 def _misspelt(query: str, conversations: Conversations) -> list[Listed]:
     from cortext.index.resolve import misspelt
 
-    found = misspelt(query, conversations.list().rows)
+    found: list[Listed] = []
+    for everywhere in dict.fromkeys((conversations.everywhere, True)):
+        found = found or misspelt(query, conversations.list(everywhere=everywhere).rows)
     if len(found) == 1:
         row = found[0]
         click.echo(f"nothing is called that; taking it for {row.key}: {row.title}", err=True)

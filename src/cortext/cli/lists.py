@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +18,8 @@ from cortext.model.text import clean
 
 _FEW = 3
 _WIDEST = 32
+_NAMES = 13
+_FOR_TOOL = 10
 _RESUMABLE = Wanted(with_session=True)
 
 
@@ -68,7 +70,23 @@ def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Li
         conversations.remember_shown(rows)
     if len(rows) < len(listing.rows):
         say(f"{len(listing.rows)} in all; -n {len(listing.rows)} shows them")
+    if conversations.changed or conversations.left:
+        _keep_up(conversations)
     return rows
+
+
+def _keep_up(conversations: Conversations) -> None:
+    """Let catalog and archive follow what tools wrote, without anybody waiting for it."""
+    from cortext.app.background import notice, start_in_background
+    from cortext.app.catching_up import read_the_rest
+
+    if left := conversations.left:
+        what = "1 older transcript is" if left == 1 else f"{left} older transcripts are"
+        how = "being read now" if read_the_rest() else "not read yet"
+        say(f"{what} {how}; the next list has more")
+    start_in_background(conversations.config)
+    if told := notice():
+        say(told)
 
 
 def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
@@ -81,15 +99,18 @@ def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
             "status": row.status or None,
             "created_at": _iso(row.created_at),
             "last_active": _iso(row.last_active),
-            "messages": row.messages,
-            "tokens": row.tokens,
+            "messages": None if row.tool else row.messages,
+            "tokens": None if row.tool else row.tokens,
             "summary": row.summary,
             "tags": row.tags,
             "model": row.model or None,
             "agent": row.agent or None,
             "parent_id": row.parent_id or None,
-            "workspace": row.root,
-            "folder": row.place.folder,
+            "workspace": None if row.tool else row.root,
+            "folder": None if row.tool else row.place.folder,
+            "tool": row.tool or None,
+            "cwd": row.cwd if row.tool else None,
+            "transcript": row.path if row.tool else None,
             "damage": row.note or None,
         }
         for row in rows
@@ -100,9 +121,14 @@ def entries(rows: Iterable[Listed], *, everywhere: bool) -> str:
     """A list as people choose from it: three lines each, numbered."""
     lines: list[str] = []
     now = time.time()
-    for number, (root, _, key, status, last_active, text) in enumerate(rows, 1):
+    for number, row in enumerate(rows, 1):
+        root, _, key, status, last_active, text = row
         _, kind, title, summary, _ = text.split("\n", 4)
-        where = f" | In: {short(root)}" if everywhere else ""
+        where = ""
+        if not root.startswith("/"):
+            where = f" | Tool: {row.tool}"
+        if everywhere:
+            where += f" | In: {short(row.cwd) or 'no folder known'}"
         lines.append(
             f"{number}. [{kind or 'chat'}] {title}\n"
             f"   {key} | Last active: {ago(last_active, now)} | Status: {status}{where}\n"
@@ -111,27 +137,42 @@ def entries(rows: Iterable[Listed], *, everywhere: bool) -> str:
     return "\n".join(lines)
 
 
-def table(rows: Iterable[Listed], *, everywhere: bool) -> str:
+def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
     """A list as people skim it: a line each."""
     headings = ["ID", "LAST ACTIVE", "STATUS", "MESSAGES", "TITLE"]
     lines = [
-        [row.key, local(row.active_at), row.status or "-", str(row.messages), _titled(row)]
+        [_name(row), local(row.active_at), row.status or "-", _counted(row), _titled(row)]
         for row in rows
     ]
     if everywhere:
         headings.insert(1, "WORKSPACE")
         for line, row in zip(lines, rows, strict=True):
-            line.insert(1, short(row.root))
+            line.insert(1, short(row.cwd))
+    if any(row.tool for row in rows):
+        headings.insert(-1, "TOOL")
+        for line, row in zip(lines, rows, strict=True):
+            line.insert(-1, row.tool)
     return columns(headings, lines)
+
+
+def _name(row: Listed) -> str:
+    """What names it; of a tool's long id, a terminal gets as much as names a session."""
+    return row.key[:_NAMES] if row.tool and sys.stdout.isatty() else row.key
+
+
+def _counted(row: Listed) -> str:
+    """How many messages; nobody counts those of a transcript to list it."""
+    return "-" if row.tool else str(row.messages)
 
 
 def columns(headings: list[str], rows: list[list[str]]) -> str:
     """Columns of text; only a terminal cuts lines off at its edge."""
     widths = [max(map(cells, column)) for column in zip(headings, *rows, strict=True)]
     if sys.stdout.isatty():
-        # What names a conversation must not push out what it is about.
+        # What names a conversation must not push out what it is about, nor where it was had.
+        widest = _WIDEST - _FOR_TOOL if "TOOL" in headings else _WIDEST
         widths = [
-            min(width, _WIDEST) if name in ("ID", "WORKSPACE") else width
+            min(width, widest) if name in ("ID", "WORKSPACE") else width
             for name, width in zip(headings, widths, strict=True)
         ]
     return "\n".join(

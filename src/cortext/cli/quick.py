@@ -1,22 +1,35 @@
-"""The lists that people and agents ask for most, without loading the parser of options."""
+"""What people and tools wait for most, without loading the parser of options."""
 
 from __future__ import annotations
 
 import os
+import sys
 
 
 def quick(arguments: list[str]) -> bool:
-    """Whether the arguments are those of a list without options: then it has been shown."""
+    """Whether the arguments are those of a hook, or of a list with no option but `--all`: then it
+    has been handled, or shown."""
+    if arguments[:1] == ["hook"] and len(arguments) > 2 and "--help" not in arguments[:3]:
+        from cortext.cli.hooks import run
+
+        run(arguments[1:])
+        return True
     if os.environ.get("CORTEXT_STORE") or "_CORTEXT_COMPLETE" in os.environ:
         return False
-    if arguments == ["resume", "--list"]:
+    everywhere = arguments[-1:] == ["--all"] and len(arguments) > 1
+    words = arguments[:-1] if everywhere else arguments
+    if words in (["resume", "--list"], [], ["list"]):
+        # msgspec asks for it, where it is installed, before `typing`, which has the same since
+        # Python 3.11; it takes as long to load as all the rest of msgspec.
+        sys.modules["typing_extensions"] = None  # pyright: ignore[reportArgumentType]
+    if words == ["resume", "--list"]:
         from cortext.cli.lists import show_resumable
 
-        show_resumable()
-    elif arguments in ([], ["list"]):
+        show_resumable(everywhere=everywhere)
+    elif words in ([], ["list"]):
         from cortext.cli.lists import show_conversations
 
-        show_conversations()
+        show_conversations(everywhere=everywhere)
     else:
         return False
     return True

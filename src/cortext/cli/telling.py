@@ -46,6 +46,16 @@ def short(session: Session, wanted: range) -> Iterator[Block]:
         told = number
 
 
+def side_by_side(sessions: Sequence[Session], *, whole: bool) -> Iterator[Block]:
+    """What sub-agents said, each below its name. Only in full is it told in full."""
+    for session in sessions:
+        told = counted(len(session.messages), "message")
+        name = session.title or session.id
+        yield Block(f"sub-agent · {session.id} · {told}", "tool", "" if whole else name)
+        if whole:
+            yield from in_full(session, range(1, len(session.messages) + 1), alone=False)
+
+
 def in_full(session: Session, wanted: range, *, alone: bool) -> Iterator[Block]:
     """Messages with all that was recorded with them. Those that stand `alone` have the results
     of their calls with them, which other messages hold."""

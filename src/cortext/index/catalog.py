@@ -17,18 +17,19 @@ from typing import TypeVar
 
 from cortext import paths
 from cortext.durability.replace import make_private_dir
+from cortext.index import tools
 from cortext.index.database import Database, Unreadable, is_damage
 from cortext.index.listed import Listed, pack, unpack
 from cortext.index.scan import FRESH_NS, Day, Known, Scan, is_nothing, with_lines, without_lines
 
 T = TypeVar("T")
-_VERSION = 1
-_SCHEMA = """
+_VERSION = 2
+_SCHEMA = f"""
 CREATE TABLE days (root BLOB, folder TEXT, print TEXT, rows TEXT, PRIMARY KEY (root, folder));
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
     PRIMARY KEY (terminal, number)) WITHOUT ROWID;
-CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID
-"""
+CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID;
+{tools.SCHEMA}"""
 _RESTED_MICROS = 2 * 86_400 * 1_000_000
 
 
@@ -37,10 +38,13 @@ class NoPlaceError(Exception):
 
 
 class _File(Database):
-    """Tells what is wrong with its own file from what is wrong with a workspace's."""
+    """Made with its folder when it is needed. Tells what is wrong with its own file from what is
+    wrong with a workspace's."""
 
     def _open(self) -> sqlite3.Connection:
         try:
+            if self._db is None and self._path != ":memory:":
+                make_private_dir(os.path.dirname(self._path))
             return super()._open()
         except OSError as error:
             raise NoPlaceError((error.strerror or str(error)).lower()) from error
@@ -56,6 +60,8 @@ class Catalog:
     """The conversations of any number of workspaces. `path` is the database's."""
 
     def __init__(self, path: str) -> None:
+        self.unread: builtins.list[str] = []
+        """What could not be read, and why: there may be more than was listed."""
         self._database: Database = _File(path, schema=_SCHEMA, version=_VERSION)
 
     @classmethod
@@ -63,11 +69,10 @@ class Catalog:
         """The one of this user; where nothing can be written, one that lasts as long as we do."""
         path = paths.catalog()
         folder = os.path.dirname(path)
-        try:
-            make_private_dir(folder)
-        except OSError:
-            return cls(":memory:")
-        return cls(path if os.access(folder, os.W_OK) else ":memory:")
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        usable = os.path.isdir(folder) and os.access(folder, os.W_OK)
+        return cls(path if usable else ":memory:")
 
     def __enter__(self) -> Catalog:
         return self
@@ -81,11 +86,32 @@ class Catalog:
         rows.sort(key=_time, reverse=True)
         return rows
 
+    def tool_sessions(
+        self, known: Iterable[Listed] = (), *, patience: float | None = None
+    ) -> tools.Refreshed:
+        """The sessions of AI tools that no conversation holds, the latest first: not one of
+        `known`, which was listed just now, nor one elsewhere. With `patience`, after so many
+        seconds those that nobody looked at yet are left for another time."""
+        began = time.time_ns()
+        looks = tools.look_around()
+        if not (self._database.is_there or any(look.print for look in looks.values())):
+            return tools.Refreshed([], changed=False, left=0)
+        found = self._safely(lambda: tools.refresh(self._database.run, looks, began, patience))
+        held = {id for row in known for id in row.native}
+        ids = {row.key for row in found.rows}
+        for id, folder in self._run(tools.bound):
+            if id in ids and id not in held and os.path.isdir(folder):
+                held.add(id)
+        rows = [row for row in found.rows if row.key not in held]
+        rows.sort(key=_time, reverse=True)
+        return found._replace(rows=rows)
+
     def purge(self) -> None:
         """Forget what is not there any more, also in the pages that it stood on."""
         query = "SELECT DISTINCT root FROM days"
         roots = self._run(lambda db: [os.fsdecode(root) for (root,) in db.execute(query)])
         there = {(os.fsencode(row.root), row.path) for row in self.list(roots)}
+        self.tool_sessions()
 
         def write(db: sqlite3.Connection) -> None:
             told = db.execute("SELECT root, path FROM told").fetchall()
@@ -98,7 +124,10 @@ class Catalog:
 
     def remember_shown(self, terminal: str, rows: Iterable[Listed]) -> None:
         """The numbers that a list had in a terminal, for the next command there."""
-        numbered = [(terminal, n, os.fsencode(row.root), row.path) for n, row in enumerate(rows, 1)]
+        numbered = [
+            (terminal, n, os.fsencode(root), path)
+            for n, (root, path) in enumerate((row.identity for row in rows), 1)
+        ]
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM shown WHERE terminal = ?", (terminal,))
@@ -107,7 +136,7 @@ class Catalog:
         self._run(write)
 
     def shown(self, terminal: str, number: int) -> tuple[str, str] | None:
-        """Root and path of what had this number in the last list of a terminal."""
+        """The identity of what had this number in the last list of a terminal."""
         query = "SELECT root, path FROM shown WHERE terminal = ? AND number = ?"
         found = self._run(lambda db: db.execute(query, (terminal, number)).fetchone())
         return (os.fsdecode(found[0]), found[1]) if found else None
@@ -171,6 +200,7 @@ class Catalog:
         limit = int(time.time() * 1_000_000) - _RESTED_MICROS
         scan = Scan(root, known, {folder: _going_on(rows[folder], limit) for folder in rows})
         changed = [*scan.changed()]
+        self.unread += scan.unread
         if changed:
             self._update(root, changed, known, rows, limit, scan.began)
         return _named([row for day in rows.values() for row in day])
@@ -196,6 +226,7 @@ class Catalog:
         def write(db: sqlite3.Connection) -> None:
             db.executemany("INSERT OR REPLACE INTO days VALUES (?,?,?,?)", written)
             db.executemany("DELETE FROM days WHERE root = ? AND folder = ?", gone)
+            tools.put_native(db, root, [(day.folder, rows[day.folder]) for day in days])
 
         self._database.run(write)
 

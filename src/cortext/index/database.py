@@ -39,6 +39,11 @@ class Database:
         with db:
             return work(db)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether it was made already."""
+        return self._db is not None or os.path.exists(self._path)
+
     def ready(self) -> None:
         """Open it if it is not; `fresh` then says whether it had to be made."""
         self._open()

@@ -7,15 +7,38 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cortext import clock
+from cortext.errors import CortextError
 from cortext.stores.layout import Place
 
 # Texts are cleaned before they come here, so none of these stands in one.
 _ROW, _FIELD, _FACT, _TAG = "\x1e", "\x1f", "\n", "\t"
+TOOL_NAMES = {
+    "claude": "Claude Code",
+    "opencode": "OpenCode",
+    "gemini": "Gemini CLI",
+    "codex": "Codex",
+}
+
+
+class NotOursError(CortextError):
+    """Something was asked of a tool's session that only a conversation of a workspace can do."""
+
+    def __init__(self, tool: str, id: str) -> None:
+        self.tool, self.id = tool, id
+        super().__init__(
+            f"{id} is a session of {TOOL_NAMES.get(tool, tool)}, and belongs to no workspace",
+            hint=f"`cortext import {id}` makes a conversation of it",
+        )
 
 
 class Listed(NamedTuple):
-    """One row of a list. A status of "" is a folder without a session. Times are microseconds
-    since 1970. `text` has all that is only shown, cleaned, each on one line."""
+    """One row of a list: a conversation of a workspace, or a session of a tool that belongs to
+    none. A status of "" is a folder without a session. Times are microseconds since 1970. `text`
+    has all that is only shown, cleaned, each on one line.
+
+    Of a tool's session `key` is its own id, `path` where its transcript is, whole, and `root` is
+    made by `tool_root`: no workspace has such a path.
+    """
 
     root: str
     path: str
@@ -25,17 +48,37 @@ class Listed(NamedTuple):
     text: str
 
     @property
+    def tool(self) -> str:
+        """The tool whose session it is; "" for a conversation of a workspace."""
+        return "" if self.root.startswith("/") else self.root.partition(":")[0]
+
+    @property
+    def cwd(self) -> str:
+        """The folder that it was had in; "" if a tool does not say."""
+        return self.root if self.root.startswith("/") else self.root.partition(":")[2]
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What no other row has."""
+        return (f"{self.tool}:", self.key) if self.tool else (self.root, self.path)
+
+    @property
     def id(self) -> str:
-        return self.path.rpartition("/")[2]
+        return self.key if self.tool else self.path.rpartition("/")[2]
 
     @property
     def place(self) -> Place:
+        """Where a conversation is in its workspace; NotOursError for a tool's session."""
+        if self.tool:
+            raise NotOursError(self.tool, self.key)
         shelf, day, name = self.path.rsplit("/", 2)
         return Place(f"{self.root}/{shelf}", day, name)
 
     @property
     def address(self) -> str:
         """`DATE/ID`; its path names it where that is not enough."""
+        if self.tool:
+            return self.key
         return "/".join(self.path.rsplit("/", 2)[1:])
 
     @property
@@ -99,10 +142,22 @@ class Listed(NamedTuple):
     @property
     def native(self) -> list[str]:
         """The ids of the tools' own sessions that it was had in."""
-        return [id for id in self._fact(12).split(_TAG) if id]
+        return [each.partition(":")[2] for each in self._fact(12).split(_TAG) if each]
+
+    @property
+    def tools(self) -> set[str]:
+        """The tools that it was had in."""
+        if self.tool:
+            return {self.tool}
+        return {each.partition(":")[0] for each in self._fact(12).split(_TAG) if each}
 
     def _fact(self, number: int) -> str:
         return self.text.split(_FACT)[number]
+
+
+def tool_root(tool: str, cwd: str) -> str:
+    """What stands in the place of a workspace for a session of a tool."""
+    return f"{tool}:{cwd}"
 
 
 def facts(
@@ -121,7 +176,7 @@ def facts(
     lines: str = "",
     native: Sequence[str] = (),
 ) -> str:
-    """What `Listed.text` is made of, in its order."""
+    """What `Listed.text` is made of, in its order. `native` are TOOL:ID."""
     numbers = (str(created_at), str(messages), str(tokens))
     return _FACT.join(
         (

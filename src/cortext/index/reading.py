@@ -66,7 +66,11 @@ def read_conversation(root: str, path: str, old: Listed | None, now: str) -> Lis
         agent=_shown(head.agent),
         parent_id=_shown(head.parent_id),
         lines=str(lines),
-        native=[_shown(str(each.get("session_id") or "")) for each in head.native],
+        native=[
+            f"{_shown(str(each.get('tool') or '')).replace(':', ' ')}:{id}"
+            for each in head.native
+            if (id := _shown(str(each.get("session_id") or "")))
+        ],
     )
     active = max(micros(head.updated_at), lines.last) or micros(head.created_at)
     return Listed(root, path, name, head.status, active, text)

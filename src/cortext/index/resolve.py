@@ -8,6 +8,8 @@ from cortext.index.listed import Listed
 
 _CLOSE = 80
 """How alike a misspelt title is, of 100."""
+_ENOUGH = 4
+"""Characters of a tool's id that name a session: fewer are more likely meant otherwise."""
 
 
 def resolve(query: str, rows: Sequence[Listed], numbered: Listed | None = None) -> list[Listed]:
@@ -26,15 +28,19 @@ def resolve(query: str, rows: Sequence[Listed], numbered: Listed | None = None) 
 
 
 def _is_called(row: Listed, text: str) -> bool:
-    return row.path.endswith(f"/{text}") or row.path == text
+    return (row.path.endswith(f"/{text}") or row.path == text) and not row.tool
 
 
 def _was_had_in(row: Listed, text: str) -> bool:
+    if row.key == text and row.tool:
+        return True
     # The ids stand at the end of the text: most rows have none.
     return text in row.text and text in row.native
 
 
 def _begins_with(row: Listed, text: str) -> bool:
+    if row.tool:
+        return len(text) >= _ENOUGH and row.key.startswith(text)
     return any(name.startswith(text) for name in (row.id, row.address, row.path))
 
 

@@ -62,6 +62,8 @@ class Scan:
         self._known = known
         self._going_on = going_on
         self.began = time.time_ns()
+        self.unread: list[str] = []
+        """Days that could not be read, and why."""
 
     def changed(self) -> Iterator[Day]:
         """The days that differ; one that is gone has no entries."""
@@ -90,8 +92,8 @@ class Scan:
         except OSError as error:
             import logging
 
-            reason = (error.strerror or str(error)).lower()
-            logging.getLogger("cortext.index").warning("could not read %s: %s", path, reason)
+            self.unread.append(f"{path}: {(error.strerror or str(error)).lower()}")
+            logging.getLogger("cortext.index").warning("could not read %s", self.unread[-1])
             return None
         entries = _entries(path, names, self._going_on.get(folder, ()))
         unchanged = same and known.print == "\n".join(entries.values())

@@ -8,16 +8,34 @@ from cortext.app.trash import delete
 from cortext.cli.choose import choose, describe
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.options import complete_id
+from cortext.cli.text import clean
+from cortext.index.listed import Listed
 
 
 @click.command("delete")
 @click.argument("id", nargs=-1, shell_complete=complete_id, required=True)
 @yes_option
 def command(id: tuple[str, ...], yes: bool) -> None:
-    """Move a conversation, with its markdown, to the trash."""
+    """Move a conversation, with its markdown, to the trash; of a session of an AI tool, our copy:
+    what the tool itself keeps is not touched."""
     row = choose(" ".join(id))
+    if row.tool:
+        _forget(row, yes)
+        return
     click.echo(f"to the trash: {describe(row)}, {row.messages} messages", err=True)
     agree("delete it?", yes)
     entry = delete(row)
     click.echo(f"deleted; `cortext trash restore {entry.id[:8]}` brings it back")
+    expire()
+
+
+def _forget(row: Listed, yes: bool) -> None:
+    from cortext.app.sync import forget
+
+    click.echo(f"to the trash: our copy of {describe(row)}", err=True)
+    agree("delete it?", yes)
+    done = forget(row.tool, row.key, row.title)
+    click.echo(clean(done.sentence, lines=False))
+    if done.entry:
+        click.echo(f"`cortext trash restore {done.entry.id[:8]}` brings it back")
     expire()

@@ -28,8 +28,9 @@ def command(
 ) -> None:
     """Write a conversation to a file: markdown, a web page, or JSON.
 
-    QUERY is an id, the beginning of one, or words of the title. Without -o it goes to standard
-    output, as markdown unless --format says otherwise. `cortext import` reads each of them back.
+    QUERY is an id, the beginning of one, words of the title, or words that were said. Without -o
+    it goes to standard output, as markdown unless --format says otherwise. `cortext import` reads
+    each of them back.
     """
     from cortext.formats.exports.codec import encode
 
@@ -41,26 +42,33 @@ def command(
         path = target_file(output, found.session.id, format or format_for(output))
         write_export(path, written, overwrite=force or _may_overwrite(path))
         click.echo(f"{found.session.id} is in {clean(path, lines=False)}", err=True)
+    if found.side:
+        what = "1 sub-agent" if found.side == 1 else f"{found.side} sub-agents"
+        click.echo(f"what {what} said is not in it; `cortext show --full` has it", err=True)
     _warn(found.damages)
 
 
 class _Found(NamedTuple):
     session: Session
     damages: Sequence[Damage]
+    side: int = 0
+    """How many sub-agents spoke beside it."""
 
 
 def _find(query: str, store: str | None) -> _Found:
+    from cortext.app.reading import read_all
     from cortext.app.sessions import show_session
-    from cortext.cli.choose import choose, workspace_of
+    from cortext.cli.choose import choose
 
     if store is not None:
         return _Found(*show_session(store, query))
-    row = choose(query)
+    row = choose(query, forgiving=True)
     if not row.status:
         missing = SessionNotFoundError(row.key)
         missing.hint = f"only its markdown is there: {clean(row.place.folder, lines=False)}"
         raise missing
-    return _Found(*workspace_of(row).store.read(row.path))
+    read = read_all(row)
+    return _Found(read.session, read.damages, len(read.side))
 
 
 def _may_overwrite(path: str) -> bool:

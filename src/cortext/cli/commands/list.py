@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cortext.bridges.places import TOOLS
 from cortext.cli.filters import filters, wanted
 from cortext.cli.lists import as_json as conversations_as_json
 from cortext.cli.lists import columns, list_here, short, show_conversations
@@ -20,6 +21,7 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 
 @click.command("list")
 @filters
+@click.option("--tool", type=click.Choice(TOOLS), help="Only those had in this tool.")
 @click.option("--search", metavar="TEXT", help="Only with these words in title or summary.")
 @click.option(
     "--sort", "sort_by", type=click.Choice(_ORDERS), default="updated_at", show_default=True
@@ -28,8 +30,9 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 @store_option
 @json_option
 def command(store: str | None, as_json: bool, forget: bool, **options: Any) -> None:
-    """List the conversations of this workspace, the latest first; with --store, the sessions of
-    a store. In a terminal the newest are shown (setting list.limit), else all."""
+    """List the conversations of this workspace, and the sessions that AI tools had in its folder,
+    the latest first; with --store, the sessions of a store. In a terminal the newest are shown
+    (setting list.limit), else all."""
     if forget:
         _forget()
     if store:
@@ -69,8 +72,8 @@ def _forget() -> None:
 def _list_store(store: str, as_json: bool, options: dict[str, Any]) -> None:
     from cortext.app.sessions import list_sessions
 
-    if any(options[name] for name in ("everywhere", "kind", "status", "since")):
-        raise click.UsageError("--all, --type, --status and --since are for conversations")
+    if any(options[name] for name in ("everywhere", "kind", "status", "since", "tool")):
+        raise click.UsageError("--all, --type, --status, --since and --tool are for conversations")
     limit = options["limit"] or 50
     search, tags = options["search"], options["tags"]
     found = list_sessions(

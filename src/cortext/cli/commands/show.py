@@ -39,12 +39,15 @@ class Numbers(click.ParamType[range]):
 
 
 class _Found(NamedTuple):
-    """What is to be shown: a session, and of a conversation the row and its files."""
+    """What is to be shown: a session, and of a conversation the row and its files, and what its
+    sub-agents said."""
 
     session: Session | None
     damages: Sequence[Damage] = ()
     row: Listed | None = None
     markdown: str = ""
+    files: Sequence[str] = ()
+    side: Sequence[Session] = ()
 
 
 @click.command("show")
@@ -77,7 +80,9 @@ def command(
     no_pager: bool,
     as_json: bool,
 ) -> None:
-    """Show a conversation: its id, the beginning of it, or words of its title and summary.
+    """Show a conversation: its id, the beginning of it, words of its title and summary, or words
+    that were said in it. Sessions of AI tools are shown as well, also those that only our archive
+    still has.
 
     With --store, or if no conversation is found, a session by its id or the beginning of it.
     """
@@ -112,26 +117,25 @@ def _conversation(words: str, everywhere: bool) -> _Found:
         try:
             return _in_store(default_store(), words)
         except (InvalidIdError, SessionNotFoundError):
-            # It says what is near, and what is wrong.
-            rows = [choose(words, everywhere=everywhere)]
+            # It looks into what was said, and says what is near, and what is wrong.
+            rows = [choose(words, everywhere=everywhere, forgiving=True)]
     return _read(rows[0] if len(rows) == 1 else ask(rows, words))
 
 
 def _read(row: Listed) -> _Found:
     """A conversation; of one without a session, its markdown is what there is."""
-    from cortext.cli.choose import workspace_of
+    from cortext.app.reading import read_all
     from cortext.stores.layout import document_in
 
-    place = row.place
-    document = document_in(place.folder)
-    markdown = f"{place.folder}/{document}" if document else ""
+    document = "" if row.tool else document_in(row.place.folder)
+    markdown = f"{row.place.folder}/{document}" if document else ""
     try:
-        reading = workspace_of(row).store.read(row.path)
+        read = read_all(row)
     except SessionNotFoundError:
         if not markdown:
             raise
         return _Found(None, (), row, markdown)
-    return _Found(reading.session, reading.damages, row, markdown)
+    return _Found(read.session, read.damages, row, markdown, [read.path], read.side)
 
 
 def _wanted(found: _Found, numbers: range | None, last: int | None) -> range:
@@ -148,7 +152,11 @@ def _wanted(found: _Found, numbers: range | None, last: int | None) -> range:
 def _as_dict(found: _Found, wanted: range) -> dict[str, Any]:
     """A session as a document has it; a conversation also says where its markdown is."""
     session, row = found.session, found.row
-    where = {"markdown": found.markdown or None} if row else {}
+    where: dict[str, Any] = {"markdown": found.markdown or None} if row else {}
+    if row and row.tool:
+        where = {"tool": row.tool, "transcript": found.files[0]}
+    if found.side:
+        where["sub_agents"] = [one.to_dict() for one in found.side]
     if session is None:
         facts = {"id": row.key, "title": row.title, "kind": row.kind} if row else {}
         return {**facts, "messages": [], **where, "text": _text(found.markdown)}
@@ -158,7 +166,7 @@ def _as_dict(found: _Found, wanted: range) -> dict[str, Any]:
 
 def _page(found: _Found, wanted: range, *, whole: bool, alone: bool) -> Page:
     from cortext.cli.render import Block
-    from cortext.cli.telling import facts, in_full, short
+    from cortext.cli.telling import facts, in_full, short, side_by_side
 
     session, row = found.session, found.row
     files = [found.markdown] if found.markdown else []
@@ -168,9 +176,10 @@ def _page(found: _Found, wanted: range, *, whole: bool, alone: bool) -> Page:
         return Page(
             row.title if row else "", [" · ".join(filter(None, described)), *files], [block]
         )
-    if row is not None:
-        files.append(row.place.session)
+    files += found.files
     blocks = in_full(session, wanted, alone=alone) if whole else short(session, wanted)
+    if found.side and not alone:
+        blocks = chain(blocks, side_by_side(found.side, whole=whole))
     title = row.title if row else session.title
     key, status = (row.key, row.status) if row else (session.id, session.status)
     return Page(title, [*facts(session, key, status), *files], blocks)

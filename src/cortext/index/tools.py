@@ -1,0 +1,160 @@
+"""The sessions of AI tools, as the catalog lists them: from the tools' own folders, and from our
+archive what the tools do not have any more.
+
+A refresh costs a `stat` for each transcript, and a glance at each that changed. This module is
+imported by every list, so what glances is imported when something changed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from cortext.bridges import places
+from cortext.bridges.forgotten import forgotten
+from cortext.index.database import Unreadable
+from cortext.index.listed import Listed, tool_root
+from cortext.index.scan import FRESH_NS
+
+if TYPE_CHECKING:
+    from cortext.index.glances import Found
+
+T = TypeVar("T")
+SCHEMA = """
+CREATE TABLE homes (tool TEXT, home BLOB, print BLOB, PRIMARY KEY (tool, home)) WITHOUT ROWID;
+CREATE TABLE tools (tool TEXT, id TEXT, print BLOB, path BLOB, cwd BLOB, last_active INTEGER,
+    text TEXT, PRIMARY KEY (tool, id));
+CREATE TABLE native (root BLOB, folder TEXT, name TEXT, id TEXT);
+CREATE INDEX native_of ON native (root, folder)
+"""
+_AS_IS = "surrogatepass"
+
+
+class Refreshed(NamedTuple):
+    """The sessions of tools; whether anything was new; how many transcripts nobody looked at yet,
+    because there was no time."""
+
+    rows: list[Listed]
+    changed: bool
+    left: int
+
+
+class Row(NamedTuple):
+    """What the catalog keeps of one session. Without `text` there is nothing to list in it."""
+
+    tool: str
+    id: str
+    print: bytes
+    path: bytes
+    cwd: bytes
+    last_active: int
+    text: str
+
+    def listed(self) -> Listed:
+        root = tool_root(self.tool, self.cwd.decode("utf-8", _AS_IS))
+        path = os.fsdecode(self.path)
+        return Listed(root, path, self.id, "paused", self.last_active, self.text)
+
+
+Looks = dict[tuple[str, str], places.Look]
+
+
+def look_around() -> Looks:
+    """How the folder of each tool looks now, and our copy of it."""
+    return {(tool, home): places.look(tool, home) for tool in places.TOOLS for home in _homes(tool)}
+
+
+def refresh(
+    run: Callable[[Callable[[sqlite3.Connection], Any]], Any],
+    looks: Looks,
+    began: int,
+    patience: float | None,
+) -> Refreshed:
+    """Bring the catalog up to date with how the tools' folders look, the latest transcripts first,
+    for about `patience` seconds. What a person deleted is not listed, also where the tool has it
+    still."""
+    homes, rows = run(_load)
+    gone = _forgotten()
+    changed = {key[0] for key, now in looks.items() if homes.get(key, b"") != now.print}
+    if not changed:
+        return Refreshed(_listed(rows.values(), gone), changed=False, left=0)
+    from cortext.index.glances import glance_at
+
+    looks = {key: now for key, now in looks.items() if key[0] in changed}
+    found = glance_at(looks, rows, patience)
+    run(lambda db: _store(db, found, looks, began))
+    kept = [row for key, row in rows.items() if key[0] not in changed]
+    return Refreshed(_listed([*kept, *found.rows], gone), bool(found.new or found.gone), found.left)
+
+
+def _forgotten() -> set[tuple[str, str]]:
+    try:
+        return {(one.tool, one.id) for one in forgotten()}
+    except OSError as error:
+        import logging
+
+        logging.getLogger("cortext.index").warning("what was deleted is listed too: %s", error)
+        return set()
+
+
+def _homes(tool: str) -> tuple[str, ...]:
+    """The tool's own folder, then our copy."""
+    return places.own_home(tool), places.archive_home(tool)
+
+
+def _load(
+    db: sqlite3.Connection,
+) -> tuple[dict[tuple[str, str], bytes], dict[tuple[str, str], Row]]:
+    try:
+        homes = {
+            (tool, os.fsdecode(home)): bytes(print)
+            for tool, home, print in db.execute("SELECT tool, home, print FROM homes")
+        }
+        rows = {(row[0], row[1]): Row._make(row) for row in db.execute("SELECT * FROM tools")}
+    except (TypeError, ValueError) as error:
+        raise Unreadable(f"a session cannot be read: {error}") from None
+    return homes, rows
+
+
+def _store(
+    db: sqlite3.Connection,
+    found: Found,
+    looks: Looks,
+    began: int,
+) -> None:
+    db.executemany("DELETE FROM tools WHERE tool = ? AND id = ?", found.gone)
+    db.executemany("INSERT OR REPLACE INTO tools VALUES (?,?,?,?,?,?,?)", found.new)
+    for (tool, home), now in looks.items():
+        # What was written just now may be written again within the same tick of the clock.
+        settled = not found.left and now.latest < began - FRESH_NS
+        print = now.print if settled else b"just now"
+        row = (tool, os.fsencode(home), print)
+        db.execute("INSERT OR REPLACE INTO homes VALUES (?,?,?)", row)
+
+
+def _listed(rows: Iterable[Row], gone: set[tuple[str, str]]) -> list[Listed]:
+    try:
+        return [row.listed() for row in rows if row.text and (row.tool, row.id) not in gone]
+    except (TypeError, ValueError, AttributeError) as error:
+        raise Unreadable(f"a session cannot be read: {error}") from None
+
+
+def put_native(
+    db: sqlite3.Connection, root: str, days: Iterable[tuple[str, Iterable[Listed]]]
+) -> None:
+    """Remember which sessions the conversations of some days hold."""
+    key = os.fsencode(root)
+    for folder, rows in days:
+        db.execute("DELETE FROM native WHERE root = ? AND folder = ?", (key, folder))
+        db.executemany(
+            "INSERT INTO native VALUES (?,?,?,?)",
+            [(key, folder, row.id, id) for row in rows for id in row.native],
+        )
+
+
+def bound(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    """The ids of the sessions that conversations hold, with the folders of the conversations."""
+    rows = db.execute("SELECT id, root, folder, name FROM native")
+    return [(id, f"{os.fsdecode(root)}/{folder}/{name}") for id, root, folder, name in rows]

@@ -1,0 +1,193 @@
+"""The sessions of AI tools on the command line, as the real tools wrote them."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.command import begin, cortext, ok
+from tests.homes import Homes, lay_out, move_project, said, sessions
+from tests.test_imports import loaded_by
+
+TOOLS = ("claude", "codex", "gemini", "opencode")
+COUNT = sum(len(sessions(tool)) for tool in TOOLS)
+
+
+class Place:
+    """A workspace in which all four tools were used."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "space"
+        (self.root / ".workspace").mkdir(parents=True)
+        self.homes: Homes = lay_out(folder)
+        move_project(self.homes, self.root)
+        self.env: Mapping[str, str] = {
+            **self.homes.environment,
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            # Nothing goes on after a command; `sync` is asked for where it is meant.
+            "CI": "true",
+        }
+
+    def ok(self, *args: str) -> str:
+        return ok(self.root, *args, env=self.env)
+
+    def refused(self, code: int, *args: str) -> str:
+        done = cortext(self.root, *args, env=self.env)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+        return done.stderr
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_lists_have_them(place: Place) -> None:
+    """Beside the conversations of the workspace, with the tool's name; `--tool` chooses."""
+    begin_id = _begin(place)
+    table = place.ok("list")
+    assert table.splitlines()[0].split()[-2:] == ["TOOL", "TITLE"]
+    choice = place.ok("resume", "--list")
+    for tool in TOOLS:
+        id = said(tool)[0]
+        assert id in table
+        assert f"   {id} | " in choice
+        assert f"Status: paused | Tool: {tool}\n" in choice
+        rows = json.loads(place.ok("list", "--tool", tool, "--json"))
+        assert {row["id"] for row in rows} == set(sessions(tool))
+        assert all(row["tool"] == tool and row["workspace"] is None for row in rows)
+        assert all(row["cwd"] == str(place.root) for row in rows)
+    assert begin_id in table
+    assert len(json.loads(place.ok("list", "--json"))) == COUNT + 1
+    assert len(json.loads(place.ok("list", "--json", "--type", "chat"))) == COUNT
+
+
+def _begin(place: Place) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in place.env.items():
+            patch.setenv(name, value)
+        return begin(place.root, "plan", "a plan", "hello")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_shown_and_exported(place: Place, tool: str) -> None:
+    """All that was said; tool calls short or in full."""
+    id, words = said(tool)
+    shown = place.ok("show", id, "--stubs")
+    exported = place.ok("export", id[:12], "--format", "json")
+    messages = json.loads(exported)["messages"]
+    spoken = [m for m in messages if m["role"] in ("user", "assistant") and m["content"]]
+    assert [[m["role"], m["content"]] for m in spoken] == words
+    assert all(text in shown for _, text in words if "\n" not in text)
+    facts = json.loads(place.ok("show", id, "--json"))
+    assert (facts["tool"], facts["status"]) == (tool, "paused")
+    assert facts["transcript"] in shown
+    assert "--message" in shown
+    assert "--message" not in place.ok("show", id, "--full")
+
+
+def test_words_that_were_said(place: Place) -> None:
+    """A session is found by them; where several are, they are named and the exit code is 4."""
+    said_so = cortext(place.root, "show", "emptied every hour", env=place.env)
+    assert said_so.returncode == 4
+    assert "these words were said in it" in said_so.stderr
+    for tool in TOOLS:
+        assert said(tool)[0] in said_so.stderr
+    # What changes something does not go by what was said.
+    assert "not found" in place.refused(3, "rename", "emptied every hour", "x")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_needs_a_conversation(place: Place, tool: str) -> None:
+    """Says so in a sentence, and how to make one; nothing is changed."""
+    id, _ = said(tool)
+    path = place.homes.transcript(tool)
+    before = path.read_bytes()
+    for command in (["rename", id, "x"], ["tag", id, "x"], ["fork", id]):
+        refused = place.refused(1, *command)
+        assert f"{id} is a session of" in refused
+        assert f"hint: `cortext import {id}`" in refused
+    assert path.read_bytes() == before
+    assert sorted(path.name for path in place.root.iterdir()) == [".workspace"]
+
+
+def test_deleted_by_the_tools(place: Place) -> None:
+    """After sync, when tools and catalog are gone: listed, found, shown as before."""
+    before = {row["id"]: row for row in json.loads(place.ok("list", "--json"))}
+    shown = {tool: place.ok("show", said(tool)[0], "--json") for tool in TOOLS}
+    place.ok("sync")
+    for path in place.homes.own.values():
+        shutil.rmtree(path)
+    for path in (place.homes.data / "cortext").glob("catalog*"):
+        path.unlink()
+    after = {row["id"]: row for row in json.loads(place.ok("list", "--json"))}
+    assert set(before) == set(after)
+    for id, row in after.items():
+        assert {**row, "transcript": ""} == {**before[id], "transcript": ""}
+    for tool in TOOLS:
+        now = json.loads(place.ok("show", said(tool)[0], "--json"))
+        assert now["messages"] == json.loads(shown[tool])["messages"]
+        assert "/archive/" in now["transcript"]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_delete(place: Place, tool: str) -> None:
+    """Our copy goes to the trash, and it is said where the tool's own remains."""
+    id, _ = said(tool)
+    place.ok("sync")
+    path = place.homes.transcript(tool)
+    done = place.ok("delete", id, "--yes")
+    assert str(path) in done
+    assert path.exists()
+    assert id in place.ok("trash")
+
+
+def test_sub_agents_are_kept_apart(place: Place) -> None:
+    """They are named after the conversation, and told in full only where all is."""
+    id, _ = said("claude")
+    path = place.homes.transcript("claude")
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    side = [{**line, "isSidechain": True, "agentId": "a1"} for line in lines if "uuid" in line]
+    folder = path.parent / id / "subagents"
+    folder.mkdir(parents=True)
+    text = "".join(f"{json.dumps(line)}\n" for line in side)
+    (folder / "agent-a1.jsonl").write_text(text, encoding="utf-8")
+    short, full = (place.ok("show", id, how) for how in ("--stubs", "--full"))
+    assert f"sub-agent · {id}.agent-a1" in short
+    assert short.count("Decided: the cache is emptied every hour.") == 1
+    assert full.count("Decided: the cache is emptied every hour.") == 2
+    assert len(json.loads(place.ok("show", id, "--json"))["sub_agents"]) == 1
+    exported = cortext(place.root, "export", id, env=place.env)
+    assert "what 1 sub-agent said is not in it" in exported.stderr
+
+
+def test_damage_is_said(place: Place) -> None:
+    """What cannot be read of a transcript is named, the rest is shown, and the exit code is 5."""
+    id, words = said("claude")
+    path = place.homes.transcript("claude")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:-1], b"{broken}\n", lines[-1]]))
+    done = cortext(place.root, "show", id, env=place.env)
+    assert done.returncode == 5
+    assert f"{path}, line {len(lines)}" in done.stderr
+    assert words[-1][1] in done.stdout
+
+
+@pytest.mark.parametrize("command", [["list"], ["resume", "--list"]])
+def test_a_list_in_which_nothing_changed_loads_little(place: Place, command: list[str]) -> None:
+    """Neither what reads transcripts nor what parses options."""
+    for path in place.homes.home.rglob("*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    place.ok("list")
+    variables = "; ".join(f"os.environ[{name!r}] = {value!r}" for name, value in place.env.items())
+    loaded = loaded_by(
+        f"import os; {variables}; os.chdir({str(place.root)!r});"
+        f" sys.argv = ['cortext', *{command!r}]; from cortext.cli import main;"
+        " out, sys.stdout = sys.stdout, open(os.devnull, 'w'); main(); sys.stdout = out"
+    )
+    heavy = {"click", "msgspec", "logging", "rich", "rapidfuzz", "json", "shutil"}
+    assert "cortext.bridges.places" in loaded
+    assert loaded & (heavy | {"cortext.index.glances", "cortext.bridges.claude"}) == set()
