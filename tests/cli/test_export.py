@@ -319,7 +319,7 @@ def test_what_is_no_file(workspace: Path) -> None:
     reasons = {
         "conversations": "is a folder, not a file",
         "pipe": "is not a regular file",
-        "missing": "no such file",
+        "missing.json": "no such file",
         "huge": "is larger than 1 GB",
     }
     for name, reason in reasons.items():

@@ -1,45 +1,84 @@
-"""The session of an AI tool that a command was started in."""
+"""The session of an AI tool that a command was started in, and its conversation."""
 
 from __future__ import annotations
 
 import logging
-import os
 
+from cortext.app.binding import Bound, bound, find_source
+from cortext.app.capture import capture
 from cortext.app.conversations import Conversations
-from cortext.bridges.registry import open_bridge
-from cortext.errors import CortextError
+from cortext.app.facts import unnamed
+from cortext.app.waiting import bound_to_process, settle
+from cortext.bridges.inside import Inside, here
+from cortext.bridges.places import home_of
+from cortext.errors import CortextError, SessionNotFoundError
+from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 
 log = logging.getLogger("cortext.app")
-_VARIABLES = {"claude": "CLAUDE_CODE_SESSION_ID"}
-"""Where each tool says which session runs a command."""
 
 
 def conversation_of_session(conversations: Conversations) -> Listed | None:
     """The conversation that this tool session is bound to, or a new one made for it; None outside
-    any tool."""
-    found = [(tool, os.environ.get(name, "")) for tool, name in _VARIABLES.items()]
-    tool, id = next((pair for pair in found if pair[1]), ("", ""))
-    if not id:
+    any tool, and in one whose session cannot be told."""
+    inside = here()
+    if inside is None:
         return None
-    bound = [row for row in conversations.list().rows if id in row.native]
-    going_on = [row for row in bound if row.status == "active"]
-    if bound:
-        return (going_on or bound)[0]
-    workspace = Workspace(conversations.root)
-    title = _title(tool, id) or f"{tool} session {id[:8]}"
-    started = workspace.chat(title, {"tool": tool, "session_id": id})
-    rows = conversations.list().rows
-    return next(row for row in rows if row.id == started.session.id and id in row.native)
+    found = bound_here(inside)
+    if found is None and inside.id:
+        found = chat_of(conversations.root, inside.tool, inside.id)
+    return row_of(conversations, found) if found else None
 
 
-def _title(tool: str, id: str) -> str:
-    """What the tool calls its session; "" if its transcript is not there or cannot be read."""
-    bridge = open_bridge(tool)
+def bound_here(inside: Inside) -> Bound | None:
+    """The conversation that a tool session is bound to, if it is certain which."""
+    process = inside.process
+    waiting = bound_to_process(inside.tool, process) if process else None
+    if waiting and process and inside.id:
+        return settle(inside.tool, inside.id, "", process)
+    found = [each for id in inside.ids if (each := bound(inside.tool, id))]
+    return waiting or (found[0] if len(set(found)) == 1 else None)
+
+
+def chat_of(root: str, tool: str, id: str, path: str = "", *, at_rest: bool = False) -> Bound:
+    """A new conversation of type `chat` for all of a tool session, with what was said in it. One
+    that is `at_rest` has the times of the session."""
+    found = find_source(tool, id, path)
+    glance = None
+    if found:
+        bridge, source = found
+        path = "" if home_of(tool, source.path) else source.path
+        try:
+            glance = bridge.glance(source)
+        except (OSError, CortextError) as error:
+            log.warning("the transcript of %s cannot be read: %s", id, error)
+    entry = {"tool": tool, "session_id": id, "path": path, "from": "", "to": ""}
+    workspace = Workspace(root)
+    title = (glance.title if glance else "") or unnamed(tool, id)
+    if at_rest and glance:
+        began, ended = glance.started_at or glance.updated_at, glance.updated_at
+        started = workspace.chat(title, entry, began=began, ended=ended)
+    else:
+        started = workspace.chat(title, entry)
+    made = Bound(root, workspace.store.place_of(started.session.id, started.session))
+    capture(made.root, made.place, whole=True)
+    return made
+
+
+def row_of(conversations: Conversations, found: Bound) -> Listed | None:
+    """A conversation as lists have it; None if it is gone."""
     try:
-        source = next((source for source in bridge.sources() if source.id == id), None)
-        return bridge.glance(source).title if source else ""
-    except (OSError, CortextError) as error:
-        log.warning("the transcript of %s cannot be read: %s", id, error)
-        return ""
+        return row_in_list(found)
+    except SessionNotFoundError:
+        return None
+
+
+def row_in_list(found: Bound) -> Listed:
+    """A conversation as lists have it."""
+    with Catalog.at_home() as catalog:
+        rows = catalog.list([found.root])
+    row = next((row for row in rows if row.place == found.place), None)
+    if row is None:
+        raise SessionNotFoundError(found.place.name, path=found.place.folder)
+    return row

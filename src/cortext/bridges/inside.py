@@ -11,12 +11,19 @@ import os
 from typing import NamedTuple
 
 from cortext.bridges.port import Bridge, Source
-from cortext.bridges.processes import Process, ancestors, find_process, folder_of
+from cortext.bridges.processes import (
+    Process,
+    ancestors,
+    find_process,
+    folder_of,
+    running_since,
+)
 from cortext.bridges.registry import BRIDGES, open_bridge
 from cortext.errors import CortextError
 
 _log = logging.getLogger("cortext.bridges")
 _SAYS_ID = {"claude": "CLAUDE_CODE_SESSION_ID", "codex": "CODEX_THREAD_ID"}
+_TICK = 0.02  # seconds: the clock of processes is no finer
 _SAYS_TOOL = {"opencode": "OPENCODE", "gemini": "GEMINI_CLI"}
 
 
@@ -76,7 +83,7 @@ def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
         if source.id in process.arguments:
             return (source.id,)
         written = _written_at(bridge, source)
-        if written >= process.started - 1:  # clocks of processes have ticks
+        if written >= running_since(process) - _TICK:
             found.append((written, source.id))
     return tuple(dict.fromkeys(id for _, id in sorted(found, reverse=True)))
 

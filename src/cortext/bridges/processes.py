@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import time
 from collections.abc import Iterator
-from datetime import datetime
 from functools import cache
 from typing import NamedTuple
 
@@ -39,6 +38,14 @@ def ancestors() -> Iterator[Process]:
         pid = found.parent
 
 
+def running_since(process: Process) -> float:
+    """When it was started, as exactly as the system knows, by the clock as it is now."""
+    if not os.path.isdir("/proc/self"):
+        return process.started
+    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return process.started - _boot_time() + booted
+
+
 def folder_of(pid: int) -> str:
     """The folder that a process works in; "" where that cannot be told."""
     try:
@@ -67,6 +74,9 @@ def _boot_time() -> int:
 
 
 def _from_ps(pid: int) -> Process | None:
+    import subprocess
+    from datetime import datetime
+
     command = ["ps", "-o", "ppid=,lstart=,args=", "-p", str(pid)]
     environment = {"PATH": "/bin:/usr/bin", "LC_ALL": "C"}
     try:

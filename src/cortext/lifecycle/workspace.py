@@ -92,14 +92,23 @@ class Workspace:
         )
         return self._begin(session, topic, None)
 
-    def chat(self, title: str, native: dict[str, str]) -> Started:
-        """A conversation for a session of a tool that belongs to none: it has no command."""
+    def chat(
+        self,
+        title: str,
+        native: dict[str, str],
+        *,
+        began: datetime | None = None,
+        ended: datetime | None = None,
+    ) -> Started:
+        """A conversation for a session of a tool that belongs to none: it has no command. One
+        that `ended` rests."""
         now = clock.now()
         session = Session(
             title=" ".join(title.split()) or "Untitled",
             kind="chat",
-            created_at=now,
-            updated_at=now,
+            status="paused" if ended else "active",
+            created_at=began or now,
+            updated_at=ended or now,
             agent=native.get("tool", ""),
             native=[native],
             working_dir=self.root,

@@ -40,7 +40,13 @@ from cortext.model.ids import check_workspace_id
 from cortext.model.session import Session
 from cortext.model.values import as_utc
 from cortext.stores import layout
-from cortext.stores.checks import at, raise_if_damaged, read_session_file, refuse_newer
+from cortext.stores.checks import (
+    LEFT_ALONE,
+    at,
+    raise_if_damaged,
+    read_session_file,
+    refuse_newer,
+)
 from cortext.stores.layout import Place
 from cortext.stores.lines import Files, LineStore, Stored
 from cortext.stores.seen import Fingerprint
@@ -166,14 +172,17 @@ class FolderStore(LineStore):
 
     def head(self, id: str) -> Session:
         """The head alone, in a time that does not grow with the conversation."""
-        place = self.place_of(id)
-        data, _ = read_session_file(id, place.head)
+        return self.head_at(self.place_of(id))
+
+    def head_at(self, place: Place) -> Session:
+        """As `head`, of the session in one place."""
+        data, _ = read_session_file(place.name, place.head)
         try:
             head = folder.decode_head(data, [])
             refuse_newer(head, place.head)
             session = join(head, Lines([], [], []), self.format)
         except ValueError as error:
-            raise SessionCorruptedError(place.head, str(error)) from None
+            raise SessionCorruptedError(place.head, str(error), hint=LEFT_ALONE) from None
         session.id = place.name
         return session
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -9,28 +10,35 @@ import click
 from cortext.app.import_file import Read, parse_export, put, read_export, refuse_large
 from cortext.cli.options import check_store
 from cortext.cli.text import clean
-from cortext.errors import CortextError
+from cortext.errors import CortextError, SessionNotFoundError
 from cortext.stores.port import SessionStore
 
 _CHUNK = 1 << 20
+_ENDINGS = (".md", ".html", ".json", ".jsonl")
 
 
 @click.command("import")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...|SESSION...")
 @click.option("--as", "id", metavar="ID", help="Import it under this id.")
 @click.option("--store", metavar="URL", callback=check_store, help="Import into a store.")
 def command(files: tuple[str, ...], id: str | None, store: str | None) -> None:
-    """Take conversations from files that `cortext export` wrote, of any of its formats.
+    """Take conversations from files that `cortext export` wrote, of any of its formats, or make
+    one of a session of an AI tool.
 
-    They go to the current workspace, under their own ids. FILE may be - for standard input.
+    They go to the current workspace; those of files under their own ids. FILE may be - for
+    standard input. SESSION is the tool's own id, the beginning of it, or words of its title.
     """
     if id is not None and len(files) > 1:
         raise click.UsageError("--as names one conversation: give one FILE")
-    target = _open(store)
+    target = None
     failed = False
-    for file in files:
+    for file in _joined(files):
         try:
-            _import(file, target, id)
+            if _is_file(file):
+                target = target or _open(store)
+                _import(file, target, id)
+            else:
+                _import_session(file, id, store)
         except CortextError as error:
             if len(files) == 1:
                 raise
@@ -38,6 +46,38 @@ def command(files: tuple[str, ...], id: str | None, store: str | None) -> None:
             click.echo(f"not imported: {clean(_named(error, file), lines=False)}", err=True)
     if failed:
         raise click.exceptions.Exit(1)
+
+
+def _is_file(name: str) -> bool:
+    return name == "-" or os.path.lexists(name) or "/" in name or name.endswith(_ENDINGS)
+
+
+def _joined(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Words that are no files and no ids are words of one title."""
+    ids = any(_is_file(name) or any(letter.isdigit() for letter in name) for name in names)
+    return names if ids else (" ".join(names),)
+
+
+def _import_session(query: str, id: str | None, store: str | None) -> None:
+    """A conversation of a tool's session."""
+    from cortext.app.import_session import already_here, import_session
+    from cortext.cli.choose import choose
+
+    if id is not None or store is not None:
+        raise click.UsageError("--as and --store are for files; a tool's session gets its own id")
+    here = already_here(query)
+    try:
+        row = None if here else choose(query)
+    except SessionNotFoundError as error:
+        error.hint = "nor is there such a file; `cortext list --all` shows your tools' sessions"
+        raise
+    if row is None or not row.tool:
+        click.echo(f"already here: {', '.join(here) if row is None else row.key}")
+        return
+    imported = import_session(row)
+    for note in imported.notes:
+        click.echo(f"warning: {clean(note, lines=False)}", err=True)
+    click.echo(f"imported: {imported.id}")
 
 
 def _open(store: str | None) -> SessionStore:

@@ -1,0 +1,49 @@
+"""The log of what went wrong where nobody could be told: in hooks, and in the background."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from cortext import paths
+from cortext.durability.replace import make_private_dir
+
+_MOST = 256 << 10
+_KEPT = 64 << 10
+
+
+def write_error(doing: str, error: BaseException) -> None:
+    """One line; the file keeps its last part when it has grown large. Where not even that can
+    be written, there is nobody left to tell."""
+    sentence = " ".join(str(error).split())[:1000]
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = f"{when} {doing}: {type(error).__name__}: {sentence}\n".encode("utf-8", "replace")
+    path = paths.log_file()
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        make_private_dir(os.path.dirname(path))
+        fd = os.open(path, flags, 0o600)
+    except OSError:
+        return
+    try:
+        size = os.fstat(fd).st_size
+        if size > _MOST:
+            kept = os.pread(fd, _KEPT, size - _KEPT).partition(b"\n")[2]
+            os.ftruncate(fd, 0)
+            os.write(fd, kept)
+        os.write(fd, line)
+    except OSError:
+        return
+    finally:
+        os.close(fd)
+
+
+def last_errors(count: int = 20) -> list[str]:
+    """The last lines of the log, oldest first."""
+    try:
+        with open(paths.log_file(), "rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - _KEPT, 0))
+            lines = file.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return []
+    return [line for line in lines if line][-count:]

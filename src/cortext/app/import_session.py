@@ -1,0 +1,40 @@
+"""Importing a tool's session: a conversation of a workspace, with all that was said in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.app.capture import capture
+from cortext.app.tool_session import chat_of
+from cortext.bridges.live import live_sessions
+from cortext.index.catalog import Catalog
+from cortext.index.listed import Listed
+from cortext.lifecycle.known import known_workspaces
+
+
+class Imported(NamedTuple):
+    """The new conversation, and what could not be read of the session."""
+
+    id: str
+    notes: Sequence[str]
+
+
+def already_here(query: str) -> list[str]:
+    """The conversations that were had in a tool's session whose id is, or begins with, `query`."""
+    roots = [root for root in known_workspaces() if os.path.isdir(root)]
+    with Catalog.at_home() as catalog:
+        rows = catalog.list(roots)
+    return [row.key for row in rows if any(id.startswith(query) for id in row.native)]
+
+
+def import_session(row: Listed, root: str | None = None) -> Imported:
+    """Make a conversation of type `chat` of a tool's session, bound to it: what is said there
+    later belongs to it too."""
+    at_rest = (row.tool, row.key) not in live_sessions()
+    folder = root or paths.workspace_root()
+    made = chat_of(folder, row.tool, row.key, row.path, at_rest=at_rest)
+    notes = capture(made.root, made.place, whole=True).notes
+    return Imported(made.place.name, notes)

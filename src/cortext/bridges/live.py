@@ -1,0 +1,178 @@
+"""Which sessions of the tools are going on now.
+
+A session is live if a running process of its tool has it: the process that our hook wrote down,
+one with the session's id among its arguments, or one that has its transcript open. That a file
+was written lately proves nothing. Lists ask for it, so this module imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from cortext import paths
+
+if TYPE_CHECKING:
+    from cortext.bridges.processes import Process
+
+TOOLS = ("claude", "codex", "gemini", "opencode")
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{8,64}")
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+# With these a tool copies the session that it is given, and goes on in the copy.
+_COPIES = frozenset(("--fork-session", "--fork", "fork"))
+_OPEN = (".jsonl",)
+_TICK = 0.02
+"""Seconds by which two readings of one start may differ."""
+
+
+def is_program(tool: str, words: Sequence[str]) -> bool:
+    """Whether a command line is this tool's: its program, or a script that an interpreter runs."""
+    names = [os.path.basename(word).lstrip(".").partition(".")[0] for word in words[:2]]
+    return tool in names or (tool == "claude" and any("/claude-code/" in w for w in words[:2]))
+
+
+def tool_process(tool: str) -> Process | None:
+    """The process of the tool that started us, the outermost of several in a row: a tool may run
+    its own program once more."""
+    from cortext.bridges.processes import ancestors
+
+    found: Process | None = None
+    for process in ancestors():
+        if is_program(tool, process.arguments):
+            found = process
+        elif found:
+            break
+    return found
+
+
+def note_running(tool: str, id: str, process: Process) -> None:
+    """Write down that a process has a session; those whose processes have ended are forgotten."""
+    from cortext.bridges.processes import find_process
+    from cortext.durability.replace import make_private_dir, remove_if_there, replace
+
+    if not _SAFE.fullmatch(id):
+        return
+    folder = os.path.join(paths.running(), "live", tool)
+    text = f"{process.pid} {process.started}\n".encode()
+    path = os.path.join(folder, id)
+    with suppress(OSError), open(path, "rb") as file:
+        if file.read() == text:
+            return
+    make_private_dir(folder)
+    for name, pid, _ in list(_noted(tool)):
+        if pid == process.pid or find_process(pid) is None:
+            remove_if_there(os.path.join(folder, name))
+    replace(path, [text])
+
+
+def forget_running(tool: str, id: str) -> None:
+    """A session has ended."""
+    from cortext.durability.replace import remove_if_there
+
+    if _SAFE.fullmatch(id):
+        remove_if_there(os.path.join(paths.running(), "live", tool, id))
+
+
+def live_sessions() -> dict[tuple[str, str], int]:
+    """The process of every session that is going on, by tool and the tool's own id."""
+    live: dict[tuple[str, str], int] = {}
+    for tool in TOOLS:
+        for id, pid, started in _noted(tool):
+            if _still_runs(pid, started):
+                live[tool, id] = pid
+    for tool, pid, words in _tools():
+        for id in _named(words) | _opened(pid):
+            live.setdefault((tool, id), pid)
+    return live
+
+
+def _still_runs(pid: int, started: float) -> bool:
+    from cortext.bridges.processes import find_process
+
+    process = find_process(pid)
+    return process is not None and abs(process.started - started) < _TICK
+
+
+def _noted(tool: str) -> Iterator[tuple[str, int, float]]:
+    """What hooks wrote down: the session, the process and its start."""
+    folder = os.path.join(paths.running(), "live", tool)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        try:
+            with open(os.path.join(folder, name), encoding="ascii") as file:
+                pid, started = file.read().split()
+            yield name, int(pid), float(started)
+        except (OSError, ValueError):
+            continue  # ended meanwhile, or not yet written
+
+
+def _tools() -> Iterator[tuple[str, int, tuple[str, ...]]]:
+    """The processes that are a tool, with their command lines."""
+    for pid, words in _commands():
+        for tool in TOOLS:
+            if is_program(tool, words):
+                yield tool, pid, words
+
+
+def _commands() -> Iterator[tuple[int, tuple[str, ...]]]:
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        yield from _commands_from_ps()
+        return
+    for name in names:
+        if name.isdecimal():
+            try:
+                with open(f"/proc/{name}/cmdline", "rb", buffering=0) as file:
+                    words = file.read()
+            except OSError:
+                continue  # it has ended
+            if words:
+                yield int(name), tuple(os.fsdecode(words).rstrip("\0").split("\0"))
+
+
+def _commands_from_ps() -> Iterator[tuple[int, tuple[str, ...]]]:
+    import subprocess
+
+    command = ["ps", "-x", "-o", "pid=,args="]
+    environment = {"PATH": "/bin:/usr/bin", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(command, capture_output=True, env=environment, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        import logging
+
+        logging.getLogger("cortext.bridges").warning(
+            "which sessions are live is unknown: %s", error
+        )
+        return
+    for line in os.fsdecode(done.stdout).split("\n"):
+        pid, *words = line.split() or [""]
+        if pid.isdecimal():
+            yield int(pid), tuple(words)
+
+
+def _named(words: Sequence[str]) -> set[str]:
+    """The ids among the words of a command line; a prompt that speaks of one is no such word."""
+    if _COPIES.intersection(words):
+        return set()
+    values = [word.rpartition("=")[2] if word.startswith("-") else word for word in words]
+    return {value for value in values if _ID.fullmatch(value)}
+
+
+def _opened(pid: int) -> set[str]:
+    """The ids of the transcripts that a process has open."""
+    found: set[str] = set()
+    folder = f"/proc/{pid}/fd"
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            with suppress(OSError):
+                target = os.readlink(f"{folder}/{name}")
+                if target.endswith(_OPEN) and (ids := _ID.findall(os.path.basename(target))):
+                    found.add(ids[-1])
+    return found
