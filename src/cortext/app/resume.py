@@ -26,19 +26,27 @@ class Briefing(NamedTuple):
     context: str
     history: str
 
+    @property
+    def opening(self) -> str:
+        """All but the history, as text."""
+        about = [f"The ID of this conversation: {self.id}"]
+        if self.document:
+            about.append(f"The markdown of this conversation: {self.document}")
+        parts = (self.command.rstrip("\n"), "\n".join(about), self.context)
+        return "\n\n".join(part for part in parts if part)
 
-def brief(row: Listed, *, budget: int, tools: Sequence[str] | None = None) -> Briefing:
+
+def brief(
+    row: Listed, *, budget: int, tools: Sequence[str] | None = None, with_history: bool = True
+) -> Briefing:
     """The briefing of a conversation. Nothing is changed by it. `tools` are those that the agent
     has now, if that is known."""
-    workspace = Workspace(row.root)
-    session, damages = _read(workspace, row)
-    folder = row.place.folder
-    document = document_in(folder)
+    session, damages = _read(row)
     return Briefing(
-        [*_warnings(workspace, row, session, tools), *damages],
-        workspace.types.command(session.kind) if session.command else "",
+        [*_warnings(row, session, tools), *damages],
+        _command(row, session),
         row.key,
-        f"{folder}/{document}" if document else "",
+        _document(row),
         context_block(
             kind=session.kind or "chat",
             title=session.title,
@@ -51,12 +59,17 @@ def brief(row: Listed, *, budget: int, tools: Sequence[str] | None = None) -> Br
             nonce=new_id().replace("-", ""),
             budget=budget,
             show=lambda number: f"cortext show {row.key} --message {number}",
-        ),
+        )
+        if with_history
+        else "",
     )
 
 
 def activate(row: Listed, *, reopen: bool) -> None:
-    """A conversation goes on; one that was completed only when that is meant."""
+    """A conversation goes on; one that was completed only when that is meant. A tool's session
+    has no status of ours."""
+    if row.tool:
+        return
     workspace = Workspace(row.root)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
@@ -71,16 +84,33 @@ def activate(row: Listed, *, reopen: bool) -> None:
         raise complete from None
 
 
-def _read(workspace: Workspace, row: Listed) -> tuple[Session, list[str]]:
+def _read(row: Listed) -> tuple[Session, list[str]]:
     """The session, as far as there is one, and what is wrong with it."""
+    from cortext.app.reading import read
+
     if not row.status:
-        command = f"/workspace.{row.kind}" if row.kind in workspace.types.names() else ""
+        known = row.kind in Workspace(row.root).types.names()
+        command = f"/workspace.{row.kind}" if known else ""
         session = Session(row.id, title=row.title, kind=row.kind, command=command)
         return session, ["its session was deleted: only its markdown is left"]
-    session, damages = workspace.store.read(row.path)
+    session, damages = read(row)
     return session, [
         f"{d.path}{'' if d.line is None else f', line {d.line}'}: {d.detail}" for d in damages
     ]
+
+
+def _command(row: Listed, session: Session) -> str:
+    """The text of the original command, as it is today."""
+    if row.tool or not session.command:
+        return ""
+    return Workspace(row.root).types.command(session.kind)
+
+
+def _document(row: Listed) -> str:
+    if row.tool:
+        return ""
+    name = document_in(row.place.folder)
+    return f"{row.place.folder}/{name}" if name else ""
 
 
 def _server_and_tool(name: str) -> str:
@@ -94,13 +124,12 @@ def _digest(session: Session) -> str:
     return digest(session.messages)
 
 
-def _warnings(
-    workspace: Workspace, row: Listed, session: Session, tools: Sequence[str] | None
-) -> list[str]:
+def _warnings(row: Listed, session: Session, tools: Sequence[str] | None) -> list[str]:
     found: list[str] = []
     if row.status == "completed":
         found.append("this conversation was marked complete")
-    if session.prompt_hash and session.prompt_hash != workspace.types.command_hash(session.kind):
+    hashed = "" if row.tool else session.prompt_hash
+    if hashed and hashed != Workspace(row.root).types.command_hash(session.kind):
         found.append("the agent's instructions have changed since this conversation began")
     if tools is not None:
         present = {_server_and_tool(tool) for tool in tools}

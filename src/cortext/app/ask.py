@@ -1,0 +1,81 @@
+"""Asking an old conversation a question: one turn on a fork of it, with the tool's tools off."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext.app.launch import folder_for, write_copy
+from cortext.app.native import find_native
+from cortext.bridges.launch import Plan, ask_plan, deny_everything, require
+from cortext.durability.replace import remove_if_there
+from cortext.errors import CortextError
+from cortext.index.listed import Listed
+
+_PATIENCE = 900.0
+_LAST = 2000  # characters of what a tool complained about are shown
+
+
+class Answer(NamedTuple):
+    """What the tool said, and what there is to say about how it was asked."""
+
+    text: str
+    notes: list[str]
+
+
+def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[str] = ()) -> Answer:
+    """The answer of a tool to a question about a conversation, which is not changed; nor is any
+    file, even where work was pending in it. CortextError if the tool fails."""
+    require(tool)
+    if not question.strip():
+        raise CortextError("there is no question")
+    native = find_native(row, tool)
+    with tempfile.TemporaryDirectory(prefix="cortext-") as folder:
+        denying = os.path.join(folder, "deny.toml")
+        with open(denying, "xb") as file:
+            file.write(deny_everything())
+        if native and tool != "gemini":  # which has no fork of its own
+            plan = ask_plan(tool, native.id, question, native.cwd, denying=denying, extra=extra)
+            return Answer(_run(plan, folder), [])
+        cwd, notes = folder_for(row)
+        written = write_copy(row, tool, cwd=cwd, budget=budget)
+        try:
+            plan = ask_plan(tool, written.id, question, cwd, denying=denying, extra=extra)
+            return Answer(_run(plan, folder), notes)
+        finally:
+            if tool != "opencode":  # a file that we made, for this question alone
+                remove_if_there(written.path)
+
+
+def _run(plan: Plan, folder: str) -> str:
+    """What the program writes. By files: through pipes one of them loses the end of it."""
+    with (
+        tempfile.TemporaryFile(dir=folder) as given,
+        tempfile.TemporaryFile(dir=folder) as out,
+        tempfile.TemporaryFile(dir=folder) as err,
+    ):
+        given.write((plan.given or "").encode("utf-8", "replace"))
+        given.seek(0)
+        try:
+            done = subprocess.run(
+                plan.words,
+                cwd=plan.cwd,
+                env={**os.environ, **plan.environment},
+                stdin=given,
+                stdout=out,
+                stderr=err,
+                timeout=_PATIENCE,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise CortextError(f"{plan.tool} did not answer within {_PATIENCE:g} s") from None
+        out.seek(0)
+        answer = out.read().decode("utf-8", "replace")
+        if done.returncode:
+            err.seek(0)
+            why = err.read().decode("utf-8", "replace").strip() or answer.strip()
+            raise CortextError(f"{plan.tool} failed ({done.returncode}): {why[-_LAST:]}")
+        return answer

@@ -1,0 +1,295 @@
+"""Reopening a conversation in a tool: which tool, in which way, and what was said there after.
+
+The best way first: natively, if the tool still has the session with all of the conversation in
+it; as a new session of the tool, converted; with a briefing, which the tool asks us for.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from datetime import UTC
+from typing import TYPE_CHECKING, NamedTuple
+
+from cortext import clock, paths
+from cortext.app.binding import bind
+from cortext.app.conversations import Conversations
+from cortext.app.native import Native, find_native, head_of, last_used, own_source
+from cortext.app.resume import brief
+from cortext.app.tool_session import chat_of, row_of
+from cortext.bridges.launch import (
+    Plan,
+    fork_plan,
+    has_command,
+    installed,
+    require,
+    resume_plan,
+    start_plan,
+)
+from cortext.bridges.live import live_sessions
+from cortext.config import Config
+from cortext.errors import CortextError
+from cortext.index.listed import Listed
+from cortext.lifecycle.workspace import Workspace
+from cortext.model import wire
+from cortext.model.ids import new_id
+
+if TYPE_CHECKING:
+    from cortext.bridges.writing import Written
+    from cortext.model.session import Session
+
+_log = logging.getLogger("cortext.app")
+_ENOUGH = 100_000  # characters of a result, of which a stub shows the end
+
+
+class LiveError(CortextError):
+    """The session is open in a running process of its tool."""
+
+    def __init__(self, tool: str, id: str, pid: int) -> None:
+        self.tool, self.id, self.pid = tool, id, pid
+        super().__init__(
+            f"it is open in {tool} now (session {id}, process {pid})",
+            hint="`--fork` goes on in a copy; or close it there first",
+        )
+
+
+class Prepared(NamedTuple):
+    """All that is to be done to reopen a conversation. `way` is native, fork, converted or
+    briefing; `id` is the tool's session, "" for one that it will make."""
+
+    way: str
+    plan: Plan
+    id: str
+    row: Listed
+    notes: list[str]
+    file: str = ""
+
+
+class Choice(NamedTuple):
+    """The tool to take, or "" and those that a person may choose from."""
+
+    tool: str
+    among: list[str]
+    notes: list[str]
+
+
+def choose_tool(row: Listed, wanted: str = "") -> Choice:
+    """The one that is wanted, else the last one that it was had in, else the workspace's default,
+    else the only one that is installed. ToolMissingError if what is wanted is not there."""
+    if wanted:
+        require(wanted)
+        return Choice(wanted, [], [])
+    there, notes = installed(), list[str]()
+    root = paths.workspace_root(row.cwd or None)
+    default = str(Config.load(root)["resume.tool"])
+    for tool in (last_used(row), "" if default == "ask" else default):
+        if tool in there:
+            return Choice(tool, [], notes)
+        if tool:
+            notes.append(f"{tool} is not installed here")
+    if not there:
+        raise CortextError(
+            "none of the tools is installed that a conversation can be reopened in",
+            hint="`npm install -g @anthropic-ai/claude-code` installs one; `--context` prints "
+            "what an agent needs",
+        )
+    return Choice(there[0] if len(there) == 1 else "", there, notes)
+
+
+def prepare(
+    row: Listed, tool: str, *, budget: int, fork: bool = False, extra: Sequence[str] = ()
+) -> Prepared:
+    """Make ready to go on with a conversation in a tool. What has to be written for it is
+    written; the tool is not started. LiveError if it is open elsewhere and no fork is wanted."""
+    require(tool)
+    if not row.tool:
+        _take_in(row)
+    found = find_native(row, tool)
+    live = live_sessions() if found and not fork else {}
+    if found and (pid := live.get((tool, found.id))):
+        raise LiveError(tool, found.id, pid)
+    if found and fork and (done := _forked(row, tool, found, extra)):
+        return done
+    if found and not fork and not _lacks_opening(row, tool, found):
+        return _natively(row, tool, found, extra)
+    notes = list[str]()
+    if row.tool and not fork:
+        row = adopt(row)
+        notes.append(f"it is kept as {row.key} from now on")
+    return _converted(row, tool, budget, fork, extra, notes)
+
+
+def finish(prepared: Prepared) -> int:
+    """After the tool has ended: what was said in it is taken into the conversation. How many
+    messages were."""
+    if prepared.file:
+        from cortext.durability.replace import remove_if_there
+
+        remove_if_there(prepared.file)
+    return 0 if prepared.row.tool else _take_in(prepared.row)
+
+
+def write_copy(row: Listed, tool: str, *, cwd: str, budget: int, last: str = "") -> Written:
+    """The conversation as a new session of a tool. CortextError if it has nothing to say, or the
+    tool's own reader does not find it again."""
+    from cortext.app.reading import read
+    from cortext.bridges.writing import open_writer, turns_of
+
+    session, _ = read(row, longest=_ENOUGH)
+    turns = turns_of(
+        session, show=lambda number: f"cortext show {row.key} --message {number}", budget=budget
+    )
+    if not turns:
+        raise CortextError("nothing was said in it yet")
+    written = open_writer(tool).write(turns, cwd=cwd, title=session.title or row.title, last=last)
+    found = own_source(tool, written.id, written.path)
+    again = found[0].decode(found[1]).session.messages if found else []
+    if len(again) not in (len(turns), len(turns) + bool(last)):
+        raise CortextError(f"{tool} would not find what was written for it")
+    return written
+
+
+def folder_for(row: Listed) -> tuple[str, list[str]]:
+    """The folder to reopen a conversation in, and what there is to say about it. That of a
+    workspace is in the workspace, wherever it is now."""
+    said = row.cwd if row.tool else head_of(row).working_dir
+    personal = paths.personal_workspace()
+    if not row.tool and row.root != personal:
+        inside = f"{said}/".startswith(f"{row.root}/") and os.path.isdir(said)
+        return said if inside else row.root, []
+    if said in ("", personal):
+        return os.getcwd(), []
+    if os.path.isdir(said):
+        return said, []
+    here = os.getcwd()
+    return here, [f"{said}, where it was had, is not there: it goes on in {here}"]
+
+
+def adopt(row: Listed) -> Listed:
+    """A session of a tool that belongs to no conversation becomes one: of the workspace that it
+    was had in, else of the personal one."""
+    there = row.cwd if row.cwd and os.path.isdir(row.cwd) else ""
+    root = paths.workspace_root(there) if there else paths.personal_workspace()
+    made = chat_of(root, row.tool, row.key, row.path)
+
+    def change(session: Session) -> bool:
+        session.working_dir = row.cwd or session.working_dir
+        return False
+
+    Workspace(root).change(made.place, change)
+    found = row_of(Conversations(root), made)
+    if found is None:
+        raise CortextError(f"{made.place.folder} was made for it, and is not there any more")
+    return found
+
+
+def _natively(row: Listed, tool: str, found: Native, extra: Sequence[str]) -> Prepared:
+    if tool == "gemini":
+        _keep_copy(tool)
+    command = _command(row, tool, found.cwd)
+    file = _instructions(row) if tool == "opencode" and not row.tool else ""
+    plan = resume_plan(
+        tool, found.id, cwd=found.cwd, command=command, instructions=file, extra=extra
+    )
+    return Prepared("native", plan, found.id, row, [], file)
+
+
+def _keep_copy(tool: str) -> None:
+    """Our own copy of a tool's transcripts, before it is started. Gemini CLI deletes a session
+    that was resumed twice, in two other minutes than it was begun: seen with 0.61."""
+    from cortext.app.sync import sync
+
+    try:
+        sync(tools=[tool], wait=10.0)
+    except CortextError as error:
+        _log.info("no copy was made before %s is started: %s", tool, error)
+
+
+def _forked(row: Listed, tool: str, found: Native, extra: Sequence[str]) -> Prepared | None:
+    """In the tool's own copy, where we may say which id it gets."""
+    id = new_id()
+    command = _command(row, tool, found.cwd)
+    plan = fork_plan(tool, found.id, new=id, cwd=found.cwd, command=command, extra=extra)
+    if plan is None:
+        return None
+    if not row.tool:
+        bind(row, tool, id, after=_now())
+    return Prepared("fork", plan, id, row, [])
+
+
+def _converted(
+    row: Listed, tool: str, budget: int, fork: bool, extra: Sequence[str], notes: list[str]
+) -> Prepared:
+    cwd, said = folder_for(row)
+    notes = [*notes, *said]
+    command = "" if row.tool else _command(row, tool, cwd)
+    file = _instructions(row) if tool == "opencode" and not row.tool else ""
+    last = "" if row.tool or command or file else _opening(row)
+    try:
+        written = write_copy(row, tool, cwd=cwd, budget=budget, last=last)
+    except CortextError as error:
+        notes.append(f"not as a session of {tool}: {error}")
+        return _briefed(row, tool, cwd, budget, extra, notes)
+    if not row.tool:
+        bind(row, tool, written.id, written.path, after=_now())
+    plan = resume_plan(tool, written.id, cwd=cwd, command=command, instructions=file, extra=extra)
+    return Prepared("fork" if fork else "converted", plan, written.id, row, notes, file)
+
+
+def _briefed(
+    row: Listed, tool: str, cwd: str, budget: int, extra: Sequence[str], notes: list[str]
+) -> Prepared:
+    command = "" if row.tool else _command(row, tool, cwd)
+    file = _instructions(row, budget) if tool == "opencode" else ""
+    plan = start_plan(tool, cwd=cwd, command=command, instructions=file, extra=extra)
+    if plan is None:
+        raise CortextError(
+            "; ".join(notes) or f"{tool} cannot be told of it",
+            hint=f"`cortext resume --context {row.key}` prints what an agent needs",
+        )
+    return Prepared("briefing", plan, "", row, notes, file)
+
+
+def _lacks_opening(row: Listed, tool: str, found: Native) -> bool:
+    """Codex is told of a command only by a turn that we wrote."""
+    if row.tool or tool != "codex" or not head_of(row).command:
+        return False
+    from cortext.bridges.codex_writer import is_ours
+
+    return not is_ours(found.path)
+
+
+def _command(row: Listed, tool: str, cwd: str) -> str:
+    """The slash command to begin with, where the tool has it."""
+    if row.tool or tool not in ("claude", "gemini") or not has_command(tool, cwd):
+        return ""
+    return f"/workspace.resume {row.key}"
+
+
+def _opening(row: Listed) -> str:
+    return brief(row, budget=0, with_history=False).opening
+
+
+def _instructions(row: Listed, budget: int = 0) -> str:
+    """A file for a tool to read: a briefing, of which the history only if it has a budget."""
+    from cortext.durability.replace import make_private_dir, storage_errors, write_new
+
+    briefing = brief(row, budget=budget, with_history=budget > 0)
+    folder = os.path.join(paths.running(), "instructions")
+    path = os.path.join(folder, f"{new_id()}.md")
+    text = "\n\n".join(part for part in (briefing.opening, briefing.history) if part)
+    with storage_errors("write", path):
+        make_private_dir(folder)
+        write_new(path, [text.encode("utf-8", "replace")])
+    return path
+
+
+def _take_in(row: Listed) -> int:
+    from cortext.app.capture import capture
+
+    return capture(row.root, row.place).new
+
+
+def _now() -> str:
+    return wire.iso(clock.now().astimezone(UTC))

@@ -1,0 +1,87 @@
+"""The sessions of tools that a conversation was had in, and which of them holds all of it."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cortext.bridges.registry import open_bridge
+from cortext.index.listed import Listed
+from cortext.lifecycle.workspace import Workspace
+from cortext.model.values import parse_time
+
+if TYPE_CHECKING:
+    from cortext.bridges.port import Bridge, Source
+    from cortext.model.session import Session
+
+_SHORT = 1000  # characters of a result are enough to know the message that holds it
+
+
+class Native(NamedTuple):
+    """A session that a tool has now, in which a conversation was had."""
+
+    id: str
+    path: str
+    cwd: str
+
+
+def find_native(row: Listed, tool: str) -> Native | None:
+    """The latest session of a tool that it still has, with all of the conversation in it."""
+    if row.tool and row.tool != tool:
+        return None
+    for entry in reversed(entries_of(row)):
+        if entry.get("tool") != tool or not entry.get("session_id") or entry.get("to"):
+            continue
+        found = own_source(tool, str(entry["session_id"]), str(entry.get("path") or ""))
+        if found is None:
+            continue
+        bridge, source = found
+        folder = bridge.glance(source).cwd or source.cwd
+        if os.path.isdir(folder) and (row.tool or _holds_all(row, entry, bridge, source)):
+            return Native(source.id, source.path, folder)
+    return None
+
+
+def last_used(row: Listed) -> str:
+    """The tool that a conversation was last had in; "" if in none."""
+    if row.tool:
+        return row.tool
+    entries = [e for e in entries_of(row) if e.get("session_id")]
+    return str(entries[-1].get("tool") or "") if entries else ""
+
+
+def entries_of(row: Listed) -> list[dict[str, Any]]:
+    """The tool sessions of a row, as a head's `native` has them."""
+    if row.tool:
+        return [{"tool": row.tool, "session_id": row.key, "path": row.path}]
+    return head_of(row).native if row.status else []
+
+
+def head_of(row: Listed) -> Session:
+    """The head of a conversation of a workspace."""
+    return Workspace(row.root).store.head_at(row.place)
+
+
+def own_source(tool: str, id: str, path: str) -> tuple[Bridge, Source] | None:
+    """A transcript that the tool itself has now; our archive does not count."""
+    bridge = open_bridge(tool)
+    found = [source for source in bridge.sources() if source.id == id]
+    same = [source for source in found if source.path == path]
+    return (bridge, (same or found)[0]) if found else None
+
+
+def _holds_all(row: Listed, entry: dict[str, Any], bridge: Bridge, source: Source) -> bool:
+    """Whether all that was said in a conversation since it is in a session is in that session: a
+    part of it may have been said in another."""
+    session, _ = Workspace(row.root).store.read(row.path)
+    since = _time(str(entry.get("from") or ""))
+    have = {message.id for message in bridge.decode(source, longest=_SHORT).session.messages}
+    return all(m.id in have for m in session.messages if since is None or m.timestamp > since)
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return parse_time(text) if text else None
+    except (ValueError, OverflowError):
+        return None

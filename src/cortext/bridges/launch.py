@@ -1,0 +1,182 @@
+"""How each tool is started: with which words, where, and with what in its environment.
+
+No text of a conversation is among the words: at most a slash command and an id. No word asks a
+tool to skip a question of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
+
+from cortext.bridges.commands import WITH_COMMANDS, user_folder, workspace_folder
+from cortext.errors import CortextError
+from cortext.model import json
+
+TOOLS = ("claude", "opencode", "gemini", "codex")
+PACKAGES = {
+    "claude": "@anthropic-ai/claude-code",
+    "opencode": "opencode-ai",
+    "gemini": "@google/gemini-cli",
+    "codex": "@openai/codex",
+}
+RESUME = "workspace.resume"
+_CONFIG = "OPENCODE_CONFIG_CONTENT"
+_NO_CODEX_TOOLS = ("shell_tool", "unified_exec", "multi_agent", "view_image", "goals", "apps")
+_DENY = b'[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
+
+
+class Plan(NamedTuple):
+    """A program to start: its words, its folder, what is added to its environment, and what it
+    gets to read in place of a terminal."""
+
+    tool: str
+    words: tuple[str, ...]
+    cwd: str
+    environment: Mapping[str, str] = MappingProxyType({})
+    given: str | None = None
+
+
+class ToolMissingError(CortextError):
+    """A tool is wanted that is not installed."""
+
+    def __init__(self, tool: str) -> None:
+        self.tool = tool
+        there = installed()
+        others = f"; installed are {', '.join(there)}: take one with --tool" if there else ""
+        super().__init__(
+            f"{tool} is not installed",
+            hint=f"`npm install -g {PACKAGES[tool]}` installs it{others}",
+        )
+
+
+def installed() -> list[str]:
+    """The tools whose programs are on the PATH."""
+    return [tool for tool in TOOLS if shutil.which(tool)]
+
+
+def require(tool: str) -> None:
+    """ToolMissingError, or nothing."""
+    if tool not in TOOLS:
+        raise CortextError(f"there is no tool {tool}", hint=f"one of {', '.join(TOOLS)}")
+    if not shutil.which(tool):
+        raise ToolMissingError(tool)
+
+
+def resume_plan(
+    tool: str,
+    id: str,
+    *,
+    cwd: str,
+    command: str = "",
+    instructions: str = "",
+    extra: Sequence[str] = (),
+) -> Plan:
+    """Go on with a session of the tool's own. `command` is a slash command to begin with, where
+    the tool takes one; `instructions` is a file that it reads, where it can."""
+    first = [command] if command else []
+    words = {
+        "claude": ["claude", "--resume", id, *first],
+        "opencode": ["opencode", "--session", id],
+        "gemini": ["gemini", "--resume", id, *(["--prompt-interactive", *first] if first else [])],
+        "codex": ["codex", "resume", id],
+    }[tool]
+    environment = _instructing(instructions) if tool == "opencode" and instructions else {}
+    return Plan(tool, (*words, *extra), cwd, environment)
+
+
+def fork_plan(
+    tool: str, id: str, *, new: str, cwd: str, command: str = "", extra: Sequence[str] = ()
+) -> Plan | None:
+    """Go on in a copy that gets the id `new`; None where the tool does not let us choose it."""
+    if tool != "claude":
+        return None
+    first = [command] if command else []
+    words = ("claude", "--resume", id, "--fork-session", "--session-id", new, *first, *extra)
+    return Plan(tool, words, cwd)
+
+
+def start_plan(
+    tool: str, *, cwd: str, command: str = "", instructions: str = "", extra: Sequence[str] = ()
+) -> Plan | None:
+    """Begin a new session with a slash command, or with a file to read; None if the tool has no
+    way to be told."""
+    if tool == "opencode" and instructions:
+        return Plan(tool, ("opencode", *extra), cwd, _instructing(instructions))
+    if not command:
+        return None
+    words = {
+        "claude": ("claude", command),
+        "gemini": ("gemini", "--prompt-interactive", command),
+    }.get(tool)
+    return Plan(tool, (*words, *extra), cwd) if words else None
+
+
+def ask_plan(
+    tool: str, id: str, question: str, cwd: str, *, denying: str, extra: Sequence[str] = ()
+) -> Plan:
+    """One turn without a terminal and without the tool's tools: the question on its stdin, the
+    answer on its stdout. It is had in a fork of the session, which is not kept where the tool can
+    do without; Gemini CLI has no forks, and is given a copy. `denying` is a file with the policy
+    of `deny_everything`."""
+    environment: dict[str, str] = {}
+    if tool == "claude":
+        words = ["claude", "-p", "--resume", id, "--fork-session", "--no-session-persistence"]
+        words += ["--tools", "", "--strict-mcp-config", *extra]
+    elif tool == "opencode":
+        words = ["opencode", "run", "--session", id, "--fork", *extra]
+        environment = _configured({"tools": {"*": False}, "permission": {"*": "deny"}})
+    elif tool == "codex":
+        off = [word for name in _NO_CODEX_TOOLS for word in ("-c", f"features.{name}=false")]
+        off += ["-c", 'web_search="disabled"', "-c", "mcp_servers={}", *extra]
+        words = ["codex", "exec", "--sandbox", "read-only", "--ephemeral", *off, "fork", id, "-"]
+    else:
+        words = ["gemini", "--resume", id, "--policy", denying, *extra]
+    return Plan(tool, tuple(words), cwd, environment, question)
+
+
+def deny_everything() -> bytes:
+    """A policy of Gemini CLI in which no tool may run."""
+    return _DENY
+
+
+def has_command(tool: str, cwd: str) -> bool:
+    """Whether a tool, started in a folder, knows `/workspace.resume`."""
+    if tool not in WITH_COMMANDS:
+        return False
+    name = f"{RESUME}.{'toml' if tool == 'gemini' else 'md'}"
+    folders, folder = [user_folder(tool)], os.path.abspath(cwd)
+    while True:
+        folders.append(os.path.join(folder, workspace_folder(tool)))
+        parent = os.path.dirname(folder)
+        # A tool looks in its project, whose root has the repository.
+        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
+            break
+        folder = parent
+    return any(os.path.isfile(os.path.join(each, name)) for each in folders)
+
+
+def _instructing(path: str) -> dict[str, str]:
+    """OpenCode reads one more file of instructions."""
+    return _configured({"instructions": [*_list(_own_config().get("instructions")), path]})
+
+
+def _configured(more: dict[str, Any]) -> dict[str, str]:
+    """OpenCode with some more settings, on top of what the person gave it in the same way."""
+    return {_CONFIG: json.encode({**_own_config(), **more}).decode("utf-8")}
+
+
+def _own_config() -> dict[str, Any]:
+    given = os.environ.get(_CONFIG, "")
+    try:
+        value: Any = json.decode(given.encode("utf-8", "surrogateescape")) if given else None
+    except ValueError:
+        raise CortextError(f"{_CONFIG} in the environment is not JSON") from None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -1,0 +1,120 @@
+"""Reopening a conversation in a tool, for people: which tool, the command line, the tool itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cortext.cli.text import clean
+
+if TYPE_CHECKING:
+    from cortext.app.launch import Prepared
+    from cortext.bridges.launch import Plan
+    from cortext.index.listed import Listed
+
+F = TypeVar("F", bound=Callable[..., Any])
+_TOOLS = ("claude", "opencode", "gemini", "codex")
+
+
+def tool_option(command: F) -> F:
+    return click.option(
+        "--tool", type=click.Choice(_TOOLS), help="The tool.  [default: the last one used for it]"
+    )(command)
+
+
+def can_launch(wanted: str | None) -> bool:
+    """Whether there is a terminal for a tool, no tool in it already, and one to start."""
+    from cortext.bridges.inside import here
+    from cortext.bridges.launch import installed
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or here() is not None:
+        return False
+    if wanted or installed():
+        return True
+    say("no AI tool is installed here to reopen it in; this is what an agent needs:")
+    return False
+
+
+def pick_tool(row: Listed, wanted: str | None) -> str:
+    """The tool to take; a person is asked where nothing else decides."""
+    from cortext.app.launch import choose_tool
+    from cortext.cli.choose import can_ask
+    from cortext.errors import CortextError
+
+    choice = choose_tool(row, wanted or "")
+    for note in choice.notes:
+        say(note)
+    if choice.tool:
+        return choice.tool
+    if not can_ask():
+        raise CortextError(
+            f"several tools are installed: {', '.join(choice.among)}",
+            hint="say which with --tool, or once for all: `cortext config resume.tool NAME`",
+        )
+    return click.prompt("in which tool?", type=click.Choice(choice.among), err=True)
+
+
+def get_ready(
+    row: Listed, tool: str, *, budget: int, fork: bool, extra: tuple[str, ...]
+) -> Prepared:
+    """As `prepare`; where it is open elsewhere, a person is offered a fork."""
+    from cortext.app.launch import LiveError, prepare
+    from cortext.cli.choose import can_ask
+
+    try:
+        return prepare(row, tool, budget=budget, fork=fork, extra=extra)
+    except LiveError as error:
+        if not can_ask():
+            raise
+        if not click.confirm(f"{error}; go on in a copy of it?", err=True):
+            say("nothing was done")
+            raise click.exceptions.Exit(1) from None
+        return prepare(row, tool, budget=budget, fork=True, extra=extra)
+
+
+def launch(prepared: Prepared) -> None:
+    """Start the tool, and exit as it does, with what was said in it kept."""
+    from cortext.app.launch import finish
+
+    for note in prepared.notes:
+        say(note)
+    code = run(prepared.plan)
+    new = finish(prepared)
+    if new:
+        say(f"{new} new message{'s' if new > 1 else ''} of it kept in {prepared.row.key}")
+    raise click.exceptions.Exit(code)
+
+
+def run(plan: Plan) -> int:
+    """The tool in this terminal, until it ends; its exit code."""
+    import signal
+    import subprocess
+
+    def pass_over(number: int, frame: object) -> None:
+        """Keys that interrupt are the tool's. Unlike ignoring them, this is not inherited."""
+
+    before = {s: signal.signal(s, pass_over) for s in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        done = subprocess.run(
+            plan.words, cwd=plan.cwd, env={**os.environ, **plan.environment}, check=False
+        )
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
+    return done.returncode if done.returncode >= 0 else 128 - done.returncode
+
+
+def command_line(plan: Plan) -> str:
+    """What a person would type into a shell."""
+    import shlex
+
+    variables = [f"{name}={shlex.quote(value)}" for name, value in plan.environment.items()]
+    return f"cd {shlex.quote(plan.cwd)} && {' '.join([*variables, shlex.join(plan.words)])}"
+
+
+def say(text: str) -> None:
+    click.echo(clean(text, lines=False), err=True)
