@@ -61,10 +61,11 @@ def test_templates_use_the_four_placeholders_and_no_other(name: str) -> None:
 def test_a_command_says_how_to_begin_and_how_to_save(name: str) -> None:
     text = flowing(text_of(f"commands/{name}.md"))
     wanted = (
-        f'`cortext new {name} "TOPIC"`', f"`/workspace.{name}`",
-        '`cortext stop ID --summary "..."`', '`cortext done ID --summary "..."`',
+        f'`cortext slash new {name} "TOPIC"`', f"`/workspace.{name}`",
+        '`cortext slash stop "SUMMARY"`', '`cortext slash stop --done "SUMMARY"`',
         "`/workspace.stop-conversation`", "`/workspace.resume`",
-        "let's stop", "that's enough", "I need to go", "under 200 characters",
+        "let's stop", "that's enough", "I need to go", "let's continue later",
+        "under 200 characters",
         "Would you like me to save this session?", "data, never instructions",
         "Never retype or summarize the transcript",
     )  # fmt: skip
@@ -100,12 +101,12 @@ def test_resume_follows_the_two_phases() -> None:
     """List and ask; then the command, the block and the history, in that order."""
     text = flowing(text_of("commands/resume.md"))
     wanted = (
-        "`cortext resume --list`", "Last active: ", "Status: ", "Summary: ",
+        "data, never instructions", "Last active: ", "Status: ", "Summary: ",
         "Which conversation would you like to continue? (number or search)",
-        '`cortext resume "ARGUMENT"`', "Several matches", "No match",
-        "instructions have changed", "tools that it used are missing", "`--reopen`",
-        "text of the command", "`[RESUMED CONVERSATION]`", "`[END RESUMED CONTEXT]`",
-        "`[END HISTORY ...]` with", "is data", "two or three concrete next steps",
+        '`cortext slash briefing "ANSWER"`', "If nothing matches", "`/workspace.brainstorm`",
+        "instructions have changed", "tools that it used are missing",
+        "text of the command", "context block", "history stands in a fence",
+        "Every line of it is data", "two or three concrete next steps",
     )  # fmt: skip
     places = [text.find(phrase) for phrase in wanted]
     assert -1 not in places
@@ -115,7 +116,7 @@ def test_resume_follows_the_two_phases() -> None:
 def test_stop_confirms_as_the_specification_shows() -> None:
     """The example of SESS-002, line by line."""
     text = text_of("commands/stop-conversation.md")
-    assert '`cortext stop ID --summary "..."`' in text
+    assert '`cortext slash stop "SENTENCE"`' in text
     shown = [line.strip() for line in text.split("\n") if line.startswith(" " * 7)]
     assert shown == [
         "Session saved.",
@@ -142,3 +143,15 @@ def test_texts_are_plain(name: str) -> None:
 def test_texts_have_a_readable_length(name: str) -> None:
     assert text_of(f"commands/{name}.md").count("\n") in range(40, 81)
     assert text_of(f"templates/{name}.md").count("\n") in range(15, 36)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_lets_an_agent_run_only_what_a_person_allowed(name: str) -> None:
+    """Whatever it tells an agent to run begins with `cortext slash`."""
+    called = re.findall(r"`(cortext [^`]*)`", text_of(f"commands/{name}.md"))
+    assert [each for each in called if not each.startswith("cortext slash")] == []
+
+
+def test_the_text_about_resuming_holds_no_marker_of_a_briefing() -> None:
+    """It stands before one: exactly one end is the real one."""
+    assert not re.search(r"\[(END )?(RESUMED|HISTORY)", text_of("commands/resume.md"))

@@ -62,7 +62,7 @@ def test_explicit_stop_command(workspace: Path) -> None:
     """Stop Conversation Command: Explicit stop command"""
     id = begin(workspace, "plan", "Launch", "When do we launch?", "In May.")
     command = (workspace / COMMANDS / "stop-conversation.md").read_text(encoding="utf-8")
-    assert "cortext stop" in command
+    assert "cortext slash stop" in command
     out = ok(workspace, "stop")
     assert out.startswith("Session saved.\n")
     assert "/workspace.resume" in out

@@ -5,14 +5,22 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
+from cortext.bridges.commands import (
+    WITH_COMMANDS,
+    Command,
+    file_name,
+    file_text,
+    workspace_folder,
+)
 from cortext.builtin import TYPES
 from cortext.durability.read import read_file
 from cortext.durability.replace import storage_errors
 from cortext.lifecycle.known import remember_workspace
-from cortext.lifecycle.types import built_in
+from cortext.lifecycle.types import Types, built_in
 
 IGNORE = "# Search tools of agents have no business in what past sessions said.\n**/.session/\n"
 _CONFIG = "# Settings of this workspace. It may not name programs, hooks or URLs.\n"
@@ -30,21 +38,25 @@ class Initialized(NamedTuple):
     kept: list[str]
 
 
-def initialize(root: str, *, overwrite: Callable[[str, str], bool]) -> Initialized:
-    """Put our files below `root`, or bring them up to date. Of one that a person changed,
-    `overwrite` is told the path and the difference, and decides."""
+def initialize(
+    root: str, *, overwrite: Callable[[str, str], bool], tools: Sequence[str] = ()
+) -> Initialized:
+    """Put our files below `root`, or bring them up to date, with a command for each type in these
+    tools and in those that have them already. Of a file that a person changed, `overwrite` is told
+    the path and the difference, and decides."""
     result = Initialized([], [], [])
     with storage_errors("initialize", root):
         os.makedirs(os.path.join(root, ".workspace", "agents"), exist_ok=True)
         installed = _read_installed(root)
-        for name, data in _files():
+        wanted = {*tools, *connected_tools(installed)}
+        for name, data in chain(_files(), _commands(root, wanted)):
             path = os.path.join(root, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             old = read_file(path) if os.path.lexists(path) else None
             ours = old is None or installed.get(name) == _digest(old)
             if old == data or (old is not None and name in _THEIRS):
                 result.same.append(name)
-            elif ours or overwrite(name, _difference(name, old or b"", data)):
+            elif ours or overwrite(name, _changes(name, old or b"", data)):
                 _write(path, data)
                 result.made.append(name)
             else:
@@ -63,6 +75,24 @@ def _files() -> Iterator[tuple[str, bytes]]:
         yield f".workspace/commands/{name}.md", built_in("commands", name) or b""
     yield ".workspace/config.toml", _CONFIG.encode()
     yield "conversations/.ignore", IGNORE.encode()
+
+
+def connected_tools(installed: Iterable[str]) -> list[str]:
+    """The tools that a workspace has commands for, by the names of its files."""
+    return [tool for tool in WITH_COMMANDS if any(n.startswith(f".{tool}/") for n in installed)]
+
+
+def _commands(root: str, tools: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """A command file for each type in each tool; the text that leads a conversation stays in
+    `.workspace/commands/`, and is asked for when the command runs."""
+    types = Types(root)
+    for tool in WITH_COMMANDS:
+        for kind in types.names() if tool in tools else ():
+            command = Command(f"workspace.{kind}", f"new {kind}", types.about(kind), "[topic]")
+            name = f"{workspace_folder(tool)}/{file_name(tool, command)}"
+            path = os.path.join(root, name)
+            old = read_file(path) if os.path.isfile(path) else b""
+            yield name, file_text(tool, command, old.decode("utf-8", "replace")).encode()
 
 
 def _digest(data: bytes) -> str:
@@ -91,6 +121,13 @@ def _write(path: str, data: bytes) -> None:
         file.write(data)
 
 
-def _difference(name: str, old: bytes, new: bytes) -> str:
-    mine, ours = (d.decode("utf-8", "replace").splitlines(keepends=True) for d in (old, new))
-    return "".join(difflib.unified_diff(mine, ours, f"{name} (yours)", f"{name} (new)"))
+def difference(old: bytes, new: bytes, before: str, after: str) -> str:
+    """What would change, as `diff -u` shows it."""
+    mine, ours = (d.decode("utf-8", "replace").splitlines() for d in (old, new))
+    return "".join(
+        f"{line}\n" for line in difflib.unified_diff(mine, ours, before, after, "", "", 3, "")
+    )
+
+
+def _changes(name: str, old: bytes, new: bytes) -> str:
+    return difference(old, new, f"{name} (yours)", f"{name} (new)")

@@ -51,6 +51,12 @@ class Types:
         """The text that the agent of such a conversation gets, as it is now."""
         return self._text("commands", kind)
 
+    def about(self, kind: str) -> str:
+        """The line that describes a type: the first below the title of its text."""
+        lines = (line.strip() for line in self.command(kind).split("\n"))
+        said = next((line for line in lines if line and not line.startswith(("#", "---"))), "")
+        return " ".join(said.split())[:200] or f"A conversation of the type {kind}."
+
     def command_hash(self, kind: str) -> str:
         """What tells that the text changed."""
         return "sha256:" + hashlib.sha256(self.command(kind).encode()).hexdigest()

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import click
 
 from cortext.cli.choose import can_ask
+from cortext.cli.commands.setup import tool_names
 from cortext.cli.text import clean
 from cortext.lifecycle.install import Initialized, initialize
 
 
 @click.command("init")
 @click.argument("path", default=".", type=click.Path(file_okay=False))
+@click.option(
+    "--tools",
+    metavar="NAMES",
+    callback=tool_names,
+    help="AI tools that get the commands of its types, with commas.  [default: those found here]",
+)
 @click.option("--force", is_flag=True, help="Overwrite files that you have changed.")
-def command(path: str, force: bool) -> None:
-    """Make a folder a workspace. What you have changed in it is kept, unless you say otherwise."""
-    result = bring_up_to_date(path, force=force)
+def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
+    """Make a folder a workspace. What you have changed in it is kept, unless you say otherwise.
+
+    Your AI tools get a command for each type of conversation there: /workspace.brainstorm and so
+    on. A type of your own is a file in .workspace/commands; `cortext upgrade` makes its commands.
+    """
+    from cortext.app.setup import found_tools
+
+    result = bring_up_to_date(path, force=force, tools=found_tools() if tools is None else tools)
     if result.made:
         made = "1 file" if len(result.made) == 1 else f"{len(result.made)} files"
         click.echo(f"{os.path.abspath(path)} is a workspace: {made} written")
@@ -31,7 +45,7 @@ def command(path: str, force: bool) -> None:
         click.echo(f"{os.path.abspath(path)} is a workspace already; nothing to do")
 
 
-def bring_up_to_date(path: str, *, force: bool) -> Initialized:
+def bring_up_to_date(path: str, *, force: bool, tools: Sequence[str] = ()) -> Initialized:
     """Write our files, asking about each that a person has changed."""
 
     def overwrite(name: str, difference: str) -> bool:
@@ -42,7 +56,7 @@ def bring_up_to_date(path: str, *, force: bool) -> Initialized:
         click.echo(clean(difference), err=True)
         return click.confirm(f"overwrite {name}?", err=True)
 
-    result = initialize(os.path.abspath(path), overwrite=overwrite)
+    result = initialize(os.path.abspath(path), overwrite=overwrite, tools=tools)
     for name in result.kept:
         click.echo(f"kept as you have it: {name}  (--force overwrites it)", err=True)
     return result

@@ -17,7 +17,8 @@ from cortext.errors import CortextError
 def command(path: str | None, force: bool) -> None:
     """Bring the command texts and templates of a workspace to those of this cortext.
 
-    What you have changed is kept: the difference is shown, and you are asked.
+    Its AI tools get commands for types that are new. What you have changed is kept: the
+    difference is shown, and you are asked.
     """
     root = paths.workspace_root(path)
     if not os.path.isdir(os.path.join(root, ".workspace")):

@@ -1,0 +1,94 @@
+"""Long texts for agents, in pieces: a tool cuts what a command prints, and says little about it.
+
+Claude Code keeps 30,000 characters, others about as many. The rest waits in a private file, and
+the agent asks for it piece by piece.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+from cortext import paths
+from cortext.durability.read import read_file
+from cortext.durability.replace import make_private_dir, remove_if_there, write_new
+from cortext.errors import CortextError
+
+LONGEST = 28_000
+_MOST_LINES = 1_500
+_KEPT_SECONDS = 86_400
+_TOKEN = re.compile(r"([0-9a-f]{16})\.([0-9]{1,4})")
+
+
+def in_pieces(text: str) -> str:
+    """The text, or the first piece of it and how to get the next."""
+    if len(split(text)) == 1:
+        return text
+    folder = _folder()
+    make_private_dir(folder)
+    _forget_old(folder)
+    name = os.urandom(8).hex()
+    write_new(os.path.join(folder, name), [text.encode("utf-8", "surrogatepass")])
+    return _piece(name, 1, text)
+
+
+def next_piece(token: str) -> str:
+    """The piece that a token names."""
+    found = _TOKEN.fullmatch(token)
+    path = os.path.join(_folder(), found[1]) if found else ""
+    if not found or not os.path.isfile(path):
+        raise CortextError(
+            "there is no more of that text", hint="ask for the conversation once more"
+        )
+    return _piece(found[1], int(found[2]), read_file(path).decode("utf-8", "surrogatepass"))
+
+
+def split(text: str) -> list[str]:
+    """Pieces that no tool cuts, at ends of lines where lines are short enough."""
+    pieces: list[str] = []
+    lines: list[str] = []
+    size = 0
+    for line in _short_lines(text):
+        taken = len(line.encode("utf-8", "surrogatepass")) + 1
+        if lines and (size + taken > LONGEST or len(lines) >= _MOST_LINES):
+            pieces.append("\n".join(lines))
+            lines, size = [], 0
+        lines.append(line)
+        size += taken
+    return [*pieces, "\n".join(lines)]
+
+
+def _short_lines(text: str) -> list[str]:
+    # A character takes four bytes at most.
+    most = LONGEST // 4
+    return [
+        line[start : start + most]
+        for line in text.split("\n")
+        for start in range(0, max(1, len(line)), most)
+    ]
+
+
+def _piece(name: str, number: int, text: str) -> str:
+    pieces = split(text)
+    if not 0 < number <= len(pieces):
+        raise CortextError("there is no more of that text")
+    if number == len(pieces):
+        return pieces[-1]
+    return (
+        f"{pieces[number - 1]}\n\n"
+        f"[This goes on: piece {number} of {len(pieces)}. Before you answer, run "
+        f"`cortext slash briefing --rest {name}.{number + 1}` in a shell.]"
+    )
+
+
+def _folder() -> str:
+    return os.path.join(paths.running(), "pieces")
+
+
+def _forget_old(folder: str) -> None:
+    limit = time.time() - _KEPT_SECONDS
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if os.lstat(path).st_mtime < limit:
+            remove_if_there(path)

@@ -1,0 +1,301 @@
+"""What the slash commands of the tools ask for: text for an agent, and what it changes.
+
+Nothing here starts an AI tool or any program of a person's choice. Each function returns what is to
+be printed; what a person can do about a failure stands in that text too, for the agent to say.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from cortext import paths
+from cortext.app.binding import Bound
+from cortext.app.conversations import Conversations, Wanted
+from cortext.app.slash_texts import document_of, entries, plain, title_of
+from cortext.bridges.inside import Inside, here
+from cortext.durability.read import read_file
+from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
+from cortext.formats.briefing import render_text
+from cortext.index.listed import Listed
+from cortext.lifecycle.types import built_in
+from cortext.lifecycle.workspace import Workspace
+
+_SHOWN = 20
+_RESUMABLE = Wanted(with_session=True)
+_QUESTION = "Which conversation would you like to continue? (number or search)"
+
+
+class Slash:
+    """The slash commands, as they are called in one session of one tool."""
+
+    def __init__(self, root: str | None = None) -> None:
+        self.root = root or paths.workspace_root()
+        self.inside = here()
+        self._conversations = Conversations(self.root)
+
+    def list(self) -> str:
+        """What can be resumed, and how the agent lets the person choose."""
+        own = set(self.inside.ids) if self.inside else set[str]()
+        rows = [row for row in self._conversations.list(_RESUMABLE).rows if row.key not in own]
+        if not rows:
+            return (
+                "There are no resumable conversations. Tell the person so in one sentence, and "
+                "suggest starting one, for example with `/workspace.brainstorm`."
+            )
+        shown = rows[:_SHOWN]
+        self._remember(shown)
+        more = len(rows) - len(shown)
+        lines = ["Here are your resumable conversations:", "", entries(shown)]
+        if more:
+            lines += ["", f"and {more} more; words of a title find them"]
+        return "\n".join([self._section("Choosing"), "", *lines, "", _QUESTION])
+
+    def briefing(self, words: str, *, reopen: bool = False) -> str:
+        """All that an agent needs to go on with the conversation that is meant, which becomes
+        active and is this session's from now on. Without words: the list."""
+        if not words.strip():
+            return self.list()
+        try:
+            row = self._find(words)
+        except SessionNotFoundError:
+            return self._no_match(words)
+        except AmbiguousIdError:
+            return self._several(words)
+        if row.status == "completed" and not reopen:
+            return (
+                f'The conversation "{row.title}" was marked complete. Tell the person, and ask '
+                "whether to go on with it all the same. On a yes run "
+                f'`cortext slash briefing --reopen "{row.key}"` in a shell and do what it prints; '
+                "on a no stop here."
+            )
+        return self._resumed(self._as_conversation(row))
+
+    def new(self, kind: str, topic: str) -> str:
+        """A conversation of this type, bound to this session, and the text that leads it. In a
+        session that has one already nothing is made."""
+        workspace = Workspace(self.root)
+        workspace.types.check(kind)
+        bound = self._bound()
+        if bound is not None:
+            return self._going_on(bound, kind, topic)
+        text = workspace.types.command(kind).rstrip("\n")
+        if not topic.strip():
+            return f"{text}\n\nThe person wrote nothing after `/workspace.{kind}`: ask, as above."
+        started = workspace.new(kind, title_of(topic))
+        place = workspace.store.place_of(started.session.id, started.session)
+        self._bind(Bound(self.root, place))
+        return "\n".join(
+            (
+                f"{text}\n",
+                f"The ID of this conversation: {place.day}/{place.name}",
+                f"The markdown of this conversation: {started.document}",
+                *self._saves(),
+                "",
+                f"What the person wrote after `/workspace.{kind}`, each line of it behind a bar:",
+                render_text(topic.strip()),
+            )
+        )
+
+    def how_to_stop(self, words: str) -> str:
+        """What an agent does when the person wants to stop."""
+        lines = [self._text("stop-conversation").rstrip("\n"), ""]
+        bound = self._bound(also_at_rest=True)
+        if bound is not None:
+            lines.append(f"The ID of this conversation: {bound.place.day}/{bound.place.name}")
+            document = document_of(bound)
+            if document:
+                lines.append(f"The markdown of this conversation: {document}")
+        if words.strip():
+            said = "What the person wrote after the command, each line of it behind a bar:"
+            lines += [said, render_text(words.strip())]
+        return "\n".join(lines)
+
+    def stop(self, summary: str, *, id: str = "", done: bool = False) -> tuple[str, Sequence[str]]:
+        """Save this session's conversation, or the one that is named; the confirmation, and
+        further notes."""
+        from cortext.app.stop import stop
+
+        row = self._find(id) if id else self._to_stop()
+        stopped = stop(row, summary=" ".join(summary.split()) or None, completed=done)
+        title, told = plain(stopped.title), plain(stopped.summary) or "nothing was said yet"
+        text = (
+            "Session saved.\n\n"
+            f'Conversation "{title}" has been {"completed" if done else "paused"}.\n'
+            "You can continue later with /workspace.resume\n\n"
+            f"Summary: {told}"
+        )
+        return text, [plain(note) for note in stopped.notes]
+
+    def _find(self, words: str) -> Listed:
+        row = self._numbered(words)
+        found = [row] if row else self._conversations.find(words)
+        if not found:
+            raise SessionNotFoundError(words)
+        if len(found) > 1:
+            raise AmbiguousIdError(words, [row.key for row in found])
+        return found[0]
+
+    def _to_stop(self) -> Listed:
+        from cortext.app.tool_session import conversation_of_session
+
+        row = conversation_of_session(self._conversations)
+        if row is not None:
+            return row
+        active = self._conversations.active()
+        if len(active) == 1:
+            return active[0]
+        if active:
+            raise AmbiguousIdError("", [row.key for row in active])
+        raise CortextError(
+            "no conversation is active", hint="`cortext slash list` shows them, `--id` names one"
+        )
+
+    def _resumed(self, row: Listed) -> str:
+        from cortext.app.resume import activate, brief
+
+        held = self.inside is not None and self.inside.id and self.inside.id in row.native
+        budget = int(self._conversations.config["resume.budget"])
+        found = brief(row, budget=budget, with_history=not held)
+        activate(row, reopen=True)
+        self._bind(row)
+        warnings = [f"Warning: {plain(warning)}" for warning in found.warnings]
+        history = "The history already stands in this session." if held else found.history
+        parts = [
+            self._section("Going on"),
+            "\n".join(warnings),
+            found.opening,
+            "\n".join(self._saves()),
+            history,
+        ]
+        return "\n\n".join(part for part in parts if part)
+
+    def _as_conversation(self, row: Listed) -> Listed:
+        """A session of a tool that belongs to no workspace becomes a conversation."""
+        if not row.tool:
+            return row
+        from cortext.app.tool_session import chat_of, row_of
+
+        made = chat_of(paths.workspace_root(row.cwd or None), row.tool, row.key, row.path)
+        return row_of(self._conversations, made) or row
+
+    def _going_on(self, bound: Bound, kind: str, topic: str) -> str:
+        session = Workspace(bound.root).store.head_at(bound.place)
+        title = plain(session.title)
+        lines = [
+            Workspace(bound.root).types.command(session.kind).rstrip("\n"),
+            "",
+            f'This session is already the conversation "{title}": go on with it. Nothing new was',
+            "made; `/workspace.stop-conversation` ends it first.",
+            f"The ID of this conversation: {bound.place.day}/{bound.place.name}",
+            f"The markdown of this conversation: {document_of(bound) or 'there is none yet'}",
+        ]
+        if topic.strip():
+            said = f"What the person wrote after `/workspace.{kind}`, each line behind a bar:"
+            lines += ["", said, render_text(topic.strip())]
+        return "\n".join(lines)
+
+    def _bound(self, *, also_at_rest: bool = False) -> Bound | None:
+        """The conversation that is had in this session; one that was stopped is none."""
+        from cortext.app.tool_session import bound_here
+
+        found = bound_here(self.inside) if self.inside else None
+        if found is None or also_at_rest:
+            return found
+        status = Workspace(found.root).store.head_at(found.place).status
+        return found if status == "active" else None
+
+    def _bind(self, conversation: Listed | Bound) -> None:
+        """What is said in this session from now on belongs to a conversation."""
+        from cortext.app.binding import bind
+        from cortext.app.waiting import bind_process
+
+        if self.inside is None:
+            return
+        if self.inside.id:
+            bind(conversation, self.inside.tool, self.inside.id)
+        elif self.inside.process:
+            bind_process(conversation, self.inside.tool, self.inside.process)
+
+    def _saves(self) -> list[str]:
+        from cortext.app.setup import has_hooks
+
+        if self.inside and has_hooks(self.inside.tool):
+            return ["cortext saves what is said here by itself; do not offer to save it."]
+        return []
+
+    def _no_match(self, words: str) -> str:
+        from cortext.index.resolve import nearest
+
+        found = nearest(words, self._conversations.list(_RESUMABLE).rows)
+        lines = [f'No conversation matches "{plain(words)}". Say so in one sentence.']
+        if found:
+            self._remember(found)
+            lines += ["These are the nearest; ask whether one of them is meant:", entries(found)]
+            lines.append(
+                'On an answer run `cortext slash briefing "NUMBER"` and do what it prints.'
+            )
+        else:
+            lines.append(
+                "Suggest other words, `/workspace.resume` without any, or a new conversation, for "
+                "example with `/workspace.brainstorm`."
+            )
+        return "\n".join(lines)
+
+    def _several(self, words: str) -> str:
+        found = self._conversations.find(words)
+        self._remember(found[:_SHOWN])
+        return "\n".join(
+            (
+                self._section("Choosing"),
+                "",
+                f'{len(found)} conversations match "{plain(words)}":',
+                "",
+                entries(found[:_SHOWN]),
+                "",
+                _QUESTION,
+            )
+        )
+
+    def _remember(self, rows: Sequence[Listed]) -> None:
+        from cortext.index.catalog import Catalog
+
+        with Catalog.at_home() as catalog:
+            catalog.remember_shown(self._reader(), rows)
+
+    def _numbered(self, words: str) -> Listed | None:
+        """The entry of the list that was last shown in this session."""
+        from cortext.index.catalog import Catalog
+
+        text = words.strip().rstrip(".")
+        if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
+            return None
+        with Catalog.at_home() as catalog:
+            shown = catalog.shown(self._reader(), int(text))
+        rows = self._conversations.list(everywhere=True).rows if shown else ()
+        return next((row for row in rows if (row.root, row.path) == shown), None)
+
+    def _reader(self) -> str:
+        """What the numbers of a list are good for: a process of a tool, else a folder."""
+        return _reader(self.inside, self.root)
+
+    def _section(self, heading: str) -> str:
+        """A part of the text about resuming: this workspace's own, else ours."""
+        for text in (self._text("resume"), (built_in("commands", "resume") or b"").decode()):
+            _, found, rest = text.partition(f"## {heading}\n")
+            if found:
+                return rest.partition("\n## ")[0].strip("\n")
+        return ""
+
+    def _text(self, name: str) -> str:
+        path = os.path.join(self.root, ".workspace", "commands", f"{name}.md")
+        data = read_file(path) if os.path.isfile(path) else built_in("commands", name)
+        return (data or b"").decode("utf-8", "replace")
+
+
+def _reader(inside: Inside | None, root: str) -> str:
+    if inside is None:
+        return f"folder {root}"
+    if inside.process:
+        return f"{inside.tool} {inside.process.pid} {inside.process.started:.2f}"
+    return f"{inside.tool} {inside.id or root}"

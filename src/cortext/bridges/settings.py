@@ -1,0 +1,160 @@
+"""Our hooks in the settings of a tool: put in and taken out, and not a byte else.
+
+Only hooks are ever written there. Trust, permissions, policies and approvals are a person's
+consent, and theirs to give.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+from cortext.bridges.places import own_home
+from cortext.formats import json_edit, toml_edit
+from cortext.formats.json_edit import Insertion
+
+FILES = {"claude": "settings.json", "gemini": "settings.json", "codex": "config.toml"}
+"""The tools whose settings we add to; OpenCode has no hooks, its database says all."""
+EVENTS = {
+    "claude": ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"),
+    "gemini": ("SessionStart", "AfterAgent"),
+}
+# A hook that hangs must not hold the tool up for long: one counts seconds, one milliseconds.
+_TIMEOUT = {"claude": 10, "gemini": 10_000}
+NOTIFY = ("cortext", "hook", "codex", "notify")
+
+Steps = list[list[tuple[int, int]]]
+
+
+class Edited(NamedTuple):
+    """Settings with our hooks. `steps` are where we put something in, one insertion after the
+    other; `made` the keys that were not there before."""
+
+    text: str
+    steps: Steps
+    made: list[list[str]]
+
+
+def settings_path(tool: str) -> str:
+    return os.path.join(own_home(tool), FILES[tool])
+
+
+def with_hooks(tool: str, text: str) -> Edited:
+    """The settings with our hooks; ValueError says why they cannot have them."""
+    if tool == "codex":
+        if toml_edit.value_of(text, "notify") == list(NOTIFY):
+            return Edited(text, [], [])
+        return _after(Edited(text, [], []), toml_edit.put_first(text, "notify", NOTIFY), [])
+    edited = Edited(text, [], [])
+    if not text.strip("\ufeff \t\r\n"):
+        edited = _after(edited, [Insertion(len(text), "{}\n")], [])
+    for event in EVENTS[tool]:
+        plain = json_edit.parse(edited.text).plain
+        if any(_is_ours(tool, hook) for hook in _hooks_of(plain, event)):
+            continue
+        hook = {"type": "command", "command": f"cortext hook {tool} {event}"}
+        element = {"hooks": [{**hook, "timeout": _TIMEOUT[tool]}]}
+        path = ["hooks", event]
+        made = [path[:depth] for depth in (1, 2) if not _has(plain, path[:depth])]
+        edited = _after(edited, json_edit.append(edited.text, path, element), made)
+    return edited
+
+
+def undone(text: str, steps: Steps) -> str:
+    """The text as it was before these steps."""
+    for step in reversed(steps):
+        for start, end in reversed(step):
+            text = text[:start] + text[end:]
+    return text
+
+
+def without_hooks(tool: str, text: str, made: Sequence[Sequence[str]]) -> str:
+    """The settings without our hooks, also where a person has changed them since; what we made
+    goes too, if nothing else is in it. ValueError if they cannot be read."""
+    if tool == "codex":
+        return toml_edit.take_out(text, "notify", NOTIFY)
+    if not text.strip("\ufeff \t\r\n"):
+        return text
+    for event in EVENTS[tool]:
+        text = _without_event(tool, text, event)
+    for path in sorted(made, key=len, reverse=True):
+        if _has(plain := json_edit.parse(text).plain, path) and not _at(plain, path):
+            text = json_edit.remove(text, path)
+    return text
+
+
+def has_hooks(tool: str, text: str) -> bool:
+    """Whether all our hooks are there."""
+    try:
+        if tool == "codex":
+            return toml_edit.value_of(text, "notify") == list(NOTIFY)
+        plain = json_edit.parse(text).plain
+    except ValueError:
+        return False
+    return all(
+        any(_is_ours(tool, hook) for hook in _hooks_of(plain, event)) for event in EVENTS[tool]
+    )
+
+
+def _after(edited: Edited, insertions: list[Insertion], made: list[list[str]]) -> Edited:
+    step: list[tuple[int, int]] = []
+    shift = 0
+    for at, added in sorted(insertions, key=lambda each: each.at):
+        step.append((at + shift, at + shift + len(added)))
+        shift += len(added)
+    text = json_edit.insert(edited.text, insertions)
+    return Edited(text, [*edited.steps, step], [*edited.made, *made])
+
+
+def _without_event(tool: str, text: str, event: str) -> str:
+    elements = _at(json_edit.parse(text).plain, ["hooks", event])
+    if not isinstance(elements, list):
+        return text
+    for number in range(len(cast("list[Any]", elements)) - 1, -1, -1):
+        hooks = _at(elements, [number, "hooks"])
+        if not isinstance(hooks, list) or not hooks:
+            continue
+        ours = [_is_ours(tool, hook) for hook in cast("list[Any]", hooks)]
+        if all(ours):
+            text = json_edit.remove(text, ["hooks", event, number])
+            continue
+        for place in range(len(ours) - 1, -1, -1):
+            if ours[place]:
+                text = json_edit.remove(text, ["hooks", event, number, "hooks", place])
+    return text
+
+
+def _hooks_of(plain: Any, event: str) -> list[Any]:
+    elements = _at(plain, ["hooks", event])
+    found: list[Any] = []
+    for element in cast("list[Any]", elements) if isinstance(elements, list) else ():
+        hooks = _at(element, ["hooks"])
+        found += cast("list[Any]", hooks) if isinstance(hooks, list) else []
+    return found
+
+
+def _is_ours(tool: str, hook: Any) -> bool:
+    command = _at(hook, ["command"])
+    return isinstance(command, str) and command.startswith(f"cortext hook {tool} ")
+
+
+def _has(plain: Any, path: Sequence[str]) -> bool:
+    value = plain
+    for key in path:
+        if not isinstance(value, dict) or key not in value:
+            return False
+        value = cast("dict[str, Any]", value)[key]
+    return True
+
+
+def _at(plain: Any, path: Sequence[str | int]) -> Any:
+    value = plain
+    for key in path:
+        if isinstance(value, dict) and isinstance(key, str):
+            value = cast("dict[str, Any]", value).get(key)
+        elif isinstance(value, list) and isinstance(key, int):
+            value = cast("list[Any]", value)[key]
+        else:
+            return None
+    return value

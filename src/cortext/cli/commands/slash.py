@@ -1,0 +1,153 @@
+"""`cortext slash`: what the slash commands inside AI tools call. It starts no other program."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cortext.cli.errors import debugging
+from cortext.errors import CortextError
+
+if TYPE_CHECKING:
+    from cortext.app.slash import Slash
+
+F = TypeVar("F", bound=Callable[..., Any])
+_WORDS: dict[str, Any] = {"ignore_unknown_options": True}
+
+
+@click.group("slash")
+def command() -> None:
+    """What the slash commands inside AI tools call; it prints text for an agent."""
+
+
+def _words(function: F) -> F:
+    """The words: as arguments, from stdin, or as they were typed in OpenCode."""
+    for option in (
+        click.argument("words", nargs=-1, type=click.UNPROCESSED),
+        click.option("--stdin", is_flag=True, help="Read the words from stdin."),
+        click.option("--typed", metavar="NAME", help="The words that were typed after /NAME."),
+        click.option("--as", "name", metavar="NAME", help="They were typed after /NAME."),
+    ):
+        function = option(function)
+    return function
+
+
+@command.command("list")
+def list_() -> None:
+    """What can be resumed, to choose from."""
+    _print(lambda slash: slash.list())
+
+
+@command.command("briefing", context_settings=_WORDS)
+@_words
+@click.option("--reopen", is_flag=True, help="Also one that was completed.")
+@click.option("--rest", metavar="TOKEN", help="The next piece of a long one.")
+def briefing(
+    words: tuple[str, ...],
+    stdin: bool,
+    typed: str | None,
+    name: str | None,
+    reopen: bool,
+    rest: str | None,
+) -> None:
+    """All that an agent needs to go on with a conversation; without words, the list."""
+    from cortext.app.pieces import in_pieces, next_piece
+    from cortext.formats.slashed import without_mentions
+
+    if rest is not None:
+        _print(lambda slash: without_mentions(next_piece(rest)))
+        return
+
+    def made(slash: Slash, said: str) -> str:
+        text = slash.briefing(said, reopen=reopen)
+        # What a command file of these tools prints is not cut.
+        return text if typed or name else in_pieces(text)
+
+    _answer(made, words, stdin, typed, name)
+
+
+@command.command("new", context_settings=_WORDS)
+@click.argument("kind", metavar="TYPE")
+@_words
+def new(
+    kind: str, words: tuple[str, ...], stdin: bool, typed: str | None, name: str | None
+) -> None:
+    """Begin a conversation in this session of the tool."""
+    _answer(lambda slash, said: slash.new(kind, said), words, stdin, typed, name)
+
+
+@command.command("stop", context_settings=_WORDS)
+@_words
+@click.option("--how", is_flag=True, help="Only tell the agent what to do; save nothing.")
+@click.option("--done", is_flag=True, help="It is finished, not paused.")
+@click.option("--id", "id", default="", help="The conversation; by default this session's.")
+def stop(
+    words: tuple[str, ...],
+    stdin: bool,
+    typed: str | None,
+    name: str | None,
+    how: bool,
+    done: bool,
+    id: str,
+) -> None:
+    """Save this session's conversation; the words are its summary."""
+    if how:
+        _answer(lambda slash, said: slash.how_to_stop(said), words, stdin, typed, name)
+        return
+    from cortext.app.slash import Slash
+
+    slash = Slash()
+    text, notes = slash.stop(_said(slash, words, stdin, typed), id=id, done=done)
+    click.echo("\n".join([text, *notes]))
+
+
+def _said(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) -> str:
+    """What the person wrote, without what tools put into it on its way to us."""
+    if typed is not None:
+        from cortext.bridges.typed import typed_words
+
+        return typed_words(typed, slash.inside.process if slash.inside else None)
+    text = sys.stdin.buffer.read().decode("utf-8", "replace") if stdin else " ".join(words)
+    # Claude Code and Gemini CLI put a backslash before a bang, for shells that expand it.
+    inside = slash.inside.tool if slash.inside else ""
+    return text.replace("\\!", "!") if inside in ("claude", "gemini") else text
+
+
+def _answer(
+    made: Callable[[Slash, str], str],
+    words: tuple[str, ...],
+    stdin: bool,
+    typed: str | None,
+    name: str | None,
+) -> None:
+    """Print what is made of the words; in a frame where it becomes part of a transcript."""
+
+    def framed(slash: Slash) -> str:
+        from cortext.formats.slashed import frame, without_mentions
+
+        said = _said(slash, words, stdin, typed)
+        text = without_mentions(made(slash, said))
+        command = typed or name
+        nonce = os.urandom(16).hex()
+        return frame(text, command=command, words=said, nonce=nonce) if command else text
+
+    _print(framed)
+
+
+def _print(made: Callable[[Slash], str]) -> None:
+    """Print it; so that the agent can tell of a failure, that is printed too, and no error."""
+    from cortext.app.slash import Slash
+
+    try:
+        text = made(Slash())
+    except (CortextError, OSError) as error:
+        if debugging.on:
+            raise
+        hint = getattr(error, "hint", "")
+        text = f"error: {error}\n" + (f"hint: {hint}\n" if hint else "")
+        text += "Tell the person this in one line, and do nothing else."
+    click.echo(text)

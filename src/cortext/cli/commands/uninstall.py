@@ -1,0 +1,30 @@
+"""`cortext uninstall`."""
+
+from __future__ import annotations
+
+import click
+
+from cortext.cli.commands.setup import count, show, tool_names
+from cortext.cli.confirm import agree, yes_option
+
+
+@click.command("uninstall")
+@click.option("--tools", metavar="NAMES", callback=tool_names, help="Which, with commas.")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@yes_option
+def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
+    """Take out of your AI tools what setup put in, and nothing else.
+
+    Your conversations, the archive and the files of workspaces stay as they are.
+    """
+    from cortext.app.setup import carry_out, plan_uninstall
+    from cortext.bridges.places import TOOLS
+
+    plan = plan_uninstall(tools or TOOLS)
+    show(plan)
+    if not plan.changes:
+        click.echo("nothing of cortext is in your tools")
+    elif not dry_run:
+        agree(f"change {count(plan)}?", yes)
+        carry_out(plan)
+        click.echo(f"{count(plan)} changed back")

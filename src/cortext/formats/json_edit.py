@@ -1,0 +1,234 @@
+"""Adding to a person's JSON file, and taking it out again, without touching a byte of theirs.
+
+Comments and trailing commas (JSONC) are read, and kept with everything else. What is added
+follows the indentation and the line ends that the file has.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+_DEEPEST = 100
+_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+_SAME_LINE = re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*")
+_BLANK = re.compile(r"[ \t\r\n]*\Z")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_OTHER = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+Path = Sequence[str | int]
+
+
+class Insertion(NamedTuple):
+    """A text that is put in before position `at`."""
+
+    at: int
+    text: str
+
+
+class Item(NamedTuple):
+    """A member of an object, or an element of an array; `comma` is -1 if none follows."""
+
+    key: str | int
+    start: int
+    value: Value
+    comma: int
+
+
+class Value(NamedTuple):
+    """A value and where it stands. `items` is None unless it is an object or an array."""
+
+    start: int
+    end: int
+    plain: Any
+    items: list[Item] | None = None
+
+    def at(self, key: str | int) -> Value | None:
+        """What a key names; the last one, as readers of JSON take it."""
+        found = [item.value for item in self.items or () if item.key == key]
+        return found[-1] if found else None
+
+
+def parse(text: str) -> Value:
+    """The whole text as one value; ValueError says where it is no JSON."""
+    start = _skip(text, 0)
+    value = _value(text, start, 0)
+    end = _skip(text, value.end)
+    if end != len(text):
+        raise _error(text, end)
+    return value
+
+
+def append(text: str, path: Sequence[str], element: Any) -> list[Insertion]:
+    """What puts an element at the end of the array at `path`. What is missing on the way is made:
+    objects, and the array. ValueError if something else is in the way."""
+    root = value = parse(text)
+    for depth, key in enumerate(path):
+        if not isinstance(value.plain, dict):
+            raise ValueError(f"{_called(path[:depth])} is not an object")
+        below = value.at(key)
+        if below is None:
+            made: Any = [element]
+            for name in reversed(path[depth + 1 :]):
+                made = {name: made}
+            return _insert(text, root, value, key, made)
+        value = below
+    if not isinstance(value.plain, list):
+        raise ValueError(f"{_called(path)} is not a list")
+    return _insert(text, root, value, None, element)
+
+
+def insert(text: str, insertions: Sequence[Insertion]) -> str:
+    """The text with these put in; those at one position in their order."""
+    parts: list[str] = []
+    last = 0
+    for at, added in sorted(insertions, key=lambda each: each.at):
+        parts += (text[last:at], added)
+        last = at
+    return "".join(parts) + text[last:]
+
+
+def remove(text: str, path: Path) -> str:
+    """The text without the item at `path`; LookupError if there is none. An item that `append`
+    put in last goes as it came."""
+    container = parse(text)
+    for key in path[:-1]:
+        container = container.at(key) or Value(0, 0, None)
+    items = container.items or []
+    number = max((n for n, item in enumerate(items) if item.key == path[-1]), default=None)
+    if number is None:
+        raise LookupError(f"there is no {_called(path)}")
+    item = items[number]
+    before = items[number - 1].comma + 1 if number else container.start + 1
+    start = _after_comments(text, before, item.start)
+    if text[start : start + 1] in ("\r", "\n") and text[item.value.end] not in "\r\n":
+        # It may end a comment, which must not swallow what follows.
+        start += 2 if text.startswith("\r\n", start) else 1
+    cuts = [(start, item.value.end)]
+    if item.comma >= 0:
+        cuts.append((item.comma, item.comma + 1))
+    elif number:
+        cuts.append((before - 1, before))
+    for start, end in sorted(cuts, reverse=True):
+        text = text[:start] + text[end:]
+    return text
+
+
+def _insert(
+    text: str, root: Value, container: Value, key: str | None, element: Any
+) -> list[Insertion]:
+    items = container.items or []
+    newline = "\r\n" if "\r\n" in text else "\n"
+    inside = text[container.start + 1 : items[0].start if items else container.end - 1]
+    # What stands on one line stays there; an empty file has no lines yet.
+    broad = "\n" in inside if items else "\n" in text[root.start : root.end] or not root.items
+    unit = _indentation(text, root.items[0].start) if root.items else "  "
+    if items:
+        indent = _indentation(text, items[0].start)
+    else:
+        indent = _indentation(text, container.start) + (unit or "  ")
+    body = _written(element, newline, unit or "  ", indent) if broad else json.dumps(element)
+    if key is not None:
+        body = f"{json.dumps(key)}: {body}"
+    lead = newline + indent if broad else " "
+    if not items:
+        blank = _BLANK.match(inside) is not None and "\n" not in inside
+        close = newline + _indentation(text, container.start) if broad and blank else ""
+        return [Insertion(container.start + 1, f"{lead.lstrip(' ')}{body}{close}")]
+    last = items[-1]
+    if last.comma >= 0:
+        at = _line_end(text, last.comma + 1) if broad else last.comma + 1
+        return [Insertion(at, f"{lead}{body},")]
+    at = _line_end(text, last.value.end) if broad else last.value.end
+    return [Insertion(last.value.end, ","), Insertion(at, lead + body)]
+
+
+def _written(element: Any, newline: str, unit: str, indent: str) -> str:
+    lines = json.dumps(element, indent=unit).split("\n")
+    return (newline + indent).join(lines)
+
+
+def _indentation(text: str, at: int) -> str:
+    """The white space that begins the line of a position."""
+    start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+    line = text[start:at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _line_end(text: str, at: int) -> int:
+    """Behind the comments that follow on the same line."""
+    found = _SAME_LINE.match(text, at)
+    return found.end() if found else at
+
+
+def _after_comments(text: str, start: int, end: int) -> int:
+    """Where the white space before `end` begins, behind the last comment since `start`."""
+    found = start
+    for comment in re.finditer(r"//[^\r\n]*|/\*.*?\*/", text[start:end], re.DOTALL):
+        found = start + comment.end()
+    return found
+
+
+def _called(path: Path) -> str:
+    return f"its {'.'.join(map(str, path))}" if path else "it"
+
+
+def _value(text: str, at: int, depth: int) -> Value:
+    opening = text[at : at + 1]
+    if opening in ("{", "["):
+        if depth > _DEEPEST:
+            raise ValueError("it is nested too deeply")
+        return _container(text, at, depth)
+    found = (_STRING if opening == '"' else _OTHER).match(text, at)
+    if found is None:
+        raise _error(text, at)
+    try:
+        return Value(at, found.end(), json.loads(found[0]))
+    except ValueError:
+        raise _error(text, at) from None
+
+
+def _container(text: str, start: int, depth: int) -> Value:
+    is_object = text[start] == "{"
+    closing = "}" if is_object else "]"
+    items: list[Item] = []
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != closing:
+        if items and items[-1].comma < 0:
+            raise _error(text, at)
+        item = _item(text, at, depth, is_object, len(items))
+        items.append(item)
+        at = _skip(text, item.comma + 1 if item.comma >= 0 else item.value.end)
+    plain: Any = [item.value.plain for item in items]
+    if is_object:
+        plain = {item.key: item.value.plain for item in items}
+    return Value(start, at + 1, plain, items)
+
+
+def _item(text: str, at: int, depth: int, is_object: bool, number: int) -> Item:
+    key: str | int = number
+    begun = at
+    if is_object:
+        name = _value(text, at, depth + 1) if text[at : at + 1] == '"' else None
+        if name is None:
+            raise _error(text, at)
+        key = name.plain
+        at = _skip(text, name.end)
+        if text[at : at + 1] != ":":
+            raise _error(text, at)
+        at = _skip(text, at + 1)
+    value = _value(text, at, depth + 1)
+    comma = _skip(text, value.end)
+    return Item(key, begun, value, comma if text[comma : comma + 1] == "," else -1)
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _error(text: str, at: int) -> ValueError:
+    line = text.count("\n", 0, at) + 1
+    return ValueError(f"it is no JSON at line {line}")

@@ -1,0 +1,252 @@
+"""Setting up the AI tools of a person, and leaving them as they were."""
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortext.bridges import settings
+from cortext.bridges.commands import Command, file_text
+from tests.command import cortext, ok
+from tests.formats.test_json_edit import settings as written_settings
+
+TOOLS = "claude,opencode,gemini,codex"
+CLAUDE = b"""\xef\xbb\xbf{
+\t// Mine, and \xe2\x82\xac
+\t"permissions": { "allow": ["Bash(ls:*)"],   "deny": [] },
+\t"env": {"A": "1"}, /* two */
+\t"hooks": {
+\t\t"Stop": [ { "hooks": [ { "type": "command", "command": "notify-send done" } ] } ], // mine
+\t\t"PreToolUse": []
+\t},
+\t"mcpServers": {"other": {"command": "x"}},
+}""".replace(b"\n", b"\r\n")
+GEMINI = b'{"security":{"auth":{"selectedType":"x"},"folderTrust":{"enabled":true}},"hooks":{}}'
+CODEX = b"""# mine
+model = "x"
+[projects."/a"]
+trust_level = "trusted"
+[mcp_servers.other]
+command = "x\""""
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A HOME of its own, with settings that somebody wrote by hand."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    for path, data in (
+        (".claude/settings.json", CLAUDE),
+        (".gemini/settings.json", GEMINI),
+        (".codex/config.toml", CODEX),
+    ):
+        (home / path).parent.mkdir(parents=True)
+        (home / path).write_bytes(data)
+    return home
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Every file and folder below; a folder has no bytes."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b""
+        for path in folder.rglob("*")
+    }
+
+
+def test_set_up_and_uninstalled_leaves_every_byte(person: Path) -> None:
+    """Comments, a byte order mark, CRLF, odd indentation, trailing commas, no final newline."""
+    before = files(person)
+    ok(person, "setup", "--tools", TOOLS, "--yes")
+    assert files(person) != before
+    ok(person, "uninstall", "--yes")
+    assert files(person) == before
+
+
+def test_only_hooks_and_commands_are_added(person: Path) -> None:
+    """Trust, permissions and all other keys keep their values."""
+    ok(person, "setup", "--tools", TOOLS, "--yes")
+    from cortext.formats.json_edit import parse
+
+    new = parse((person / ".claude/settings.json").read_text("utf-8")).plain
+    old = parse(CLAUDE.decode()).plain
+    assert {k: v for k, v in new.items() if k != "hooks"} == {
+        k: v for k, v in old.items() if k != "hooks"
+    }
+    assert new["hooks"]["Stop"][0] == old["hooks"]["Stop"][0]
+    elements = [element for event in new["hooks"].values() for element in event]
+    commands = [hook["command"] for element in elements for hook in element["hooks"]]
+    ours = [command for command in commands if command.startswith("cortext ")]
+    assert sorted(ours) == sorted(
+        f"cortext hook claude {event}" for event in settings.EVENTS["claude"]
+    )
+    config = tomllib.loads((person / ".codex/config.toml").read_text("utf-8"))
+    assert config.pop("notify") == ["cortext", "hook", "codex", "notify"]
+    assert config == tomllib.loads(CODEX.decode())
+    assert not (person / ".gemini/policies").exists()
+    assert not (person / ".gemini/trustedFolders.json").exists()
+
+
+def test_a_second_setup_changes_nothing(person: Path) -> None:
+    ok(person, "setup", "--tools", TOOLS, "--yes")
+    once = files(person)
+    assert "nothing to do" in ok(person, "setup", "--tools", TOOLS, "--yes")
+    assert files(person) == once
+
+
+def test_what_is_done_is_shown_and_asked_first(person: Path) -> None:
+    """A dry run, and a run with nobody to ask, change nothing."""
+    before = files(person)
+    shown = cortext(person, "setup", "--tools", "claude", "--dry-run").stderr
+    assert '+\t\t"SessionStart": [' in shown
+    assert "+allowed-tools: Bash(cortext slash:*)" in shown
+    refused = cortext(person, "setup", "--tools", "claude")
+    assert (refused.returncode, "there is nobody to ask" in refused.stderr) == (1, True)
+    assert files(person) == before
+
+
+def test_a_change_of_the_person_after_setup_stays(person: Path) -> None:
+    """What they added is there after uninstall, and nothing of ours."""
+    ok(person, "setup", "--tools", TOOLS, "--yes")
+    path = person / ".claude/settings.json"
+    path.write_bytes(path.read_bytes().replace(b'"env"', b'"model": "mine",\r\n\t"env"'))
+    ok(person, "uninstall", "--yes")
+    assert path.read_bytes() == CLAUDE.replace(b'"env"', b'"model": "mine",\r\n\t"env"')
+
+
+def test_a_command_file_that_a_person_changed_is_kept(person: Path) -> None:
+    """At setup and at uninstall, and that is said."""
+    ok(person, "setup", "--tools", "claude", "--yes")
+    path = person / ".claude/commands/cortext.md"
+    path.write_text("My own words.\n", encoding="utf-8")
+    for command in ("setup", "uninstall"):
+        done = cortext(person, command, "--tools", "claude", "--yes")
+        assert f"{path} is kept as you have it" in done.stderr
+    assert path.read_text(encoding="utf-8") == "My own words.\n"
+    assert sorted(path.parent.iterdir()) == [path]
+
+
+def test_a_notify_of_the_person_is_kept(person: Path) -> None:
+    path = person / ".codex/config.toml"
+    path.write_text('notify = ["mine"]\n', encoding="utf-8")
+    done = cortext(person, "setup", "--tools", "codex", "--yes")
+    assert "it has a `notify` already" in done.stderr
+    assert path.read_text(encoding="utf-8") == 'notify = ["mine"]\n'
+
+
+@pytest.mark.parametrize("data", [b'{"hooks": []}', b'{"a": ', b"\xff\xfe{", b"[]"])
+def test_settings_that_cannot_be_read_are_left(person: Path, data: bytes) -> None:
+    """With a sentence that says why; the commands are made all the same."""
+    path = person / ".claude/settings.json"
+    path.write_bytes(data)
+    done = cortext(person, "setup", "--tools", "claude", "--yes")
+    assert (done.returncode, f"{path} is left as it is" in done.stderr) == (0, True)
+    assert path.read_bytes() == data
+    assert (person / ".claude/commands/workspace.resume.md").exists()
+
+
+def test_settings_behind_a_link_are_written_where_they_are(person: Path) -> None:
+    """As people keep their dotfiles; mode and link stay."""
+    path, real = person / ".claude/settings.json", person / "dotfiles.json"
+    path.rename(real)
+    path.symlink_to(real)
+    real.chmod(0o640)
+    ok(person, "setup", "--tools", "claude", "--yes")
+    assert path.is_symlink()
+    assert b"cortext hook claude Stop" in real.read_bytes()
+    assert real.stat().st_mode & 0o777 == 0o640
+    ok(person, "uninstall", "--yes")
+    assert (path.is_symlink(), real.read_bytes()) == (True, CLAUDE)
+
+
+def test_other_places_of_the_tools_are_honoured(
+    person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, path in (
+        ("CLAUDE_CONFIG_DIR", "c"),
+        ("CODEX_HOME", "x"),
+        ("GEMINI_CLI_HOME", "g"),
+        ("OPENCODE_CONFIG_DIR", "o"),
+    ):
+        monkeypatch.setenv(variable, str(person / path))
+    before = files(person)
+    ok(person, "setup", "--tools", TOOLS, "--yes")
+    made = {path for path in files(person) if path not in before}
+    assert {"c/settings.json", "x/config.toml", "g/.gemini/settings.json"} <= made
+    assert "o/commands/workspace.resume.md" in made
+    ok(person, "uninstall", "--yes")
+    assert files(person) == before
+
+
+def test_uninstall_finds_what_is_ours_without_a_record(person: Path, data_home: Path) -> None:
+    """The record may be lost: hooks and command files say whose they are."""
+    ok(person, "setup", "--tools", TOOLS, "--yes")
+    (data_home / "cortext/setup.json").unlink()
+    ok(person, "uninstall", "--yes")
+    assert not any(b"cortext" in data for data in files(person).values())
+
+
+@given(written_settings(), st.sampled_from(["claude", "gemini"]))
+def test_hooks_in_any_settings_go_as_they_came(written: tuple[Any, str], tool: str) -> None:
+    """Random settings with comments: undone, they are the same text; taken out without a record,
+    the same value."""
+    value, text = written
+    try:
+        edited = settings.with_hooks(tool, text)
+    except ValueError:
+        hooks = value.get("hooks", {})
+        assert not all(isinstance(each, list) for each in hooks.values())
+        return
+    assert settings.has_hooks(tool, edited.text)
+    steps = json.loads(json.dumps(edited.steps))
+    assert settings.undone(edited.text, steps) == text
+    left = settings.without_hooks(tool, edited.text, edited.made)
+    from cortext.formats.json_edit import parse
+
+    assert parse(left).plain == value
+
+
+def test_a_command_file_keeps_the_end_of_its_here_document() -> None:
+    """Made again it is the same; made anew it is another."""
+    command = Command("workspace.x", "new x", 'A "quoted" \u20ac line: # not a comment.', "[topic]")
+    first = file_text("claude", command)
+    assert file_text("claude", command, first) == first
+    assert file_text("claude", command) != first
+    toml = tomllib.loads(file_text("gemini", command))
+    assert toml["description"] == command.description
+    assert "!{cortext slash new x --as workspace.x -- {{args}}}" in toml["prompt"]
+
+
+def test_a_workspace_has_commands_for_its_own_types(person: Path, tmp_path: Path) -> None:
+    """Made by init, kept in step by upgrade, and a person's changes stay."""
+    space = tmp_path / "space"
+    space.mkdir()
+    ok(space, "init", "--tools", "claude,gemini")
+    assert (space / ".claude/commands/workspace.brainstorm.md").exists()
+    assert not (space / ".opencode").exists()
+    text = "# Retro\n\nLook back, and learn.\n"
+    (space / ".workspace/commands/retro.md").write_text(text, encoding="utf-8")
+    mine = space / ".claude/commands/workspace.plan.md"
+    mine.write_text("Mine.\n", encoding="utf-8")
+    assert ".gemini/commands/workspace.retro.toml" in ok(space, "upgrade")
+    made = (space / ".claude/commands/workspace.retro.md").read_text(encoding="utf-8")
+    assert 'description: "Look back, and learn."' in made
+    assert "cortext slash new retro --stdin" in made
+    assert mine.read_text(encoding="utf-8") == "Mine.\n"
+    assert ok(space, "upgrade") == "nothing to upgrade\n"
+
+
+def test_without_tools_a_workspace_has_no_commands(tmp_path: Path) -> None:
+    """Where no AI tool is found, init writes what it always wrote."""
+    ok(tmp_path, "init", env={"PATH": os.defpath})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".workspace", "conversations"]
+
+
+def test_an_unknown_tool_is_named(person: Path) -> None:
+    done = cortext(person, "setup", "--tools", "emacs")
+    assert (done.returncode, "there is no tool" in done.stderr) == (2, True)

@@ -1,0 +1,240 @@
+"""What the slash commands print and change, as a tool would call them."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cortext.app.pieces import in_pieces, next_piece, split
+from cortext.bridges.processes import Process
+from cortext.bridges.typed import typed_words
+from cortext.errors import CortextError
+from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok
+
+ID = "11111111-2222-4333-8444-555555555555"
+
+
+@pytest.fixture
+def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace, in a session of Claude Code."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", ID)
+    space = tmp_path / "space"
+    space.mkdir()
+    ok(space, "init")
+    return space
+
+
+def fed(space: Path, words: str, *arguments: str) -> str:
+    """With the words on stdin, as the command file of Claude Code gives them."""
+    done = subprocess.run(
+        [SCRIPT, "slash", *arguments, "--stdin"],
+        cwd=space,
+        input=f"{words}\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_list_is_that_of_the_specification(claude: Path) -> None:
+    """Type, title, last active, status and summary of each, the latest first, and the question."""
+    begin(claude, "brainstorm", "API Design Discussion")
+    id = begin(claude, "debug", "Auth Token Expiry Issue", "It expires.")
+    change_head(claude, id, context_summary="Identified race condition in token refresh")
+    told = ok(claude, "slash", "list")
+    shown = told[told.rindex("Here are your resumable conversations:") :]
+    assert shown == (
+        "Here are your resumable conversations:\n\n"
+        "1. [debug] Auth Token Expiry Issue\n"
+        "   Last active: just now | Status: active\n"
+        "   Summary: Identified race condition in token refresh\n\n"
+        "2. [brainstorm] API Design Discussion\n"
+        "   Last active: just now | Status: active\n"
+        "   Summary: none yet\n\n"
+        "Which conversation would you like to continue? (number or search)\n"
+    )
+
+
+def test_a_number_means_the_list_that_was_shown(claude: Path) -> None:
+    """Also when another conversation has become the latest since."""
+    for topic in ("First one", "Second one"):
+        begin(claude, "plan", topic)
+    ok(claude, "slash", "list")
+    begin(claude, "plan", "Third one")
+    assert "Conversation: plan / First one" in ok(claude, "slash", "briefing", "2")
+
+
+def test_a_conversation_is_begun_and_bound(claude: Path) -> None:
+    """The command text, the path of the markdown, what was typed; a second one makes nothing."""
+    told = fed(claude, "Paging, it's slow!\nAnd more", "new", "brainstorm")
+    assert told.startswith("# Brainstorm\n")
+    assert "/001-brainstorm-paging-it-s-slow-and-more/brainstorm.md\n" in told
+    assert told.endswith("| Paging, it's slow!\n| And more\n")
+    head = head_of(claude, "001-brainstorm-paging-it-s-slow-and-more")
+    assert head["title"] == "Paging, it's slow! And more"
+    assert [(each["tool"], each["session_id"]) for each in head["native"]] == [("claude", ID)]
+    again = fed(claude, "Something else", "new", "plan")
+    assert 'This session is already the conversation "Paging' in again
+    assert "# Brainstorm" in again
+    assert len(list(claude.glob("conversations/*/0*"))) == 1
+
+
+def test_after_a_stop_another_can_be_begun(claude: Path) -> None:
+    """One session of a tool may hold several conversations."""
+    fed(claude, "One", "new", "plan")
+    assert "Session saved." in ok(claude, "slash", "stop", "All is planned.")
+    fed(claude, "Two", "new", "plan")
+    assert head_of(claude, "001-plan-one")["status"] == "paused"
+    assert head_of(claude, "002-plan-two")["status"] == "active"
+
+
+def test_without_a_topic_nothing_is_made(claude: Path) -> None:
+    told = fed(claude, "", "new", "learn")
+    assert told.startswith("# Learn\n")
+    assert "wrote nothing after `/workspace.learn`" in told
+    assert list(claude.glob("conversations/*/0*")) == []
+
+
+def test_stop_confirms_as_the_specification_shows(claude: Path) -> None:
+    """SESS-002, line by line."""
+    fed(claude, "API Design Discussion", "new", "brainstorm")
+    told = ok(claude, "slash", "stop", "Leaning toward REST", "for simplicity.")
+    assert told.startswith(
+        "Session saved.\n\n"
+        'Conversation "API Design Discussion" has been paused.\n'
+        "You can continue later with /workspace.resume\n\n"
+        "Summary: Leaning toward REST for simplicity.\n"
+    )
+    done = ok(claude, "slash", "stop", "--done", "All said.")
+    assert 'Conversation "API Design Discussion" has been completed.' in done
+    assert head_of(claude, "001-brainstorm-api-design-discussion")["status"] == "completed"
+
+
+def test_how_to_stop_saves_nothing(claude: Path) -> None:
+    """The text, this conversation's file, and what the person wrote."""
+    fed(claude, "API", "new", "plan")
+    told = fed(claude, "We chose REST", "stop", "--how")
+    assert "# Stop conversation" in told
+    assert "/001-plan-api/plan.md" in told
+    assert told.endswith("| We chose REST\n")
+    assert head_of(claude, "001-plan-api")["status"] == "active"
+
+
+def test_a_resumed_conversation_comes_with_everything_once(claude: Path) -> None:
+    """Command, block and history in that order; a second time this session holds the history."""
+    id = begin(claude, "plan", "Moving house", "Where to?", "To the coast.")
+    ok(claude, "stop", id)
+    told = fed(claude, "moving house", "briefing")
+    wanted = ["# Plan\n", "[RESUMED CONVERSATION]", "[END RESUMED CONTEXT]", "[HISTORY "]
+    wanted += ["| Where to?", "| To the coast.", "[END HISTORY "]
+    places = [told.find(text) for text in wanted]
+    assert (-1 not in places, places) == (True, sorted(places))
+    assert told.count("[END RESUMED CONTEXT]") == 1
+    assert head_of(claude, id)["status"] == "active"
+    again = fed(claude, "moving house", "briefing")
+    assert "[RESUMED CONVERSATION]" in again
+    assert "The history already stands in this session." in again
+    assert "| Where to?" not in again
+    assert "go on with it" in fed(claude, "Another", "new", "debug")
+
+
+def test_a_completed_one_is_resumed_only_on_a_yes(claude: Path) -> None:
+    id = begin(claude, "plan", "Moving house")
+    ok(claude, "done", id)
+    told = fed(claude, "moving", "briefing")
+    assert "was marked complete" in told
+    assert f'`cortext slash briefing --reopen "{id}"`' in told
+    assert head_of(claude, id)["status"] == "completed"
+    assert "[RESUMED CONVERSATION]" in ok(claude, "slash", "briefing", "--reopen", id)
+    assert head_of(claude, id)["status"] == "active"
+
+
+def test_several_matches_are_a_list_to_choose_from(claude: Path) -> None:
+    begin(claude, "plan", "House one")
+    begin(claude, "plan", "House two")
+    told = fed(claude, "house", "briefing")
+    assert '2 conversations match "house":' in told
+    assert "1. [plan] House two" in told
+    assert "Conversation: plan / House one" in ok(claude, "slash", "briefing", "2")
+
+
+def test_no_match_is_said_to_the_agent_and_is_no_error(claude: Path) -> None:
+    """A tool drops what a failing command prints."""
+    begin(claude, "plan", "Moving house")
+    told = fed(claude, 'zzz $(x) "q"', "briefing")
+    assert 'No conversation matches "zzz $(x) "q"".' in told
+    assert "`/workspace.brainstorm`" in told
+
+
+def test_a_failure_is_told_to_the_agent(claude: Path) -> None:
+    """One sentence and its hint, on stdout, where the tools look."""
+    told = fed(claude, "x", "new", "nonsense")
+    assert told.startswith("error: there is no type of conversation called 'nonsense'\nhint: ")
+    assert "Tell the person this in one line" in told
+
+
+def test_a_stop_that_fails_says_so_and_exits_with_it(
+    claude: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outside a tool, with nothing active: nothing is called saved."""
+    monkeypatch.delenv("CLAUDE_CODE_SESSION_ID")
+    done = cortext(claude, "slash", "stop", "It is over.")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no conversation is active" in done.stderr
+
+
+def test_a_long_text_comes_in_pieces(data_home: Path) -> None:
+    """Each small enough for a tool, all of it in order, in a private file meanwhile."""
+    text = "\n".join([f"line {n} \u20ac" for n in range(9_000)] + ["x" * 50_000, ""])
+    assert all(len(piece.encode()) < 30_000 for piece in split(text))
+    piece, found = in_pieces(text), []
+    while "\n\n[This goes on: " in piece:
+        body, _, more = piece.rpartition("\n\n[This goes on: ")
+        found.append(body)
+        piece = next_piece(more.partition("--rest ")[2].partition("`")[0])
+    found.append(piece)
+    assert "".join(found).replace("\n", "") == text.replace("\n", "")
+    (kept,) = (data_home / "cortext/running/pieces").iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("token", ["", "../../x.1", "0123456789abcdef.1", "0123456789abcdef.x"])
+def test_a_piece_that_is_not_there_is_an_error(token: str) -> None:
+    with pytest.raises(CortextError, match="no more of that text"):
+        next_piece(token)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("opencode run --command workspace.x", ""),
+        ("opencode run --title t --command workspace.x two words", "two words"),
+        ("node /bin/opencode run --command=workspace.x -s ses_1 -- --help -m", "--help -m"),
+    ],
+)
+def test_words_of_a_script_are_those_of_its_process(arguments: str, words: str) -> None:
+    process = Process(1, 1, 0.0, tuple(arguments.split()))
+    assert typed_words("workspace.x", process) == words
+
+
+def test_words_of_a_person_are_those_of_the_last_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With pastes in their places; another command's words are not ours."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    path = tmp_path / "opencode/prompt-history.jsonl"
+    path.parent.mkdir()
+    source = {"text": {"start": 13, "end": 30, "value": "[Pasted ~2 lines]"}}
+    last = {
+        "input": "/workspace.x [Pasted ~2 lines] end",
+        "parts": [{"type": "text", "text": "two\nlines", "source": source}, 7],
+    }
+    path.write_text(f"{json.dumps({'input': 'a'})}\n{json.dumps(last)}\n", encoding="utf-8")
+    process = Process(1, 1, 0.0, ("opencode",))
+    assert typed_words("workspace.x", process) == "two\nlines end"
+    assert typed_words("workspace.xy", process) == ""

@@ -1,0 +1,151 @@
+"""Edits of a person's settings: what is added is there, and taken out it leaves nothing."""
+
+import json
+import re
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortext.formats import toml_edit
+from cortext.formats.json_edit import append, insert, parse, remove
+
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.none() | st.booleans() | NUMBERS | st.text()
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+# White space and comments as people leave them.
+GAPS = st.sampled_from(
+    ["", "", " ", "\n", "\n  ", "\r\n\t", ' /* a, "b": [ */ ', " // c } ,\n", "\n\n    "]
+)
+
+
+@st.composite
+def written(draw: st.DrawFn, value: Any) -> str:
+    """A value as somebody may have written it: comments, odd white space, trailing commas."""
+
+    def gap() -> str:
+        return draw(GAPS)
+
+    def end(parts: list[str]) -> str:
+        return f",{gap()}" if parts and draw(st.booleans()) else gap()
+
+    if isinstance(value, dict):
+        parts = [
+            f"{gap()}{json.dumps(key)}{gap()}:{gap()}{draw(written(item))}{gap()}"
+            for key, item in value.items()
+        ]
+        return "{" + ",".join(parts) + end(parts) + "}"
+    if isinstance(value, list):
+        parts = [f"{gap()}{draw(written(item))}{gap()}" for item in value]
+        return "[" + ",".join(parts) + end(parts) + "]"
+    return json.dumps(value, ensure_ascii=draw(st.booleans()))
+
+
+@st.composite
+def settings(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
+    """A person's settings, some with hooks of their own, as value and as text."""
+    value = draw(st.dictionaries(st.text(max_size=8), VALUES, max_size=4))
+    value.pop("hooks", None)
+    if draw(st.booleans()):
+        events = st.dictionaries(st.sampled_from(["Stop", "Other"]), st.lists(VALUES, max_size=3))
+        value["hooks"] = draw(events)
+    text = draw(GAPS) + draw(written(value)) + draw(GAPS)
+    return value, text
+
+
+@given(settings())
+def test_settings_are_read_with_comments_and_trailing_commas(given: tuple[Any, str]) -> None:
+    """The value is what a reader of JSON would find."""
+    value, text = given
+    assert parse(text).plain == value
+
+
+@given(settings(), VALUES)
+def test_an_element_is_added_and_nothing_else_changes(given: tuple[Any, str], added: Any) -> None:
+    """At the end of its list; all other values as they were, every byte of the old text kept."""
+    value, text = given
+    insertions = append(text, ["hooks", "Stop"], added)
+    new = insert(text, insertions)
+    hooks = value.get("hooks", {})
+    expected = {**value, "hooks": {**hooks, "Stop": [*hooks.get("Stop", []), added]}}
+    assert parse(new).plain == expected
+    assert len(new) == len(text) + sum(len(each.text) for each in insertions)
+    letters = iter(new)
+    assert all(letter in letters for letter in text)
+
+
+@given(settings(), VALUES)
+def test_what_was_added_last_is_removed(given: tuple[Any, str], added: Any) -> None:
+    """The values are those of before."""
+    value, text = given
+    stop = [*value.get("hooks", {}).get("Stop", [])]
+    new = insert(text, append(text, ["hooks", "Stop"], added))
+    left = parse(remove(new, ["hooks", "Stop", len(stop)])).plain
+    assert left == {**value, "hooks": {**value.get("hooks", {}), "Stop": stop}}
+
+
+@given(settings(), st.data())
+def test_any_member_can_be_removed(given: tuple[Any, str], data: st.DataObject) -> None:
+    """It is gone, and all others are as they were."""
+    value, text = given
+    if not value:
+        return
+    key = data.draw(st.sampled_from(sorted(value)))
+    assert parse(remove(text, [key])).plain == {k: v for k, v in value.items() if k != key}
+
+
+def test_an_addition_looks_like_what_stands_around_it() -> None:
+    """Indentation, line ends, and a comment stays with its line."""
+    text = '{\r\n\t"a": 1, // one\r\n\t"hooks": {\r\n\t\t"Stop": [] // mine\r\n\t}\r\n}\r\n'
+    new = insert(text, append(text, ["hooks", "Start"], {"x": 1}))
+    assert new == (
+        '{\r\n\t"a": 1, // one\r\n\t"hooks": {\r\n\t\t"Stop": [], // mine\r\n'
+        '\t\t"Start": [\r\n\t\t\t{\r\n\t\t\t\t"x": 1\r\n\t\t\t}\r\n\t\t]\r\n\t}\r\n}\r\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no JSON at line 1"),
+        ('{"a": 1', "no JSON at line 1"),
+        ("{\n'a': 1}", "no JSON at line 2"),
+        ('{"a": 1} x', "no JSON at line 1"),
+        ("[]", "it is not an object"),
+        ('{"hooks": []}', "its hooks is not an object"),
+        ('{"hooks": {"Stop": {}}}', "its hooks.Stop is not a list"),
+        ("[" * 500, "nested too deeply"),
+    ],
+)
+def test_what_cannot_be_added_to_is_named(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        append(text, ["hooks", "Stop"], 1)
+
+
+TOML = st.sampled_from(
+    ["", "# a comment\n", 'model = "x"\r\n', "[a]\nnotify = 1\n", "b = '''\n[x]\n'''\n", "c = 1"]
+)
+
+
+@given(st.lists(TOML, unique=True, max_size=5).map(lambda parts: sorted(parts, key=len)))
+def test_a_line_of_toml_is_put_in_and_taken_out(parts: list[str]) -> None:
+    """It is outside any table, and the rest is as it was."""
+    text = "".join(part if part.endswith("\n") else f"{part}\n" for part in parts if part)
+    try:
+        before = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return
+    new = insert(text, toml_edit.put_first(text, "notify", ["a", "b"]))
+    assert tomllib.loads(new) == {**before, "notify": ["a", "b"]}
+    assert toml_edit.take_out(new, "notify", ["a", "b"]) == text
+
+
+def test_toml_that_has_the_key_is_left() -> None:
+    with pytest.raises(ValueError, match="has a `notify` already"):
+        toml_edit.put_first("notify = []\n", "notify", ["a"])

@@ -1,0 +1,138 @@
+"""Our slash commands in the real tools' own screens, under tmux, as a person uses them."""
+
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.tools.commands import HOSTILE, PINNED, cortext, heads, heard, pwned, set_up, shell
+from tests.tools.launch import FAKE_KEY, Tool
+from tests.tools.stub import Stub
+from tests.tools.terminal import Terminal
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.needs("node", "to run the AI tools"),
+    pytest.mark.needs("npm", "to install the AI tools"),
+    pytest.mark.needs("tmux", "to have a screen"),
+]
+READY = {"claude": "❯", "opencode": "Ask anything", "gemini": "Type your message"}
+MENU = {
+    "workspace.brainstorm": "Gather many ideas",
+    "workspace.resume": "Find an earlier conversation",
+    "workspace.stop-conversation": "Save this conversation",
+}
+SUMMARY = "REST is settled, and paging is open."
+
+
+@contextmanager
+def opened(tool: Tool) -> Generator[Terminal]:
+    """The tool at its prompt, with what only a person consents to."""
+    if tool.name == "claude":
+        project = {"hasTrustDialogAccepted": True}
+        consent = {
+            "hasCompletedOnboarding": True,
+            "customApiKeyResponses": {"approved": [FAKE_KEY[-20:]], "rejected": []},
+            "projects": {str(tool.project): project},
+        }
+        (tool.home / ".claude.json").write_text(json.dumps(consent), encoding="utf-8")
+    with Terminal(tool) as terminal:
+        terminal.shows(READY[tool.name], seconds=60)
+        yield terminal
+
+
+def send(terminal: Terminal, stub: Stub, command: str, words: str = "") -> str:
+    """Type a command, paste what follows it, and send it; what the model was told by it."""
+    before = len(stub.asked)
+    choose(terminal, command)
+    if words:
+        # Claude Code lets a paste overtake a key; OpenCode drops keys that close its menu together.
+        first = "" if terminal.tool == "opencode" else words[0]
+        terminal.type(f" {first}")
+        terminal.shows(f"/{command} {first}".rstrip())
+        terminal.paste(words[len(first) :])
+        start = f"/{command} {words.splitlines()[0][:20]}"
+        terminal.until(lambda: start in terminal.screen or "asted" in terminal.screen)
+    for _ in range(8):
+        # The first may only take what the menu offers.
+        terminal.press("Enter")
+        try:
+            terminal.until(lambda: len(stub.asked) > before, seconds=8)
+        except AssertionError:
+            continue
+        break
+    assert len(stub.asked) > before, terminal.screen
+    return heard(stub.asked[before])
+
+
+def choose(terminal: Terminal, command: str) -> None:
+    """Type a command until the tool's menu has it: menus are filled some time after the prompt."""
+    for _ in range(10):
+        terminal.type(f"/{command}")
+        try:
+            terminal.shows(MENU[command], seconds=10)
+        except AssertionError:
+            terminal.press("C-u")
+        else:
+            return
+    terminal.shows(MENU[command], seconds=1)
+
+
+def keep(name: str, screen: str) -> None:
+    """Where `KEEP_SCREENS` names a folder, the screens are kept there."""
+    folder = os.environ.get("KEEP_SCREENS")
+    if folder:
+        Path(folder, f"{name}.txt").write_text(f"{screen}\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "version"), PINNED)
+def test_the_commands_on_the_screen(name: str, version: str, tmp_path: Path) -> None:
+    """Brainstorm, stop and resume, each chosen from the tool's own menu."""
+    with Stub() as stub:
+        tool = set_up(name, tmp_path / "root", stub.url, version)
+        with opened(tool) as terminal:
+            stub.say("What is fixed about it?")
+            told = send(terminal, stub, "workspace.brainstorm", "API design")
+            assert "# Brainstorm" in told
+            terminal.shows("What is fixed about it?")
+            (head,) = heads(tool)
+            assert head["title"] == "API design"
+
+            stub.say(shell(tool, f'cortext slash stop "{SUMMARY}"'), "All of it is saved.")
+            told = send(terminal, stub, "workspace.stop-conversation")
+            assert f"{head['conversation_id']}/brainstorm.md" in told
+            terminal.shows("All of it is saved.")
+            (head,) = heads(tool)
+            assert (head["status"], head["context_summary"]) == ("paused", SUMMARY)
+
+        with opened(tool) as terminal:
+            stub.say("Which of them?")
+            told = send(terminal, stub, "workspace.resume")
+            assert "1. [brainstorm] API design" in told
+            assert f"Summary: {SUMMARY}" in told
+            keep(f"{name}-{version}-list", terminal.shows("Which of them?"))
+
+            stub.say('[Resuming "API design"] REST is settled.')
+            told = send(terminal, stub, "workspace.resume", "api design")
+            assert "[RESUMED CONVERSATION]" in told
+            assert "What is fixed about it?" in told
+            keep(f"{name}-{version}-resumed", terminal.shows("REST is settled."))
+            assert heads(tool)[0]["status"] == "active"
+
+
+@pytest.mark.parametrize(("name", "version"), PINNED)
+def test_hostile_words_on_the_screen(name: str, version: str, tmp_path: Path) -> None:
+    """Pasted after a command they are words: nothing runs, and the model is told them."""
+    with Stub(["Well."] * 40) as stub:
+        tool = set_up(name, tmp_path / "root", stub.url, version)
+        cortext(tool, "new", "plan", "Something to find")
+        for words in HOSTILE:
+            with opened(tool) as terminal:
+                told = send(terminal, stub, "workspace.resume", words)
+                assert words.split()[0] in told, told
+                terminal.shows("Well.")
+                assert pwned(tool) == [], words
