@@ -13,9 +13,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from cortext import clock
-from cortext.bridges import places
-from cortext.bridges.port import Bridge, Source
-from cortext.bridges.registry import BRIDGES, open_bridge
+from cortext.app.transcripts import Found, find_transcript
+from cortext.bridges.registry import BRIDGES
 from cortext.errors import CortextError, SessionStorageError
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
@@ -54,7 +53,7 @@ def bind(
     if any(_is_open(e, tool, session_id) for e in workspace.store.head_at(place).native):
         return
     others = [b for b in bound_to(session_id) if b.place != place and is_bound(b, tool, session_id)]
-    found = find_source(tool, session_id, path)
+    found = find_transcript(tool, session_id, path)
     now = wire.iso(clock.now())
     start = (_now_of(found) or (now if others else "")) if after is None else after
     for other in others:
@@ -78,38 +77,6 @@ def bound_to(session_id: str) -> list[Bound]:
     with Catalog.at_home() as catalog:
         rows = catalog.list(roots)
     return [Bound(row.root, row.place) for row in rows if session_id in row.native]
-
-
-Found = tuple[Bridge, Source]
-
-
-def find_source(tool: str, id: str, path: str = "", *, search: bool = False) -> Found | None:
-    """The transcript of a session: where it was, else wherever the tool has it now, else our own
-    copy of it. With `search` the tool is asked first: it may have gone on in another file."""
-    there = _at(tool, id, path)
-    if there and not search:
-        return there
-    own = _among(tool, id, None)
-    return own or there or _among(tool, id, places.archive_home(tool))
-
-
-def _at(tool: str, id: str, path: str) -> Found | None:
-    """The transcript in a file of its own; OpenCode's sessions share one, and may leave it."""
-    if not path or tool == "opencode":
-        return None
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    mark = f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
-    bridge = open_bridge(tool, places.home_of(tool, path))
-    return bridge, Source(tool, id, path, found.st_size, mark)
-
-
-def _among(tool: str, id: str, home: str | None) -> Found | None:
-    bridge = open_bridge(tool, home)
-    found = [source for source in bridge.sources() if source.id == id]
-    return (bridge, max(found, key=lambda source: source.size)) if found else None
 
 
 def within(entry: Entry, messages: Sequence[SessionMessage]) -> list[SessionMessage]:

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, cast
 from msgspec import structs
 
 from cortext.app import progress
-from cortext.app.binding import Bound, Entry, find_source, within
+from cortext.app.binding import Bound, Entry, within
 from cortext.app.facts import Facts, facts_of, note_facts
 from cortext.app.progress import Point, Progress, key_of
+from cortext.app.transcripts import find_transcript
 from cortext.bridges.port import Bridge, Source
 from cortext.bridges.recent import Follows, FollowsRows, Mark, mark_of, since
 from cortext.bridges.registry import open_bridge
@@ -126,7 +127,7 @@ class _Capture:
         tool, id = str(entry["tool"]), str(entry["session_id"])
         try:
             path = str(entry.get("path") or "")
-            found = find_source(tool, id, path, search=self._whole)
+            found = find_transcript(tool, id, path, search=self._whole)
             if found is None:
                 self._notes.append(f"the {tool} session {id} has no transcript any more")
                 return []
@@ -183,7 +184,7 @@ def _news(
     tool, id, path = (str(entry.get(name) or "") for name in ("tool", "session_id", "path"))
     if tool == "opencode":
         bridge, source = open_bridge(tool), Source(tool, id, path, 0, "")
-    elif found := find_source(tool, id, path):
+    elif found := find_transcript(tool, id, path):
         bridge, source = found
     else:
         return None

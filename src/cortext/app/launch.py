@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from cortext import clock, paths
 from cortext.app.binding import bind
 from cortext.app.conversations import Conversations
-from cortext.app.native import Native, find_native, head_of, last_used, own_source
+from cortext.app.native import Native, find_native, head_of, last_used
 from cortext.app.resume import brief
 from cortext.app.tool_session import chat_of, row_of
+from cortext.app.transcripts import own_transcript
 from cortext.bridges.launch import (
     Plan,
     fork_plan,
@@ -143,7 +144,7 @@ def write_copy(row: Listed, tool: str, *, cwd: str, budget: int, last: str = "")
     if not turns:
         raise CortextError("nothing was said in it yet")
     written = open_writer(tool).write(turns, cwd=cwd, title=session.title or row.title, last=last)
-    found = own_source(tool, written.id, written.path)
+    found = own_transcript(tool, written.id, written.path)
     again = found[0].decode(found[1]).session.messages if found else []
     if len(again) not in (len(turns), len(turns) + bool(last)):
         raise CortextError(f"{tool} would not find what was written for it")

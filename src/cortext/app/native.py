@@ -6,7 +6,7 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cortext.bridges.registry import open_bridge
+from cortext.app.transcripts import own_transcript
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.values import parse_time
@@ -33,7 +33,7 @@ def find_native(row: Listed, tool: str) -> Native | None:
     for entry in reversed(entries_of(row)):
         if entry.get("tool") != tool or not entry.get("session_id") or entry.get("to"):
             continue
-        found = own_source(tool, str(entry["session_id"]), str(entry.get("path") or ""))
+        found = own_transcript(tool, str(entry["session_id"]), str(entry.get("path") or ""))
         if found is None:
             continue
         bridge, source = found
@@ -61,14 +61,6 @@ def entries_of(row: Listed) -> list[dict[str, Any]]:
 def head_of(row: Listed) -> Session:
     """The head of a conversation of a workspace."""
     return Workspace(row.root).store.head_at(row.place)
-
-
-def own_source(tool: str, id: str, path: str) -> tuple[Bridge, Source] | None:
-    """A transcript that the tool itself has now; our archive does not count."""
-    bridge = open_bridge(tool)
-    found = [source for source in bridge.sources() if source.id == id]
-    same = [source for source in found if source.path == path]
-    return (bridge, (same or found)[0]) if found else None
 
 
 def _holds_all(row: Listed, entry: dict[str, Any], bridge: Bridge, source: Source) -> bool:

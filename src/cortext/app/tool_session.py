@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from cortext.app.binding import Bound, bound, find_source
+from cortext.app.binding import Bound, bound
 from cortext.app.capture import capture
 from cortext.app.conversations import Conversations
 from cortext.app.facts import unnamed
+from cortext.app.transcripts import find_transcript
 from cortext.app.waiting import bound_to_process, settle
 from cortext.bridges.inside import Inside, here
 from cortext.bridges.places import home_of
@@ -44,7 +45,7 @@ def bound_here(inside: Inside) -> Bound | None:
 def chat_of(root: str, tool: str, id: str, path: str = "", *, at_rest: bool = False) -> Bound:
     """A new conversation of type `chat` for all of a tool session, with what was said in it. One
     that is `at_rest` has the times of the session."""
-    found = find_source(tool, id, path)
+    found = find_transcript(tool, id, path)
     glance = None
     if found:
         bridge, source = found

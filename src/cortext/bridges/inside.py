@@ -10,6 +10,7 @@ import logging
 import os
 from typing import NamedTuple
 
+from cortext.bridges.live import is_program
 from cortext.bridges.port import Bridge, Source
 from cortext.bridges.processes import (
     Process,
@@ -61,15 +62,9 @@ def _nearest(tools: list[str]) -> tuple[str, Process | None]:
             return "opencode", process
     for process in ancestors():
         for tool in tools:
-            if is_tool(tool, process):
+            if is_program(tool, process.arguments):
                 return tool, process
     return tools[0], None
-
-
-def is_tool(tool: str, process: Process) -> bool:
-    """Whether a process is this tool: its program, or a script that an interpreter runs."""
-    names = [os.path.basename(word).partition(".")[0] for word in process.arguments[:2]]
-    return tool in names or (tool == "claude" and "/claude-code/" in "\n".join(process.arguments))
 
 
 def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
