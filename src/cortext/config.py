@@ -92,10 +92,10 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "sessions.secrets",
-        # To mask is the better default once an archive keeps the original.
-        "refuse",
+        "mask",
         "choice",
-        "What happens to keys and passwords before a commit.",
+        "What happens to keys and passwords before a commit; by default they are masked where the "
+        "archive keeps the original, and refused elsewhere.",
         ("mask", "warn", "refuse", "off"),
         # A workspace that somebody else made must not switch it off.
         in_workspace=False,

@@ -1,5 +1,6 @@
 """Secrets in conversations that `cortext stop` would commit: through the real command line."""
 
+import gzip
 import json
 import os
 import shutil
@@ -85,6 +86,51 @@ def test_default_refuses(workspace: Path) -> None:
     assert KEY not in done.stdout + done.stderr
     assert _commits(workspace) == 1
     assert KEY.encode() not in _objects(workspace)
+    assert KEY.encode() in _files(workspace, id)
+
+
+def _say_in_claude(id: str, *texts: str) -> Path:
+    """A transcript of Claude Code in which this was said, in turns."""
+    lines = [
+        {"type": ("user", "assistant")[n % 2], "uuid": f"u{n}", "parentUuid": f"u{n - 1}"}
+        | {"sessionId": id, "timestamp": f"2026-01-12T09:30:0{n}Z", "cwd": "/work"}
+        | {"message": {"role": ("user", "assistant")[n % 2], "content": text, "id": f"m{n}"}}
+        for n, text in enumerate(texts)
+    ]
+    path = Path(os.environ["HOME"]) / f".claude/projects/-work/{id}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_default_masks_what_the_archive_keeps(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files and the commit are without it, the copy of the tool's transcript has it."""
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    session = "11111111-2222-4333-8444-555555555555"
+    _say_in_claude(session, "Why does it fail?", f"Your key {KEY} has expired.")
+    id = begin(workspace, "brainstorm", "Topic")
+    change_head(workspace, id, native=[{"tool": "claude", "session_id": session}])
+    said = _stop(workspace, id)
+    assert "masked in the files" in said
+    assert KEY.encode() not in _files(workspace, id) + _objects(workspace)
+    assert b"[secret removed: anthropic-key]" in _files(workspace, id)
+    (copy,) = Path(os.environ["XDG_DATA_HOME"]).glob("cortext/archive/claude/**/*.jsonl.gz")
+    assert KEY.encode() in gzip.decompress(copy.read_bytes())
+
+
+def test_default_refuses_where_the_archive_is_off(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would have the original: nothing is changed, and nothing is committed."""
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    monkeypatch.setenv("CORTEXT_ARCHIVE_ENABLED", "off")
+    session = "11111111-2222-4333-8444-555555555555"
+    _say_in_claude(session, "Why does it fail?", f"Your key {KEY} has expired.")
+    id = begin(workspace, "brainstorm", "Topic")
+    change_head(workspace, id, native=[{"tool": "claude", "session_id": session}])
+    assert "not committed" in _stop(workspace, id)
     assert KEY.encode() in _files(workspace, id)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 from cortext.config import Config
 from cortext.durability.read import read_file
 from cortext.durability.replace import replace, side_dir
+from cortext.errors import CortextError
 from cortext.lifecycle.workspace import Workspace
 from cortext.model import json
 from cortext.model.secrets import mask_text, mask_value
@@ -15,6 +17,7 @@ from cortext.stores.layout import Place, conversations_dir
 from cortext.vcs.git import record
 from cortext.vcs.outcome import Recorded
 
+log = logging.getLogger("cortext.app")
 _SESSION = (".session/session.json", ".session/messages.jsonl")
 _TRIES = 3
 
@@ -26,7 +29,8 @@ class Recorder:
         config = Config.load(workspace.root)
         self._workspace = workspace
         self._mode = str(config["sessions.git"])
-        self._secrets = str(config["sessions.secrets"])
+        self._secrets, said_by = config.get("sessions.secrets")
+        self._unless_kept = said_by == "default"
         self._found: dict[str, list[str]] = {}
 
     def record(self, place: Place, session: Session, *, verb: str) -> list[str]:
@@ -35,7 +39,7 @@ class Recorder:
         done = self._try(place, session, verb)
         masked: dict[str, list[str]] = {}
         for _ in range(_TRIES):
-            if done.outcome != "not-allowed" or self._secrets != "mask":
+            if done.outcome != "not-allowed" or not self._may_mask(session):
                 break
             masked.update(self._found)
             self._mask(place)
@@ -70,6 +74,20 @@ class Recorder:
         if kinds:
             self._found[name] = kinds
         return not kinds or self._secrets == "warn"
+
+    def _may_mask(self, session: Session) -> bool:
+        """Unless a person said so, only where the archive keeps what was said as it was."""
+        if self._secrets != "mask" or not self._unless_kept:
+            return self._secrets == "mask"
+        from cortext.app.sync import keep
+
+        entries = [entry for entry in session.native if entry.get("session_id")]
+        try:
+            kept = [keep(str(entry.get("tool")), str(entry["session_id"])) for entry in entries]
+        except (CortextError, KeyError) as error:
+            log.warning("the archive cannot keep the original: %s", error)
+            return False
+        return bool(kept) and all(kept)
 
     def _mask(self, place: Place) -> None:
         """In the files themselves: what is committed and what is on disk stay the same."""

@@ -212,6 +212,18 @@ class _Run:
             _log.warning("what is known of the archive could not be written: %s", error)
 
 
+def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
+    """Copy what is new of one session now; whether the archive has all of it."""
+    if Config.load(None)["archive.enabled"] != "on":
+        return False
+    errors: list[Failed] = []
+    with _lock(wait):
+        _prepare()
+        own = [one.path for one in open_bridge(tool).sources() if one.id == id]
+        _Run(tool, errors).all(only=lambda item: item.id == id or item.path in own)
+        return not errors and bool(_copies(tool, id))
+
+
 class Deleted(NamedTuple):
     """What became of a tool's session: our copy in the trash, None if there was none; and where
     the tool's own is, "" if it has none."""
@@ -233,12 +245,11 @@ def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Delete
 
     SessionNotFoundError if neither the tool nor the archive has it.
     """
+    # What was said since the last sync can be had back as well.
+    keep(tool, id, wait=wait)
     with _lock(wait):
         _prepare()
         own = [one.path for one in open_bridge(tool).sources() if one.id == id]
-        if own and Config.load(None)["archive.enabled"] == "on":
-            # What was said since the last sync can be had back as well.
-            _Run(tool, []).all(only=lambda item: item.id == id or item.path in own)
         copies = _copies(tool, id)
         if not copies and not own:
             raise SessionNotFoundError(id, path=folder_of(tool))
