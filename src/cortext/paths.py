@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+_FEW = 100
+"""Folders that are looked at to know a workspace."""
+
 
 def data_home() -> str:
     """`$XDG_DATA_HOME`, or `~/.local/share`; a relative value counts as not set."""
@@ -33,14 +36,28 @@ def personal_workspace() -> str:
 
 
 def workspace_root(start: str | os.PathLike[str] | None = None) -> str:
-    """The nearest parent that has a `.workspace/`; outside any, the personal workspace."""
+    """The nearest parent that has a `.workspace/`, or conversations: a clone may have only these.
+    Outside any, the personal workspace."""
     folder: str = os.path.abspath(os.fspath(start or os.getcwd()))
-    while not os.path.isdir(os.path.join(folder, ".workspace")):
+    while not (os.path.isdir(f"{folder}/.workspace") or _has_conversations(folder)):
         parent = os.path.dirname(folder)
         if parent == folder:
             return personal_workspace()
         folder = parent
     return folder
+
+
+def _has_conversations(folder: str) -> bool:
+    """Whether `conversations/DATE/NAME/.session/` is below it."""
+    try:
+        days = [name for name in os.listdir(f"{folder}/conversations") if name.count("-") == 2]
+        return any(
+            os.path.isdir(f"{folder}/conversations/{day}/{name}/.session")
+            for day in days[:_FEW]
+            for name in os.listdir(f"{folder}/conversations/{day}")[:_FEW]
+        )
+    except OSError:
+        return False
 
 
 def catalog() -> str:
