@@ -10,7 +10,7 @@ import tempfile
 import time
 from typing import Any, NamedTuple
 
-from bench import archive, lists, ours, race, starts
+from bench import archive, decoding, lists, ours, race, starts
 from bench.timing import Figures, in_turns, median, ratio, runs
 
 RESULTS = os.path.join(os.path.dirname(__file__), "results")
@@ -44,6 +44,7 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
     h, h_memory = lists.in_child(f"{folder}/h", 5 if quick else 20)
     size = (30, 35_000_000) if quick else (archive.COUNT, archive.BYTES)
     i = archive.in_child(f"{folder}/i", 5 if quick else 20, *size)
+    j = decoding.in_child(f"{folder}/j", 20 if quick else 60)
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -83,8 +84,25 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
         Bar("(i) first sync / zlib alone", i["first"] / i["raw"], 2, "x"),
         Bar("(i) sync with nothing new", i["again"] / i["bare"], 12, "x"),
         Bar("(i) memory of the first sync", i["memory"], 60, "MB"),
+        *(
+            Bar(f"(j) decoding of {tool}", j[tool], 250, "MB/s", at_least=True)
+            for tool in decoding.TOOLS
+        ),
+        Bar("(j) memory for 60 MB more", j["memory"], 40, "MB"),
+        Bar("(j) capture of one new turn in 10 MB", j["turn"], 30, "ms"),
     ]
-    figures = {"a": a, "b": b, "cd": cd, "e": e, "f": f, "g": g, "memory": memory, "h": h, "i": i}
+    figures = {
+        "a": a,
+        "b": b,
+        "cd": cd,
+        "e": e,
+        "f": f,
+        "g": g,
+        "memory": memory,
+        "h": h,
+        "i": i,
+        "j": j,
+    }
     return figures, bars
 
 

@@ -100,6 +100,9 @@ def main() -> int:
     megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     with tempfile.TemporaryDirectory(prefix="cortext-bench-") as folder:
         found = measure(folder, megabytes)
+    if "--json" in sys.argv:
+        print(json.dumps(found))
+        return 0
     for name, spent in found.items():
         print(f"{name:6} {spent:8.1f} ms")
     return 0 if found["turn"] <= LIMIT else 1

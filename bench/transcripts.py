@@ -174,6 +174,17 @@ _KINDS: dict[str, tuple[Callable[[Words, str, int], Iterator[bytes]], str]] = {
 }
 
 
+def write_one(tool: str, home: Path, words: Words, size: int) -> Path:
+    """A new transcript of a tool below a home."""
+    kind, place = _KINDS[tool]
+    id = words.id()
+    path = home / place.format(id=id, short=id[:8])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.writelines(kind(words, id, size))
+    return path
+
+
 def make(home: str, count: int, total: int, seed: int = 1) -> int:
     """Fill a home: four of six transcripts are Claude Code's, their sizes are spread like real
     ones (many small, few large), `total` bytes in all. How many bytes it became."""
@@ -182,12 +193,7 @@ def make(home: str, count: int, total: int, seed: int = 1) -> int:
     written = 0
     for number, share in enumerate(shares):
         tool = ("claude", "claude", "codex", "claude", "gemini", "claude")[number % 6]
-        kind, place = _KINDS[tool]
-        id = words.id()
-        path = Path(home, place.format(id=id, short=id[:8]))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            file.writelines(kind(words, id, int(total * share / sum(shares))))
+        path = write_one(tool, Path(home), words, int(total * share / sum(shares)))
         written += path.stat().st_size
         when = 1_767_312_000 + number * 3600
         os.utime(path, (when, when))

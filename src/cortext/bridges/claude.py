@@ -264,14 +264,14 @@ class _Transcript:
 
     def _result(self, block: _Block, when: datetime, id: str) -> SessionMessage:
         call = block.tool_use_id
-        return SessionMessage(
+        return jsonl.message(
             "tool",
             jsonl.cut(_text(block.content), self._longest),
             when,
             id,
-            tool_call_id=call or None,
+            answers=call or None,
             name=self._names.get(call),
-            structured_data={"is_error": True} if block.is_error else None,
+            data={"is_error": True} if block.is_error else None,
         )
 
     def lately(self, count: int) -> list[SessionMessage] | None:

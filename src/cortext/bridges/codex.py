@@ -132,7 +132,7 @@ class _Transcript:
             by = "system" if role == "user" and text.startswith(_SHELL) else role
             if by == "user":
                 self.request = self.request or title_of(text)
-            self._keep(channel, SessionMessage(by, text, at, id))
+            self._keep(channel, jsonl.message(by, text, at, id))
 
     def _keep(self, channel: int, message: SessionMessage) -> None:
         self._said[channel].append((self._count, message))
@@ -152,7 +152,7 @@ class _Transcript:
             self.spawned |= dict.fromkeys(_ID.findall(text))
         text = jsonl.cut(text, self._longest)
         call, data = body.call_id or None, facts or None
-        return SessionMessage("tool", text, at, id, None, call, name, structured_data=data)
+        return jsonl.message("tool", text, at, id, answers=call, name=name, data=data)
 
     def _roll_back(self, turns: int) -> None:
         """Take back the last turns: each begins with words of the person."""

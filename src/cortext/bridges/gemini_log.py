@@ -272,7 +272,7 @@ class Telling:
         id = record.id or ""
         if record.type == "user":
             if (text := said(record)).strip():
-                self.messages.append(SessionMessage("user", text, self._when, id))
+                self.messages.append(jsonl.message("user", text, self._when, id))
             for given in _functions(record.content):
                 if given.response is not None:
                     self._answer(id, _Call(given.id, given.name, result=record.content))
@@ -292,14 +292,14 @@ class Telling:
             self._answered.add(key)
         text, failed = _result(call)
         self.messages.append(
-            SessionMessage(
+            jsonl.message(
                 "tool",
                 text,
                 jsonl.time_of(call.timestamp) or self._when,
                 f"{record}/{key}",
-                tool_call_id=call.id,
+                answers=call.id,
                 name=call.name,
-                structured_data={"is_error": True} if failed else None,
+                data={"is_error": True} if failed else None,
             )
         )
 

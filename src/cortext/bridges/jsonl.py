@@ -10,7 +10,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from stat import S_ISREG
 from typing import Any, Generic, TypeVar, cast, get_args
@@ -22,7 +22,7 @@ from cortext.durability.packed import SUFFIX, Packed, is_packed, read_packed
 from cortext.durability.read import open_file, read_file, read_range
 from cortext.formats.records import Damage
 from cortext.model import json
-from cortext.model.message import Role, SessionMessage
+from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.title import shorten
 from cortext.model.values import parse_time
 
@@ -303,16 +303,34 @@ def last(values: Iterable[str | None]) -> str:
 
 
 def message(
-    role: Role, text: str, when: datetime, id: str, calls: list[dict[str, Any]]
+    role: Role,
+    text: str,
+    when: datetime,
+    id: str,
+    calls: list[dict[str, Any]] | None = None,
+    *,
+    answers: str | None = None,
+    name: str | None = None,
+    data: dict[str, Any] | None = None,
 ) -> SessionMessage:
-    """A message with its tool calls; arguments that no record can hold are left out."""
-    if not calls:
-        return SessionMessage(role, text, when, id)
+    """A message with its tool calls, or the result of the call that it `answers`; arguments that
+    no record can hold are left out."""
+    if id and when.tzinfo is UTC and all(map(_is_flat, calls or ())):
+        return of_decoded(role, text, when, id, calls or None, answers, name, None, data)
     try:
-        return SessionMessage(role, text, when, id, tool_calls=calls)
+        return SessionMessage(role, text, when, id, calls or None, answers, name, None, data)
     except ValueError as error:
-        bare = [{**call, "arguments": {"left out": str(error)}} for call in calls]
-        return SessionMessage(role, text, when, id, tool_calls=bare)
+        bare = [{**call, "arguments": {"left out": str(error)}} for call in calls or ()]
+        return SessionMessage(role, text, when, id, bare, answers, name, None, data)
+
+
+def _is_flat(call: dict[str, Any]) -> bool:
+    """Whether its arguments hold nothing that could be nested too deeply."""
+    given = call["arguments"]
+    if isinstance(given, dict):
+        values = cast("dict[str, Any]", given).values()
+        return not any(isinstance(value, (dict, list)) for value in values)
+    return given is None or isinstance(given, str)
 
 
 def listed(folder: str) -> list[os.DirEntry[str]]:

@@ -200,7 +200,7 @@ class Telling:
             self._summary_is_due = True
         if info.role == "user":
             if text := _joined(part for _, part in parts):
-                self.messages.append(SessionMessage("user", as_typed(text), when, id))
+                self.messages.append(jsonl.message("user", as_typed(text), when, id))
         elif info.summary is True:
             if not self._summary_is_due:
                 self.cuts.append(len(self.messages))
@@ -235,14 +235,14 @@ class Telling:
             {"is_error": True} if failed else {}
         )
         text = state.error if state.output is None else state.output
-        return SessionMessage(
+        return jsonl.message(
             "tool",
             jsonl.cut((text or "") + files, self._longest).removeprefix("" if text else "\n"),
             (state.time and jsonl.time_of(state.time.end or state.time.start)) or when,
             f"{id}/result",
-            tool_call_id=call.callID,
+            answers=call.callID,
             name=call.tool,
-            structured_data=facts or None,
+            data=facts or None,
         )
 
 

@@ -126,6 +126,12 @@ class SessionMessage(
         return wire.message_from_dict(json_copy(data, "the message", around=8))
 
 
+def of_decoded(*values: Any) -> SessionMessage:
+    """A message of what a decoder gave: of the right types, whole, and nobody else's. It is made
+    as a decoder would make it, without a look at each value: transcripts hold very many."""
+    return StructMeta.__call__(SessionMessage, *values)
+
+
 class ToolInvocation(
     Struct,
     metaclass=_Checked,

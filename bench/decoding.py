@@ -1,0 +1,77 @@
+"""(j) reading transcripts: how fast one is decoded, and the memory that it takes; and what
+capturing one new turn of a long one takes.
+
+    python -m bench.decoding FOLDER [MEGABYTES]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from cortext.bridges.port import Source
+
+TOOLS = ("claude", "codex", "gemini")
+ROUNDS = 5
+SHORT = 2_000
+"""Of results no more is kept: what is left is what was said."""
+
+
+def figures(folder: str, megabytes: int) -> dict[str, float]:
+    """MB/s of our own time for each tool, the best of some rounds; MB of memory above what a
+    decoding of a small transcript takes."""
+    from bench.transcripts import Words, write_one
+    from cortext.bridges.registry import open_bridge
+
+    found: dict[str, float] = {}
+    sources = {}
+    for tool in TOOLS:
+        for name, size in (("small", 1), ("large", megabytes)):
+            home = Path(folder, tool, name)
+            write_one(tool, home, Words(1), size << 20)
+            bridge = open_bridge(tool, str(home / f".{tool}"))
+            (sources[tool, name],) = [(bridge, source) for source in bridge.sources()]
+    for (_, name), (bridge, source) in sources.items():
+        if name == "small":
+            bridge.decode(source, longest=SHORT)
+    before = _memory()
+    for (tool, name), (bridge, source) in sources.items():
+        if name == "large":
+            bridge.decode(source, longest=SHORT)
+            found["memory"] = _memory() - before
+            found[tool] = max(_rate(bridge.decode, source) for _ in range(ROUNDS))
+    return found
+
+
+def _rate(decode: Callable[[Source], object], source: Source) -> float:
+    start = time.process_time()
+    decode(source)
+    return os.stat(source.path).st_size / 1e6 / (time.process_time() - start)
+
+
+def _memory() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def in_child(folder: str, megabytes: int) -> dict[str, float]:
+    """The figures, of processes that have done nothing else."""
+    os.makedirs(folder)
+    found: dict[str, float] = {}
+    for module, *arguments in (
+        ("bench.decoding", folder, str(megabytes)),
+        ("bench.capture", "10", "--json"),
+    ):
+        command = [sys.executable, "-m", module, *arguments]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        found |= json.loads(done.stdout)
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(figures(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 60)))
