@@ -3,6 +3,7 @@
 import gzip
 import os
 import random
+import struct
 import subprocess
 from pathlib import Path
 
@@ -120,3 +121,17 @@ def test_golden() -> None:
     said: list[str] = []
     found = b"".join(read_packed(str(path), said.append))
     assert (found, said) == ('{"n":1}\n{"n":2}\n{"n":3}\n{"n":4,"text":"é"}\n'.encode(), [])
+
+
+def test_a_member_that_holds_more_than_it_says(tmp_path: Path) -> None:
+    """It is named as damaged, and no more of it is unpacked than it says."""
+    path = tmp_path / "bomb.gz"
+    honest = pack(b"a line\n")
+    whole = bytearray(pack(b"\0" * 50_000_000))
+    struct.pack_into("<I", whole, 20, 1000)  # where the header says how much it holds
+    path.write_bytes(honest + whole)
+    fd, packed = opened(path)
+    named: list[str] = []
+    data = packed.read(0, packed.size, named.append)
+    os.close(fd)
+    assert (len(data), len(named)) == (7 + 1000, 1)

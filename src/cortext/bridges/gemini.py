@@ -25,7 +25,7 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
 _log = logging.getLogger("cortext.bridges")
-_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\/]{1,128})"')
+_ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
 _SUBAGENT = re.compile(rb'"kind"\s*:\s*"subagent"')
 _MESSAGE = re.compile(rb'^[\s\0]*\{"id"|"type"\s*:\s*"gemini"', re.MULTILINE)
 _FIELD = re.compile(r'"(startTime|lastUpdated|summary)"\s*:\s*("(?:[^"\\]|\\.)*")')

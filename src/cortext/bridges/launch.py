@@ -7,6 +7,7 @@ tool to skip a question of its own.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -25,6 +26,9 @@ PACKAGES = {
 }
 RESUME = "workspace.resume"
 _CONFIG = "OPENCODE_CONFIG_CONTENT"
+PURE = {"OPENCODE_PURE": "1"}
+"""OpenCode without plug-ins, where nobody sees what it starts."""
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _NO_CODEX_TOOLS = ("shell_tool", "unified_exec", "multi_agent", "view_image", "goals", "apps")
 _DENY = b'[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
 
@@ -77,6 +81,7 @@ def resume_plan(
 ) -> Plan:
     """Go on with a session of the tool's own. `command` is a slash command to begin with, where
     the tool takes one; `instructions` is a file that it reads, where it can."""
+    _check(id)
     first = [command] if command else []
     words = {
         "claude": ["claude", "--resume", id, *first],
@@ -94,6 +99,7 @@ def fork_plan(
     """Go on in a copy that gets the id `new`; None where the tool does not let us choose it."""
     if tool != "claude":
         return None
+    _check(id)
     first = [command] if command else []
     words = ("claude", "--resume", id, "--fork-session", "--session-id", new, *first, *extra)
     return Plan(tool, words, cwd)
@@ -122,13 +128,17 @@ def ask_plan(
     answer on its stdout. It is had in a fork of the session, which is not kept where the tool can
     do without; Gemini CLI has no forks, and is given a copy. `denying` is a file with the policy
     of `deny_everything`."""
+    _check(id)
     environment: dict[str, str] = {}
     if tool == "claude":
         words = ["claude", "-p", "--resume", id, "--fork-session", "--no-session-persistence"]
-        words += ["--tools", "", "--strict-mcp-config", *extra]
+        # Without a terminal it asks nobody whether a project's own hooks may run.
+        words += ["--tools", "", "--strict-mcp-config", "--setting-sources", "user", *extra]
     elif tool == "opencode":
-        words = ["opencode", "run", "--session", id, "--fork", *extra]
-        environment = _configured({"tools": {"*": False}, "permission": {"*": "deny"}})
+        # An agent of our own: what a configuration allows one that it names would win.
+        mute = f"ask-{os.urandom(8).hex()}"
+        words = ["opencode", "run", "--session", id, "--fork", "--agent", mute, *extra]
+        environment = {**_muted(mute), **PURE}
     elif tool == "codex":
         off = [word for name in _NO_CODEX_TOOLS for word in ("-c", f"features.{name}=false")]
         off += ["-c", 'web_search="disabled"', "-c", "mcp_servers={}", *extra]
@@ -143,12 +153,19 @@ def deny_everything() -> bytes:
     return _DENY
 
 
+def _check(id: str) -> None:
+    """A transcript may call itself anything; none of it may become an option of a tool."""
+    if not _ID.fullmatch(id):
+        raise CortextError(f"{id!r} is no id that a tool can be given")
+
+
 def has_command(tool: str, cwd: str) -> bool:
-    """Whether a tool, started in a folder, knows `/workspace.resume`."""
+    """Whether a tool, started in a folder, knows `/workspace.resume` as we wrote it for the person;
+    a project's own of that name would be run in its place, and is not ours to start."""
     if tool not in WITH_COMMANDS:
         return False
     name = f"{RESUME}.{'toml' if tool == 'gemini' else 'md'}"
-    folders, folder = [user_folder(tool)], os.path.abspath(cwd)
+    folders, folder = list[str](), os.path.abspath(cwd)
     while True:
         folders.append(os.path.join(folder, workspace_folder(tool)))
         parent = os.path.dirname(folder)
@@ -156,12 +173,25 @@ def has_command(tool: str, cwd: str) -> bool:
         if parent == folder or os.path.exists(os.path.join(folder, ".git")):
             break
         folder = parent
-    return any(os.path.isfile(os.path.join(each, name)) for each in folders)
+    ours = user_folder(tool)
+    theirs = [each for each in folders if os.path.abspath(each) != os.path.abspath(ours)]
+    if any(os.path.lexists(os.path.join(each, name)) for each in theirs):
+        return False
+    return os.path.isfile(os.path.join(ours, name))
 
 
 def _instructing(path: str) -> dict[str, str]:
     """OpenCode reads one more file of instructions."""
     return _configured({"instructions": [*_list(_own_config().get("instructions")), path]})
+
+
+def _muted(agent: str) -> dict[str, str]:
+    """OpenCode with an agent that may do nothing but answer."""
+    nothing: dict[str, Any] = {"tools": {"*": False}, "permission": {"*": "deny"}}
+    named = {agent: {"mode": "primary", "description": "Answers a question.", **nothing}}
+    own = _own_config().get("agent")
+    others = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
+    return _configured({**nothing, "agent": {**others, **named}})
 
 
 def _configured(more: dict[str, Any]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple
 
 from cortext import paths
+from cortext.bridges.launch import PURE
 from cortext.bridges.opencode_store import Database, read_database
 from cortext.bridges.writing import Turn, Written, millis, rising, with_last
 from cortext.durability.replace import storage_errors
@@ -82,6 +83,7 @@ class OpenCodeWriter:
                 done = subprocess.run(
                     [self._program, *arguments],
                     cwd=cwd,
+                    env={**os.environ, **PURE},
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=err,

@@ -141,7 +141,8 @@ def _matching(folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
         names = _names(folder)
         yield folder, names
         for name in names:
-            if not name.endswith(_ENDINGS):
+            # A link may lead back here, or to all of a disk.
+            if not name.endswith(_ENDINGS) and not os.path.islink(f"{folder}/{name}"):
                 yield from _matching(f"{folder}/{name}", parts)
     elif parts[0] == "*":
         for name in _names(folder):

@@ -23,6 +23,8 @@ _BEGIN = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0CX\x08\0"
 _HEAD = struct.Struct(f"<{len(_BEGIN)}sII")
 _END = struct.Struct("<II")
 _LEVEL = 6
+_LARGEST = 1 << 28
+"""Ours are far smaller: one that is to hold more was made to fill the memory."""
 _CACHED = 4
 
 
@@ -130,13 +132,17 @@ class Packed:
         """The bytes of one member, checked; BrokenMemberError."""
         if (known := self._cache.get(member.at)) is not None:
             return known
+        if member.size > _LARGEST:
+            raise BrokenMemberError(member, b"")
         data = self.raw(member)
         try:
-            unpacked = zlib.decompress(data, zlib.MAX_WBITS | 16, member.size or 1)
+            # No more than it says that it holds: it may be made to fill the memory.
+            inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            unpacked = inflater.decompress(data, member.size + 1)
         except zlib.error:
-            raise BrokenMemberError(member, _salvage(data)) from None
-        if len(unpacked) != member.size:
-            raise BrokenMemberError(member, unpacked)
+            raise BrokenMemberError(member, _salvage(data, member.size)) from None
+        if len(unpacked) != member.size or not inflater.eof:
+            raise BrokenMemberError(member, unpacked[: member.size])
         while len(self._cache) >= _CACHED:
             del self._cache[next(iter(self._cache))]
         self._cache[member.at] = unpacked
@@ -190,15 +196,17 @@ def _inflate(fd: int, at: int, length: int) -> Iterator[tuple[bytes, int]]:
             return
 
 
-def _salvage(data: bytes) -> bytes:
-    """What can be unpacked of a broken member."""
-    inflater, found = zlib.decompressobj(zlib.MAX_WBITS | 16), list[bytes]()
+def _salvage(data: bytes, most: int) -> bytes:
+    """What can be unpacked of a broken member, no more than it was to hold."""
+    inflater, found = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
     for place in range(0, len(data), 256):
         try:
-            found.append(inflater.decompress(data[place : place + 256]))
+            found += inflater.decompress(data[place : place + 256], max(most - len(found), 1))
         except zlib.error:
             break
-    return b"".join(found)
+        if len(found) >= most:
+            break
+    return found[:most]
 
 
 def _find(fd: int, at: int, length: int) -> int | None:
