@@ -89,18 +89,17 @@ def test_default_refuses(workspace: Path) -> None:
     assert KEY.encode() in _files(workspace, id)
 
 
-def _say_in_claude(id: str, *texts: str) -> Path:
-    """A transcript of Claude Code in which this was said, in turns."""
+def _say_in_claude(workspace: Path, id: str, *texts: str) -> None:
+    """A transcript of Claude Code in which this was said in a workspace, in turns."""
     lines = [
         {"type": ("user", "assistant")[n % 2], "uuid": f"u{n}", "parentUuid": f"u{n - 1}"}
-        | {"sessionId": id, "timestamp": f"2026-01-12T09:30:0{n}Z", "cwd": "/work"}
+        | {"sessionId": id, "timestamp": f"2026-01-12T09:30:0{n}Z", "cwd": str(workspace)}
         | {"message": {"role": ("user", "assistant")[n % 2], "content": text, "id": f"m{n}"}}
         for n, text in enumerate(texts)
     ]
     path = Path(os.environ["HOME"]) / f".claude/projects/-work/{id}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return path
 
 
 def test_default_masks_what_the_archive_keeps(
@@ -109,7 +108,7 @@ def test_default_masks_what_the_archive_keeps(
     """The files and the commit are without it, the copy of the tool's transcript has it."""
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     session = "11111111-2222-4333-8444-555555555555"
-    _say_in_claude(session, "Why does it fail?", f"Your key {KEY} has expired.")
+    _say_in_claude(workspace, session, "Why does it fail?", f"Your key {KEY} has expired.")
     id = begin(workspace, "brainstorm", "Topic")
     change_head(workspace, id, native=[{"tool": "claude", "session_id": session}])
     said = _stop(workspace, id)
@@ -127,7 +126,7 @@ def test_default_refuses_where_the_archive_is_off(
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     monkeypatch.setenv("CORTEXT_ARCHIVE_ENABLED", "off")
     session = "11111111-2222-4333-8444-555555555555"
-    _say_in_claude(session, "Why does it fail?", f"Your key {KEY} has expired.")
+    _say_in_claude(workspace, session, "Why does it fail?", f"Your key {KEY} has expired.")
     id = begin(workspace, "brainstorm", "Topic")
     change_head(workspace, id, native=[{"tool": "claude", "session_id": session}])
     assert "not committed" in _stop(workspace, id)

@@ -6,18 +6,22 @@ nothing. What was taken stays, also where the tool went back and took another wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from msgspec import structs
 
 from cortext.app import progress
-from cortext.app.binding import Bound, Entry, within
+from cortext.app.binding import Bound, Entry, begins, is_sound, within
+from cortext.app.comparing import Copies, Read, changes, rewriting
+from cortext.app.consent import may_take
 from cortext.app.facts import Facts, facts_of, note_facts
 from cortext.app.progress import Point, Progress, key_of
-from cortext.app.transcripts import find_transcript
+from cortext.app.taken import OUT, Taken, Took, add_taken, print_of, session_of
+from cortext.app.transcripts import find_transcript, is_own
 from cortext.bridges.port import Bridge, Source
 from cortext.bridges.recent import Follows, FollowsRows, Mark, mark_of, since
 from cortext.bridges.registry import open_bridge
@@ -62,94 +66,149 @@ class _Capture:
     def __init__(self, workspace: Workspace, place: Place, *, whole: bool) -> None:
         self._workspace, self._place, self._whole = workspace, place, whole
         self._head = workspace.store.head_at(place)
+        self._notes: list[str] = []
         if any(entry.get("pid") for entry in self._head.native):
             self._settle()
-        self._entries = [entry for entry in self._head.native if entry.get("session_id")]
+        named = [entry for entry in self._head.native if entry.get("session_id")]
+        self._entries = [entry for entry in named if is_sound(entry)]
+        if len(self._entries) < len(named):
+            self._notes.append(f"{place.head}: an entry of `native` is of no tool that we know")
         self._points: dict[str, Point] = {}
+        self._before: dict[str, Point] = {}
         self._facts: list[tuple[Entry, Facts]] = []
-        self._notes: list[str] = []
+        self._of = f"{self._head.id} {wire.iso(self._head.created_at)}"
+        self._sessions: dict[str, str] = {}  # of messages, by their ids
 
     def _settle(self) -> None:
-        from cortext.app.waiting import settle_by_time
+        from cortext.app.waiting import settle_by_time, unsettled
 
-        settle_by_time(Bound(self._workspace.root, self._place))
+        try:
+            bound = Bound(self._workspace.root, self._place)
+            settle_by_time(bound)
+            self._notes += unsettled(bound)
+        except (KeyError, TypeError, ValueError):
+            self._notes.append(f"{self._place.head}: an entry of `native` cannot be read")
         self._head = self._workspace.store.head_at(self._place)
 
     def run(self) -> Captured:
         if not self._entries:
-            return Captured()
-        known = None if self._whole else progress.load(self._place)
+            return Captured(0, self._notes)
+        known = progress.load(self._place)
+        self._before = known.points if known else {}
+        known = None if self._whole else known
         news = [self._follow(entry, known) for entry in self._entries] if known else [None]
         if known is None or None in news:
             return self._reconcile()
         recent = set(known.recent)
         new = [m for each in news for m in each or () if m.id not in recent]
-        return Captured() if self._waits(new) else self._finish(known, new)
+        return Captured(0, self._notes) if self._waits(new) else self._finish(known, new)
 
-    def _follow(self, entry: Entry, known: Progress) -> list[SessionMessage] | None:
+    def _follow(self, entry: Entry, known: Progress) -> Sequence[SessionMessage] | None:
         """What was said in one session since; None if all of it has to be read."""
         point = known.points.get(key_of(entry))
+        if point and (entry.get("to") or (point.mark is None and not self._may_be_here(entry))):
+            return ()  # it was read to its end, or is on another machine
         try:
-            found = _news(entry, point.mark, set(known.recent)) if point else None
+            news = _news(entry, point.mark, set(known.recent)) if point and point.mark else None
         except (OSError, CortextError):
             return None  # reading all of it says what is wrong
-        if point is None or found is None:
+        if point is None or news is None:
             return None
-        said, mark = found
+        said, mark = news
         if said and point.last and said[0].timestamp < point.last:
             return None  # where time goes back, something else happened than a next turn
         new = _rising(said, point.last)
         last = new[-1].timestamp if new else point.last
-        self._points[key_of(entry)] = Point(mark, last)
-        return within(entry, new)
+        own = new if point.begun else within(entry, new)
+        self._points[key_of(entry)] = Point(mark, last, point.begun or bool(own))
+        self._sessions |= dict.fromkeys((m.id for m in own), session_of(entry))
+        return own
+
+    def _may_be_here(self, entry: Entry) -> bool:
+        """Whether a session without a transcript may have one by now: the latest of the open
+        ones, which may be the one that is going on, or one whose file is there."""
+        latest = [each for each in self._entries if not each.get("to")][-1]
+        path = str(entry.get("path") or "")
+        return entry is latest or (is_own(str(entry["tool"]), path) and os.path.exists(path))
 
     def _reconcile(self) -> Captured:
         """Compare all that was said with all that is there."""
         stored = decode_lines(read_file(self._place.lines), FOLDER.records).messages
-        said = [m for entry in self._entries for m in self._read(entry)]
-        there = {message.id: message for message in stored}
-        copies = {_likeness(message) for message in stored}
-        unique = {m.id: m for m in said}
-        new = [m for m in unique.values() if m.id not in there and not _is_copy(m, copies)]
+        taken = Taken(self._place, self._of)
+        there = {message.id for message in stored}
+        reads = [r for e in self._entries if (r := self._read(e, taken, bool(stored)))]
+        out = [id for id in taken.found if id not in there]
+        new = _new(reads, stored, {*there, *out})
         if self._waits(new):
             return Captured(0, self._notes)
-        grown = {m.id: m for m in unique.values() if m.id in there and _is_more(m, there[m.id])}
-        if grown:
-            self._workspace.store.rewrite_at(self._place, _replacing(grown))
+        if changed := changes(taken, stored, reads):
+            self._workspace.store.rewrite_at(self._place, rewriting(changed))
+        self._remember(taken, stored)
         times = [message.timestamp for message in stored]
-        known = Progress(last=max(times, default=None), recent=[m.id for m in stored[-100:]])
+        recent = [*out[-100:], *(m.id for m in stored[-100:])]
+        known = Progress(last=max(times, default=None), recent=recent)
         done = self._finish(known, new, ordered=in_time_order(stored))
         note_facts(self._workspace, self._place, self._facts)
         return done
 
-    def _read(self, entry: Entry) -> list[SessionMessage]:
+    def _remember(self, taken: Taken, stored: Sequence[SessionMessage]) -> None:
+        """Write down what is there and was not known to be, and what a person took out."""
+        found = [
+            Took(message.id, session, print_of(message))
+            for message in stored
+            if message.id not in taken.found and (session := self._sessions.get(message.id))
+        ]
+        there = {message.id for message in stored}
+        gone = [took for id, took in taken.found.items() if id not in there and took.print != OUT]
+        if gone:
+            self._notes.append(
+                f"what was taken out of messages.jsonl stays out of it ({len(gone)} messages)"
+            )
+        add_taken(self._place, self._of, [*found, *(took._replace(print=OUT) for took in gone)])
+
+    def _read(self, entry: Entry, taken: Taken, some: bool) -> Read | None:
         """All that one session has of the conversation; what cannot be read is said."""
         tool, id = str(entry["tool"]), str(entry["session_id"])
         try:
             path = str(entry.get("path") or "")
             found = find_transcript(tool, id, path, search=self._whole)
             if found is None:
-                self._notes.append(f"the {tool} session {id} has no transcript any more")
-                return []
+                ended = entry.get("to") and key_of(entry) in self._before
+                if not ended and (session_of(entry) in taken.sessions or not some):
+                    self._notes.append(f"the {tool} session {id} has no transcript any more")
+                self._points[key_of(entry)] = Point(None)
+                return None
+            if not may_take(self._workspace.root, self._place, tool, id, path):
+                self._notes.append(
+                    f"the {tool} session {id} was had elsewhere, and is not bound here: it is left"
+                )
+                return None
             bridge, source = found
             mark = _mark(bridge, source)
             decoded = bridge.decode(source)
         except (OSError, CortextError) as error:
             self._notes.append(f"the {tool} session {id} could not be read: {error}")
-            return []
+            return None
         self._notes += [f"{d.path or source.path}: {d.detail}" for d in decoded.damages if d.fatal]
         messages = _rising(decoded.session.messages, None)
+        own = within(entry, messages)
         if mark:
             last = messages[-1].timestamp if messages else None
-            self._points[key_of(entry)] = Point(mark, last)
-        kept = within(entry, messages)
-        self._facts.append((entry, facts_of(decoded.session, kept, source.path)))
-        return kept
+            begun = begins(entry, messages) is not None
+            self._points[key_of(entry)] = Point(mark, last, begun)
+        self._facts.append((entry, facts_of(decoded.session, own, source.path)))
+        self._sessions |= dict.fromkeys((m.id for m in own), session_of(entry))
+        return Read(
+            session_of(entry),
+            own,
+            [m.id for m in messages],
+            not any(d.fatal for d in decoded.damages),
+        )
 
     def _waits(self, new: Sequence[SessionMessage]) -> bool:
         """Whether what is new is to wait: the conversation was stopped, perhaps committed, and
         all that came since is how that was said."""
-        return not (self._whole or self._head.status == "active" or any(map(_goes_on, new)))
+        return not (self._whole or self._head.status == "active" or _goes_on(new))
 
     def _finish(
         self, known: Progress, new: list[SessionMessage], *, ordered: bool = True
@@ -159,6 +218,8 @@ class _Capture:
         if new:
             name = self._place.folder[len(self._workspace.root) + 1 :]
             self._workspace.store.append(name, *new)
+            took = [Took(m.id, self._sessions.get(m.id, ""), print_of(m)) for m in new]
+            add_taken(self._place, self._of, took)
             if not ordered or (known.last and new[0].timestamp < known.last):
                 self._workspace.store.sort_at(self._place)
             if self._head.status == "paused" and not self._whole:
@@ -182,7 +243,7 @@ def _news(
 ) -> tuple[Sequence[SessionMessage], Mark] | None:
     """What was said since a mark, and the next one; None where all has to be read."""
     tool, id, path = (str(entry.get(name) or "") for name in ("tool", "session_id", "path"))
-    if tool == "opencode":
+    if tool == "opencode" and is_own(tool, path):
         bridge, source = open_bridge(tool), Source(tool, id, path, 0, "")
     elif found := find_transcript(tool, id, path):
         bridge, source = found
@@ -199,6 +260,21 @@ def _news(
     return None if said is None else (said, lately.mark)
 
 
+def _new(
+    reads: Sequence[Read], stored: Sequence[SessionMessage], known: set[str]
+) -> list[SessionMessage]:
+    """What was said and is not known, but for copies of what another session has."""
+    several = len({read.session for read in reads}) > 1
+    new: dict[str, SessionMessage] = {}
+    for read in reads:
+        own = set(read.live)
+        others = [m for m in (*stored, *new.values()) if several and m.id not in own]
+        copies = Copies(others)
+        fresh = [m for m in read.own if m.id not in known and m.id not in new]
+        new |= {m.id: m for m in fresh if not copies.take(m)}
+    return list(new.values())
+
+
 def _rising(messages: Iterable[SessionMessage], last: datetime | None) -> list[SessionMessage]:
     """Messages with times that never go back: a result may have a later one than what follows."""
     made: list[SessionMessage] = []
@@ -210,49 +286,19 @@ def _rising(messages: Iterable[SessionMessage], last: datetime | None) -> list[S
     return made
 
 
-def _goes_on(message: SessionMessage) -> bool:
+def _goes_on(new: Sequence[SessionMessage]) -> bool:
     """Whether a person says more than that this is the end."""
     from cortext.model.closing import is_closing
 
-    if message.role != "user" or message.content.lstrip().startswith(_STOPPING):
-        return False
-    return not is_closing(message.content)
+    for place, message in enumerate(new):
+        said = message.content.lstrip()
+        if message.role != "user" or said.startswith(_STOPPING) or is_closing(said):
+            continue
+        # What the tool does itself, as `/exit`, is no word to the agent.
+        if not said.startswith(("/", "!")) or _is_answered(new[place + 1 :]):
+            return True
+    return False
 
 
-def _likeness(message: SessionMessage, content: str | None = None) -> tuple[object, ...]:
-    """What a message has in common with its copy in a fork: OpenCode gives that another id."""
-    calls = tuple(str(call.get("id")) for call in message.tool_calls or ())
-    said = message.content if content is None else content
-    return message.role, message.timestamp, message.tool_call_id, calls, said
-
-
-def _is_copy(message: SessionMessage, there: set[tuple[object, ...]]) -> bool:
-    """Whether it is there under another id, perhaps without the secrets that were in it."""
-    if not there:
-        return False
-    from cortext.model.secrets import mask_text
-
-    if _likeness(message) in there:
-        return True
-    return _likeness(message, mask_text(message.content)[0]) in there
-
-
-def _is_more(said: SessionMessage, there: SessionMessage) -> bool:
-    """Whether a message has grown since it was captured: a tool may write it as it is said. One
-    that a person, or masking, has changed is left as it is."""
-    calls, had = said.tool_calls or [], there.tool_calls or []
-    longer = len(said.content) > len(there.content) or len(calls) > len(had)
-    return longer and said.content.startswith(there.content) and calls[: len(had)] == had
-
-
-def _replacing(grown: dict[str, SessionMessage]) -> Callable[[Any], Any]:
-    """For `rewrite_at`: the records of these messages anew, all else as it is."""
-
-    def change(value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        record = cast("dict[str, Any]", value)
-        found = grown.get(str(record.get("id")))
-        return {**record, **wire.message_to_dict(found)} if found else record
-
-    return change
+def _is_answered(later: Sequence[SessionMessage]) -> bool:
+    return next((m.role for m in later if m.role != "system"), "") in ("assistant", "tool")

@@ -38,6 +38,7 @@ class Call(NamedTuple):
     path: str
     prompt: str
     answer: str
+    cwd: str
 
 
 def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
@@ -55,13 +56,14 @@ def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bound(call: Call, process: Process | None) -> Bound | None:
-    rows = _had_in(call.id)
+    rows = _had_in(call)
     if rows:
-        from cortext.app.binding import Bound, is_bound
+        from cortext.app.binding import Bound, is_bound, one_of
 
         found = [Bound(row.root, row.place) for row in rows]
-        if bound := next((one for one in found if is_bound(one, call.tool, call.id)), None):
-            return bound
+        found = [one for one in found if is_bound(one, call.tool, call.id)]
+        if found:
+            return one_of(found, call.id, call.cwd)
     if process and os.path.isdir(os.path.join(paths.running(), "waiting")):
         from cortext.app.waiting import settle
 
@@ -69,14 +71,17 @@ def _bound(call: Call, process: Process | None) -> Bound | None:
     return None
 
 
-def _had_in(id: str) -> list[Listed]:
-    """The conversations that were had in a session, the latest first."""
+def _had_in(call: Call) -> list[Listed]:
+    """The conversations that were had in a session, the latest first; also those of a workspace
+    that was moved here."""
     from cortext.index.catalog import Catalog
     from cortext.lifecycle.known import known_workspaces
 
-    roots = [root for root in known_workspaces() if os.path.isdir(root)]
+    here = paths.workspace_root(call.cwd)
+    roots = dict.fromkeys(root for root in (*known_workspaces(), here) if os.path.isdir(root))
     with Catalog.at_home() as catalog:
-        return [row for row in catalog.list(roots) if id in row.text and id in row.native]
+        rows = catalog.list(list(roots))
+    return [row for row in rows if call.id in row.text and call.id in row.native]
 
 
 def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
@@ -95,13 +100,14 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
         text("transcript_path"),
         text("prompt") or (last if isinstance(last, str) else ""),
         text("last_assistant_message", "last-assistant-message"),
+        text("cwd") or os.getcwd(),
     )
 
 
 def _told(call: Call, found: Bound) -> dict[str, Any]:
     from cortext.app.capture import capture
 
-    closing = bool(call.prompt) and _is_closing(call.prompt)
+    closing = bool(call.prompt) and _is_closing(call.prompt) and not _is_completed(found)
     if call.event == "UserPromptSubmit":
         if not closing:
             capture(found.root, found.place)
@@ -122,6 +128,13 @@ def _is_closing(prompt: str) -> bool:
     from cortext.model.closing import is_closing
 
     return is_closing(prompt)
+
+
+def _is_completed(found: Bound) -> bool:
+    """Whether there is nothing left to stop."""
+    from cortext.lifecycle.workspace import Workspace
+
+    return Workspace(found.root).store.head_at(found.place).status == "completed"
 
 
 def _stop(found: Bound) -> None:

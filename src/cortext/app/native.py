@@ -6,7 +6,9 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cortext.app.binding import digest_of, is_sound, within
 from cortext.app.transcripts import own_transcript
+from cortext.formats.history import is_abandoned
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.values import parse_time
@@ -31,24 +33,16 @@ def find_native(row: Listed, tool: str) -> Native | None:
     if row.tool and row.tool != tool:
         return None
     for entry in reversed(entries_of(row)):
-        if entry.get("tool") != tool or not entry.get("session_id") or entry.get("to"):
+        if entry.get("tool") != tool or not is_sound(entry) or entry.get("to"):
             continue
         found = own_transcript(tool, str(entry["session_id"]), str(entry.get("path") or ""))
         if found is None:
             continue
         bridge, source = found
         folder = bridge.glance(source).cwd or source.cwd
-        if os.path.isdir(folder) and (row.tool or _holds_all(row, entry, bridge, source)):
+        if os.path.isdir(folder) and (row.tool or holds_all(row, entry, bridge, source)):
             return Native(source.id, source.path, folder)
     return None
-
-
-def last_used(row: Listed) -> str:
-    """The tool that a conversation was last had in; "" if in none."""
-    if row.tool:
-        return row.tool
-    entries = [e for e in entries_of(row) if e.get("session_id")]
-    return str(entries[-1].get("tool") or "") if entries else ""
 
 
 def entries_of(row: Listed) -> list[dict[str, Any]]:
@@ -63,13 +57,18 @@ def head_of(row: Listed) -> Session:
     return Workspace(row.root).store.head_at(row.place)
 
 
-def _holds_all(row: Listed, entry: dict[str, Any], bridge: Bridge, source: Source) -> bool:
-    """Whether all that was said in a conversation since it is in a session is in that session: a
-    part of it may have been said in another."""
+def holds_all(row: Listed, entry: dict[str, Any], bridge: Bridge, source: Source) -> bool:
+    """Whether all of a conversation is in a session: a part of it may have been said in another,
+    also before that one was told of it, on a machine that we did not hear of then."""
     session, _ = Workspace(row.root).store.read(row.path)
+    said = bridge.decode(source, longest=_SHORT).session.messages
+    live = [message for message in session.messages if not is_abandoned(message)]
+    if "held" in entry:
+        own = {message.id for message in within(entry, said)}
+        return digest_of(m.id for m in live if m.id not in own) == entry["held"]
     since = _time(str(entry.get("from") or ""))
-    have = {message.id for message in bridge.decode(source, longest=_SHORT).session.messages}
-    return all(m.id in have for m in session.messages if since is None or m.timestamp > since)
+    have = {message.id for message in said}
+    return all(m.id in have for m in live if since is None or m.timestamp > since)
 
 
 def _time(text: str) -> datetime | None:

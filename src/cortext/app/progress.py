@@ -24,13 +24,17 @@ from cortext.stores.seen import Fingerprint
 
 _RECENT = 400
 _OLD_SECONDS = 90 * 86_400
+KEPT = ".taken"
+"""The ending of what is kept as long as the conversation may be: see `taken`."""
 
 
 class Point(Struct, frozen=True):
-    """How far one tool session was read, and when the last message there was."""
+    """How far one tool session was read, when the last message there was, and whether the
+    conversation had begun by then. Without a mark it had no transcript here."""
 
-    mark: Mark
+    mark: Mark | None
     last: datetime | None = None
+    begun: bool = True
 
 
 class Progress(Struct):
@@ -48,7 +52,9 @@ class Progress(Struct):
 
 
 def key_of(entry: Entry) -> str:
-    return " ".join(str(entry.get(name, "")) for name in ("tool", "session_id", "from"))
+    """One that has ended meanwhile is another: it is read once more, and then never again."""
+    names = ("tool", "session_id", "from", "to")
+    return " ".join(str(entry.get(name, "")) for name in names)
 
 
 _decoder = Decoder(Progress)
@@ -57,7 +63,7 @@ _decoder = Decoder(Progress)
 def load(place: Place) -> Progress | None:
     """What is known of a conversation, if its messages are as they were then."""
     try:
-        with open(_path(place), "rb") as file:
+        with open(path_of(place), "rb") as file:
             found = _decoder.decode(file.read())
     except (OSError, DecodeError, ValidationError):
         return None
@@ -66,7 +72,7 @@ def load(place: Place) -> Progress | None:
 
 def store(place: Place, progress: Progress) -> None:
     """Not synced: what a power cut takes is read again."""
-    path = _path(place)
+    path = path_of(place)
     progress.lines = Fingerprint.at(place.lines) or (0, 0, 0)
     folder = os.path.dirname(path)
     make_private_dir(folder)
@@ -85,10 +91,11 @@ def _forget_old(folder: str) -> None:
     limit = time.time() - _OLD_SECONDS
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.stat().st_mtime < limit:
+            if entry.stat().st_mtime < limit and not entry.name.endswith(KEPT):
                 remove_if_there(entry.path)
 
 
-def _path(place: Place) -> str:
+def path_of(place: Place) -> str:
+    """Where it stands; other things that are known of a conversation have endings."""
     name = blake2b(os.fsencode(place.folder), digest_size=16).hexdigest()
     return os.path.join(paths.running(), "captured", name)

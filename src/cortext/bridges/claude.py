@@ -275,8 +275,12 @@ class _Transcript:
         )
 
     def lately(self, count: int) -> list[SessionMessage] | None:
-        """What is said after so many nodes; None if a result is there and its call is not."""
-        live = sorted(place for place in _live(self.nodes) if place >= count)
+        """What is said after so many nodes; None if a result is there and its call is not, or
+        the person went back to before some of them."""
+        now = _live(self.nodes)
+        if not _live(self.nodes[:count]) <= now:
+            return None
+        live = sorted(place for place in now if place >= count)
         said = [message for place in live for message in self.nodes[place].messages]
         lost = any(m.role == "tool" and m.tool_call_id not in self._names for m in said)
         return None if lost else said

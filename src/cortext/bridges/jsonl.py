@@ -23,6 +23,7 @@ from cortext.durability.read import open_file, read_file, read_range
 from cortext.formats.records import Damage
 from cortext.model import json
 from cortext.model.message import Role, SessionMessage, of_decoded
+from cortext.model.ours import without_command
 from cortext.model.title import shorten
 from cortext.model.values import parse_time
 
@@ -254,7 +255,7 @@ class Ends(Generic[T]):
             if most < self._size:
                 data = data[: data.rfind(b"\n") + 1]
             values = self._values(data)
-            if most >= self._size or any(map(enough, values)):
+            if any(map(enough, values)) or most >= self._size:
                 break
         return values
 
@@ -267,7 +268,7 @@ class Ends(Generic[T]):
             if start:
                 data = data[data.find(b"\n") + 1 or len(data) :]
             values = self._values(data)
-            if start == 0 or any(map(enough, values)):
+            if any(map(enough, values)) or start == 0:
                 break
         return values
 
@@ -281,7 +282,9 @@ def time_of(value: Any) -> datetime | None:
 
 
 def title_of(text: str) -> str:
-    """The title that a person's words give; "" for a bare command, which says nothing."""
+    """The title that a person's words give, without a command of ours before them; "" for a bare
+    command, which says nothing."""
+    text = without_command(text)
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
     return "" if line.startswith("/") and " " not in line else shorten(line)
 

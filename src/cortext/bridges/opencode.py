@@ -127,8 +127,7 @@ class OpenCodeBridge:
         """As `FollowsRows` says."""
         if not source.path.endswith(".db"):
             return None
-        time = read_database(source.path, lambda database: database.latest(source.id))
-        return Mark(0, time, 0, "")
+        return read_database(source.path, lambda database: _mark(database, source.id))
 
     def changed(self, source: Source, mark: Mark) -> tuple[list[SessionMessage], Mark] | None:
         """As `FollowsRows` says."""
@@ -136,7 +135,9 @@ class OpenCodeBridge:
         def work(database: Database) -> tuple[list[SessionMessage], Mark] | None:
             if _head(database, source.id).revert:
                 return None
-            now = Mark(0, database.latest(source.id), 0, "")
+            if database.count(source.id, mark.size) < mark.lines:
+                return None  # the person went back, and some are gone
+            now = _mark(database, source.id)
             damages: list[Damage] = []
             telling = Telling(None)
             for raw in database.changed(source.id, mark.size):
@@ -145,6 +146,12 @@ class OpenCodeBridge:
             return None if damages or telling.cuts else (telling.messages, now)
 
         return read_database(source.path, work)
+
+
+def _mark(database: Database, id: str) -> Mark:
+    """With the number of messages in the place of the lines."""
+    time = database.latest(id)
+    return Mark(0, time, database.count(id, time), "")
 
 
 def _read(source: Source, work: Callable[[Store], T], *, ends: bool = False) -> T:

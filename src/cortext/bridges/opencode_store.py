@@ -166,6 +166,11 @@ class Database:
         """When a session's messages, or parts of them, were last changed, in milliseconds."""
         return int(self._all(_LATEST, {"id": id}).fetchone()[0])
 
+    def count(self, id: str, until: int) -> int:
+        """How many messages a session has that are not from after a time."""
+        query = "SELECT count(*) FROM message WHERE session_id = ? AND time_created <= ?"
+        return int(self._all(query, (id, until)).fetchone()[0])
+
     def changed(self, id: str, since: int) -> list[Raw]:
         """The messages that were changed after a time, in their order."""
         rows = self._all(_CHANGED, {"id": id, "since": since})

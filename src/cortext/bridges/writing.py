@@ -74,7 +74,7 @@ def turns_of(session: Session, *, show: Show, budget: int = BUDGET) -> list[Turn
     """A conversation as the turns of a person and an agent, the person's first, none later than
     now. Over the budget the first request and the latest stay, and what was left out is said in
     its place."""
-    view = window(history(session, show), nonce=_MEASURE, show=show, budget=budget)
+    view = window(history(session, show, live=True), nonce=_MEASURE, show=show, budget=budget)
     pieces = list(_pieces(view.records, session.created_at))
     if pieces and pieces[0][0] == "assistant":
         pieces.insert(0, ("user", pieces[0][1], _BEGIN))

@@ -81,16 +81,22 @@ class Part:
         return self._past
 
 
-def history(session: Session, show: Show) -> list[Part]:
+def is_abandoned(message: SessionMessage) -> bool:
+    """Whether the person went back to before this message, and took another way."""
+    return bool(message.extra) and message.extra.get("abandoned") is True
+
+
+def history(session: Session, show: Show, *, live: bool = False) -> list[Part]:
     """Every message and every recorded tool call. A result stands with its call; a tool call
-    that is recorded twice, in a message and beside it, is told once."""
+    that is recorded twice, in a message and beside it, is told once. `live`: without what was
+    abandoned, as a model should have it."""
     made, answers = _calls(session.messages)
     recorded = _recorded(session, made)
     parts: list[Part] = []
     for number, message in enumerate(session.messages, 1):
         if number in recorded:
             parts.append(Part.of_calls(recorded[number], 0, show))
-        if number in answers:
+        if number in answers or (live and is_abandoned(message)):
             continue
         calls = made.get(number)
         speaks = bool(message.content) or not calls or message.role == "user"

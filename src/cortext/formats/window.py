@@ -20,7 +20,7 @@ from cortext.formats.briefing import (
     render_text,
 )
 from cortext.formats.edits import one_line
-from cortext.formats.history import Part, Show, history
+from cortext.formats.history import Part, Show, history, is_abandoned
 from cortext.model.session import Session
 
 BUDGET = 200_000
@@ -48,8 +48,8 @@ def render_briefing_history(
 
     `show` is the command that shows the message of a number, counted from 1.
     """
-    view = window(history(session, show), nonce=nonce, show=show, budget=budget)
-    total = len(session.messages)
+    view = window(history(session, show, live=True), nonce=nonce, show=show, budget=budget)
+    total = len(session.messages) - sum(map(is_abandoned, session.messages))
     return render_history(view.records, nonce, shown=view.messages, total=total)
 
 
