@@ -100,13 +100,22 @@ def test_a_second_setup_changes_nothing(person: Path) -> None:
 
 
 def test_what_is_done_is_shown_and_asked_first(person: Path) -> None:
-    """A dry run, and a run with nobody to ask, change nothing."""
+    """A dry run shows all of it on stdout; a run with nobody to ask names the files, shows how
+    those change that are there, and changes nothing."""
     before = files(person)
-    shown = cortext(person, "setup", "--tools", "claude", "--dry-run").stderr
+    shown = ok(person, "setup", "--tools", "claude", "--dry-run")
     assert '+\t\t"SessionStart": [' in shown
     assert "+allowed-tools: Bash(cortext slash:*)" in shown
     refused = cortext(person, "setup", "--tools", "claude")
     assert (refused.returncode, "there is nobody to ask" in refused.stderr) == (1, True)
+    assert refused.stderr.split("\n")[:4] == [
+        "change ~/.claude/settings.json",
+        "make   ~/.claude/commands/workspace.resume.md",
+        "make   ~/.claude/commands/workspace.stop-conversation.md",
+        "make   ~/.claude/commands/cortext.md",
+    ]
+    assert '+\t\t"SessionStart": [' in refused.stderr
+    assert "allowed-tools" not in refused.stderr
     assert files(person) == before
 
 
@@ -135,8 +144,36 @@ def test_a_notify_of_the_person_is_kept(person: Path) -> None:
     path = person / ".codex/config.toml"
     path.write_text('notify = ["mine"]\n', encoding="utf-8")
     done = cortext(person, "setup", "--tools", "codex", "--yes")
-    assert "it has a `notify` already" in done.stderr
+    assert "it has a `notify` already; to have both, let" in done.stderr
+    assert '`cortext hook codex notify "$1"`' in done.stderr
     assert path.read_text(encoding="utf-8") == 'notify = ["mine"]\n'
+    assert done.stdout == "nothing done\n"
+    both = ok(person, "setup", "--tools", "claude,codex", "--yes")
+    assert both == "claude: 4 files written; `cortext uninstall` undoes it\n"
+
+
+def test_what_gemini_cli_needs_is_said_once_and_where_it_is(
+    person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by a second setup, and not where only its folder is there."""
+    asked = "To allow `cortext slash` and nothing else"
+    monkeypatch.setenv("PATH", os.defpath)
+    assert asked not in cortext(person, "setup", "--tools", "gemini", "--yes").stderr
+    ok(person, "uninstall", "--yes")
+    program = person / "bin/gemini"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.defpath}")
+    said = [cortext(person, "setup", "--tools", "gemini", "--yes").stderr for _ in range(2)]
+    assert [asked in text for text in said] == [True, False]
+
+
+def test_no_tool_at_all_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", os.defpath)
+    done = cortext(tmp_path, "setup")
+    assert (done.returncode, done.stderr.split("\n")[0]) == (1, "error: no AI tool was found")
 
 
 @pytest.mark.parametrize("data", [b'{"hooks": []}', b'{"a": ', b"\xff\xfe{", b"[]"])
@@ -226,7 +263,8 @@ def test_a_workspace_has_commands_for_its_own_types(person: Path, tmp_path: Path
     """Made by init, kept in step by upgrade, and a person's changes stay."""
     space = tmp_path / "space"
     space.mkdir()
-    ok(space, "init", "--tools", "claude,gemini")
+    said = ok(space, "init", "--tools", "claude,gemini")
+    assert "(15 in .workspace/, 1 in conversations/, 6 in .claude/, 6 in .gemini/)" in said
     assert (space / ".claude/commands/workspace.brainstorm.md").exists()
     assert not (space / ".opencode").exists()
     text = "# Retro\n\nLook back, and learn.\n"
@@ -245,6 +283,14 @@ def test_without_tools_a_workspace_has_no_commands(tmp_path: Path) -> None:
     """Where no AI tool is found, init writes what it always wrote."""
     ok(tmp_path, "init", env={"PATH": os.defpath})
     assert sorted(path.name for path in tmp_path.iterdir()) == [".workspace", "conversations"]
+
+
+def test_the_shell_completes_names_of_tools(person: Path) -> None:
+    """Also after a comma, those that are not there yet."""
+    words = {"_CORTEXT_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
+    for command in ("setup", "uninstall", "init"):
+        env = {**words, "COMP_WORDS": f"cortext {command} --tools codex,c"}
+        assert ok(person, env=env) == "plain,codex,claude\n"
 
 
 def test_an_unknown_tool_is_named(person: Path) -> None:

@@ -1,16 +1,19 @@
 """What the slash commands print and change, as a tool would call them."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from cortext.app.consent import allow
 from cortext.app.pieces import in_pieces, next_piece, split
 from cortext.bridges.processes import Process
 from cortext.bridges.typed import typed_words
 from cortext.errors import CortextError
-from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok
+from cortext.stores.layout import Place
+from tests.command import SCRIPT, begin, change_head, cortext, folder_of, head_of, ok
 
 ID = "11111111-2222-4333-8444-555555555555"
 
@@ -113,6 +116,22 @@ def test_stop_confirms_as_the_specification_shows(claude: Path) -> None:
     done = ok(claude, "slash", "stop", "--done", "All said.")
     assert 'Conversation "API Design Discussion" has been completed.' in done
     assert head_of(claude, "001-brainstorm-api-design-discussion")["status"] == "completed"
+
+
+def test_what_cannot_be_told_is_not_called_saved(claude: Path) -> None:
+    """Of a tool that does not say its session, and has not written it."""
+    id = begin(claude, "plan", "API")
+    mine = os.getpid()
+    entry = {"tool": "gemini", "session_id": "", "path": "", "from": "", "to": ""}
+    waits = {**entry, "pid": mine, "started": 1.0, "nonce": "0" * 32, "cwd": str(claude)}
+    change_head(claude, id, native=[waits])
+    shelf, day, name = str(folder_of(claude, id)).rsplit("/", 2)
+    allow(Place(shelf, day, name), "gemini", f"process {mine} 1.00")
+    told = ok(claude, "slash", "stop", "--id", id, "We chose REST.")
+    assert told.startswith(
+        "Nothing was saved: which gemini session this is cannot be told; nothing was taken from it."
+        '\n\nConversation "API" has been paused.\n'
+    )
 
 
 def test_how_to_stop_saves_nothing(claude: Path) -> None:

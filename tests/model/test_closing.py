@@ -80,6 +80,15 @@ I need to go - let's continue tomorrow
 let's take a break
 Time to stop for today
 Let's leave it at that for now
+Let's leave it there
+let's end here
+Let's finish here, thanks
+Can we end the session now?
+please close this chat
+let's wrap it up
+I'll take a break now
+I'll stop here
+let's stop this for today
 I need to go and let's continue later
 LET'S STOP HERE!!!
 Das reicht für heute
@@ -177,6 +186,30 @@ you stopped here yesterday, go on
 done
 I am done with the first part, what next?
 we're done with the parser
+please finish it
+let's finish this
+yes, please finish this
+you can finish it now
+please close it
+let's break it
+please stop it
+no, please leave it
+finish it now
+let me finish
+Finish this now.
+please end it
+I'll close this
+close it now
+let's close this now
+let's stop it
+we should end it
+let me stop this
+you can leave it here
+please wrap it up
+please stop it now
+stop it now
+please stop
+you can stop
 """.strip().split("\n")
 
 

@@ -136,3 +136,65 @@ def test_hostile_words_on_the_screen(name: str, version: str, tmp_path: Path) ->
                 assert words.split()[0] in told, told
                 terminal.shows("Well.")
                 assert pwned(tool) == [], words
+
+
+def test_several_sessions_of_one_process(tmp_path: Path) -> None:
+    """OpenCode after `/new`: what is said there is kept, and nothing of the session before; what
+    was not stopped is resumed with all of it."""
+    with Stub() as stub:
+        tool = set_up("opencode", tmp_path / "root", stub.url)
+        with opened(tool) as terminal:
+            say(terminal, stub, "Hello there", "First answer.")
+            new_session(terminal)
+            stub.say("What is fixed about it?")
+            send(terminal, stub, "workspace.brainstorm", "API design")
+            terminal.shows("What is fixed about it?")
+            say(terminal, stub, "More of it please", "Second answer.")
+            stub.say(shell(tool, f'cortext slash stop "{SUMMARY}"'), "All of it is saved.")
+            send(terminal, stub, "workspace.stop-conversation")
+            terminal.shows("All of it is saved.")
+            (head,) = heads(tool)
+            assert (head["status"], len(head["native"])) == ("paused", 1)
+            assert head["native"][0]["session_id"] in tool.sessions()
+            told = kept(tool)
+            assert told[:4] == [
+                "/workspace.brainstorm API design",
+                "What is fixed about it?",
+                "More of it please",
+                "Second answer.",
+            ]
+
+            new_session(terminal)
+            stub.say("Which one?")
+            send(terminal, stub, "workspace.resume", "api design")
+            terminal.shows("Which one?")
+            say(terminal, stub, "Once more", "Third answer.")
+            new_session(terminal)
+            stub.say("It goes on.")
+            told = send(terminal, stub, "workspace.resume", "api design")
+            assert "Third answer." in told
+            assert "First answer." not in told
+
+
+def say(terminal: Terminal, stub: Stub, words: str, answer: str) -> None:
+    """One exchange."""
+    stub.say(answer)
+    terminal.type(words)
+    terminal.shows(words)
+    terminal.press("Enter")
+    terminal.shows(answer)
+
+
+def new_session(terminal: Terminal) -> None:
+    """As a person begins another one without leaving OpenCode."""
+    terminal.type("/new")
+    terminal.shows("New session")
+    terminal.press("Enter")
+    terminal.shows("Ask anything")
+
+
+def kept(tool: Tool) -> list[str]:
+    """What the only conversation has, in order."""
+    (path,) = tool.project.glob("conversations/*/*/.session/messages.jsonl")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["content"] for line in lines]

@@ -8,9 +8,11 @@ import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cortext.app.capture import capture
 from cortext.app.launch import folder_for, write_copy
 from cortext.app.native import find_native
 from cortext.bridges.launch import Plan, ask_plan, deny_everything, require
+from cortext.bridges.writing import Written
 from cortext.durability.replace import remove_if_there
 from cortext.errors import CortextError
 from cortext.index.listed import Listed
@@ -27,11 +29,14 @@ class Answer(NamedTuple):
 
 
 def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[str] = ()) -> Answer:
-    """The answer of a tool to a question about a conversation, which is not changed; nor is any
-    file, even where work was pending in it. CortextError if the tool fails."""
+    """The answer of a tool to a question about a conversation. That is brought up to date first;
+    then neither it nor any file is changed, even where work was pending in it. CortextError if the
+    tool fails."""
     require(tool)
     if not question.strip():
         raise CortextError("there is no question")
+    if row.status and not row.tool:
+        capture(row.root, row.place)
     native = find_native(row, tool)
     with tempfile.TemporaryDirectory(prefix="cortext-") as folder:
         denying = os.path.join(folder, "deny.toml")
@@ -47,7 +52,25 @@ def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[s
             return Answer(_run(plan, folder), notes)
         finally:
             if tool != "opencode":  # a file that we made, for this question alone
-                remove_if_there(written.path)
+                _remove(written)
+
+
+def _remove(written: Written) -> None:
+    """The copy, and what the tool left of it: Gemini CLI resumes in a second file, if it does so
+    in another minute than the first was made."""
+    folder = os.path.dirname(written.path)
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if path == written.path or (written.id[:8] in name and _is_of(path, written.id)):
+            remove_if_there(path)
+
+
+def _is_of(path: str, id: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return id.encode() in file.readline(1 << 16)
+    except OSError:
+        return False
 
 
 def _run(plan: Plan, folder: str) -> str:
@@ -77,5 +100,13 @@ def _run(plan: Plan, folder: str) -> str:
         if done.returncode:
             err.seek(0)
             why = err.read().decode("utf-8", "replace").strip() or answer.strip()
-            raise CortextError(f"{plan.tool} failed ({done.returncode}): {why[-_LAST:]}")
+            said = f"{plan.tool} failed ({done.returncode}): {why[-_LAST:]}"
+            raise CortextError(said, hint=_hint(why))
         return answer
+
+
+def _hint(why: str) -> str:
+    """What a person can do about a complaint that we know."""
+    if "--skip-git-repo-check" in why:
+        return "Codex answers only in a git repository: `git init` there, or `--tool` another"
+    return ""

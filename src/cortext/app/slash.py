@@ -12,13 +12,19 @@ from collections.abc import Sequence
 from cortext import paths
 from cortext.app.binding import Bound
 from cortext.app.conversations import Conversations, Wanted
-from cortext.app.slash_texts import document_of, entries, plain, title_of
-from cortext.bridges.inside import Inside, here
-from cortext.durability.read import read_file
+from cortext.app.slash_texts import (
+    document_of,
+    entries,
+    plain,
+    saves,
+    section,
+    text_of,
+    title_of,
+)
+from cortext.bridges.inside import here
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.formats.briefing import render_text
 from cortext.index.listed import Listed
-from cortext.lifecycle.types import built_in
 from cortext.lifecycle.workspace import Workspace
 
 _SHOWN = 20
@@ -27,12 +33,32 @@ _QUESTION = "Which conversation would you like to continue? (number or search)"
 
 
 class Slash:
-    """The slash commands, as they are called in one session of one tool."""
+    """The slash commands, as they are called in one session of one tool.
 
-    def __init__(self, root: str | None = None) -> None:
+    `typed`: by a person, and what is printed becomes part of the transcript; else by an agent.
+    `nonce` is to stand in what is printed if `waits` says so.
+    """
+
+    def __init__(self, root: str | None = None, *, typed: bool = False) -> None:
         self.root = root or paths.workspace_root()
+        self.nonce, self.waits = os.urandom(16).hex(), False
         self.inside = here()
+        self._session = self._session_now(typed)
         self._conversations = Conversations(self.root)
+
+    def _session_now(self, typed: bool) -> str:
+        """The tool's session, if it is certain: a person may have left the one that was written
+        to last for a new one, which is not written yet."""
+        from cortext.app.waiting import note_asked, told_apart
+
+        process = self.inside.process if self.inside else None
+        if self.inside is None or self.inside.is_told or not process:
+            return self.inside.id if self.inside else ""
+        if not typed:
+            self.inside = told_apart(self.inside)
+            return self.inside.id
+        first = note_asked(self.inside.tool, process, self.nonce)
+        return self.inside.id if first and self.inside.id in process.arguments else ""
 
     def list(self) -> str:
         """What can be resumed, and how the agent lets the person choose."""
@@ -49,7 +75,7 @@ class Slash:
         lines = ["Here are your resumable conversations:", "", entries(shown)]
         if more:
             lines += ["", f"and {more} more; words of a title find them"]
-        return "\n".join([self._section("Choosing"), "", *lines, "", _QUESTION])
+        return "\n".join([section(self.root, "Choosing"), "", *lines, "", _QUESTION])
 
     def briefing(self, words: str, *, reopen: bool = False) -> str:
         """All that an agent needs to go on with the conversation that is meant, which becomes
@@ -90,7 +116,7 @@ class Slash:
                 f"{text}\n",
                 f"The ID of this conversation: {place.day}/{place.name}",
                 f"The markdown of this conversation: {started.document}",
-                *self._saves(),
+                *saves(self.inside),
                 "",
                 f"What the person wrote after `/workspace.{kind}`, each line of it behind a bar:",
                 render_text(topic.strip()),
@@ -99,7 +125,7 @@ class Slash:
 
     def how_to_stop(self, words: str) -> str:
         """What an agent does when the person wants to stop."""
-        lines = [self._text("stop-conversation").rstrip("\n"), ""]
+        lines = [text_of(self.root, "stop-conversation").rstrip("\n"), ""]
         bound = self._bound(also_at_rest=True)
         if bound is not None:
             lines.append(f"The ID of this conversation: {bound.place.day}/{bound.place.name}")
@@ -115,12 +141,14 @@ class Slash:
         """Save this session's conversation, or the one that is named; the confirmation, and
         further notes."""
         from cortext.app.stop import stop
+        from cortext.app.waiting import unsettled
 
         row = self._find(id) if id else self._to_stop()
         stopped = stop(row, summary=" ".join(summary.split()) or None, completed=done)
         title, told = plain(stopped.title), plain(stopped.summary) or "nothing was said yet"
+        lost = unsettled(Bound(row.root, row.place)) if not row.tool else []
         text = (
-            "Session saved.\n\n"
+            f"{f'Nothing was saved: {lost[0]}.' if lost else 'Session saved.'}\n\n"
             f'Conversation "{title}" has been {"completed" if done else "paused"}.\n'
             "You can continue later with /workspace.resume\n\n"
             f"Summary: {told}"
@@ -128,7 +156,9 @@ class Slash:
         return text, [plain(note) for note in stopped.notes]
 
     def _find(self, words: str) -> Listed:
-        row = self._numbered(words)
+        from cortext.app.slash_numbers import numbered
+
+        row = numbered(self._conversations, self.inside, words)
         found = [row] if row else self._conversations.find(words)
         if not found:
             raise SessionNotFoundError(words)
@@ -152,23 +182,35 @@ class Slash:
         )
 
     def _resumed(self, row: Listed) -> str:
+        from cortext.app.capture import capture
+        from cortext.app.held import rest_of
         from cortext.app.resume import activate, brief
 
-        held = self.inside is not None and self.inside.id and self.inside.id in row.native
+        if row.status:
+            capture(row.root, row.place)
+        lacks = self._lacks(row)
         budget = int(self._conversations.config["resume.budget"])
-        found = brief(row, budget=budget, with_history=not held)
+        found = brief(row, budget=budget, with_history=lacks is None)
+        history = found.history if lacks is None else rest_of(row, lacks, budget=budget)
         activate(row, reopen=True)
         self._bind(row)
         warnings = [f"Warning: {plain(warning)}" for warning in found.warnings]
-        history = "The history already stands in this session." if held else found.history
         parts = [
-            self._section("Going on"),
+            section(self.root, "Going on"),
             "\n".join(warnings),
             found.opening,
-            "\n".join(self._saves()),
+            "\n".join(saves(self.inside)),
             history,
         ]
         return "\n\n".join(part for part in parts if part)
+
+    def _lacks(self, row: Listed) -> Sequence[int] | None:
+        """The messages that this session lacks of a conversation; None for all of them."""
+        if self.inside is None or self._session not in row.native:
+            return None
+        from cortext.app.held import lacking
+
+        return lacking(row, self.inside.tool, self._session)
 
     def _as_conversation(self, row: Listed) -> Listed:
         """A session of a tool that belongs to no workspace becomes a conversation."""
@@ -199,7 +241,9 @@ class Slash:
         """The conversation that is had in this session; one that was stopped is none."""
         from cortext.app.tool_session import bound_here
 
-        found = bound_here(self.inside) if self.inside else None
+        if self.inside is None:
+            return None
+        found = bound_here(self.inside, surely=not also_at_rest)
         if found is None or also_at_rest:
             return found
         status = Workspace(found.root).store.head_at(found.place).status
@@ -212,17 +256,11 @@ class Slash:
 
         if self.inside is None:
             return
-        if self.inside.id:
-            bind(conversation, self.inside.tool, self.inside.id)
+        if self._session:
+            bind(conversation, self.inside.tool, self._session)
         elif self.inside.process:
-            bind_process(conversation, self.inside.tool, self.inside.process)
-
-    def _saves(self) -> list[str]:
-        from cortext.app.setup import has_hooks
-
-        if self.inside and has_hooks(self.inside.tool):
-            return ["cortext saves what is said here by itself; do not offer to save it."]
-        return []
+            bind_process(conversation, self.inside.tool, self.inside.process, self.nonce)
+            self.waits = True
 
     def _no_match(self, words: str) -> str:
         from cortext.index.resolve import nearest
@@ -232,14 +270,12 @@ class Slash:
         if found:
             self._remember(found)
             lines += ["These are the nearest; ask whether one of them is meant:", entries(found)]
-            lines.append(
-                'On an answer run `cortext slash briefing "NUMBER"` and do what it prints.'
-            )
+            lines += ['On an answer run `cortext slash briefing "NUMBER"` and do what it prints.']
         else:
-            lines.append(
-                "Suggest other words, `/workspace.resume` without any, or a new conversation, for "
-                "example with `/workspace.brainstorm`."
-            )
+            lines += [
+                "Suggest other words, `/workspace.resume` without any, or a new conversation,"
+            ]
+            lines += ["for example with `/workspace.brainstorm`."]
         return "\n".join(lines)
 
     def _several(self, words: str) -> str:
@@ -247,7 +283,7 @@ class Slash:
         self._remember(found[:_SHOWN])
         return "\n".join(
             (
-                self._section("Choosing"),
+                section(self.root, "Choosing"),
                 "",
                 f'{len(found)} conversations match "{plain(words)}":',
                 "",
@@ -258,44 +294,6 @@ class Slash:
         )
 
     def _remember(self, rows: Sequence[Listed]) -> None:
-        from cortext.index.catalog import Catalog
+        from cortext.app.slash_numbers import remember
 
-        with Catalog.at_home() as catalog:
-            catalog.remember_shown(self._reader(), rows)
-
-    def _numbered(self, words: str) -> Listed | None:
-        """The entry of the list that was last shown in this session."""
-        from cortext.index.catalog import Catalog
-
-        text = words.strip().rstrip(".")
-        if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
-            return None
-        with Catalog.at_home() as catalog:
-            shown = catalog.shown(self._reader(), int(text))
-        rows = self._conversations.list(everywhere=True).rows if shown else ()
-        return next((row for row in rows if (row.root, row.path) == shown), None)
-
-    def _reader(self) -> str:
-        """What the numbers of a list are good for: a process of a tool, else a folder."""
-        return _reader(self.inside, self.root)
-
-    def _section(self, heading: str) -> str:
-        """A part of the text about resuming: this workspace's own, else ours."""
-        for text in (self._text("resume"), (built_in("commands", "resume") or b"").decode()):
-            _, found, rest = text.partition(f"## {heading}\n")
-            if found:
-                return rest.partition("\n## ")[0].strip("\n")
-        return ""
-
-    def _text(self, name: str) -> str:
-        path = os.path.join(self.root, ".workspace", "commands", f"{name}.md")
-        data = read_file(path) if os.path.isfile(path) else built_in("commands", name)
-        return (data or b"").decode("utf-8", "replace")
-
-
-def _reader(inside: Inside | None, root: str) -> str:
-    if inside is None:
-        return f"folder {root}"
-    if inside.process:
-        return f"{inside.tool} {inside.process.pid} {inside.process.started:.2f}"
-    return f"{inside.tool} {inside.id or root}"
+        remember(self.inside, self.root, rows)

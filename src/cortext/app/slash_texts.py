@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 
 from cortext.app.binding import Bound
+from cortext.bridges.inside import Inside
 from cortext.clock import ago
+from cortext.durability.read import read_file
 from cortext.index.listed import Listed
+from cortext.lifecycle.types import built_in
 from cortext.model.text import clean
 from cortext.stores.layout import document_in
 
@@ -19,10 +23,15 @@ def entries(rows: Sequence[Listed]) -> str:
     now = time.time()
     return "\n\n".join(
         f"{number}. [{row.kind or 'chat'}] {row.title}\n"
-        f"   Last active: {ago(row.last_active, now)} | Status: {row.status}\n"
+        f"   Last active: {ago(row.last_active, now)} | Status: {row.status}{_tool(row)}\n"
         f"   Summary: {row.summary or 'none yet'}"
         for number, row in enumerate(rows, 1)
     )
+
+
+def _tool(row: Listed) -> str:
+    """The tools that it was had in, if any: alike titles are told apart by it."""
+    return f" | Tool: {', '.join(sorted(row.tools))}" if row.tools else ""
 
 
 def title_of(topic: str) -> str:
@@ -40,3 +49,28 @@ def document_of(bound: Bound) -> str:
 
 def plain(text: str) -> str:
     return clean(text, lines=False)
+
+
+def section(root: str, heading: str) -> str:
+    """A part of the text about resuming: this workspace's own, else ours."""
+    for text in (text_of(root, "resume"), (built_in("commands", "resume") or b"").decode()):
+        _, found, rest = text.partition(f"## {heading}\n")
+        if found:
+            return rest.partition("\n## ")[0].strip("\n")
+    return ""
+
+
+def text_of(root: str, name: str) -> str:
+    """The text of a command: this workspace's own, else ours."""
+    path = os.path.join(root, ".workspace", "commands", f"{name}.md")
+    data = read_file(path) if os.path.isfile(path) else built_in("commands", name)
+    return (data or b"").decode("utf-8", "replace")
+
+
+def saves(inside: Inside | None) -> list[str]:
+    """What an agent is told of saving, where hooks do it."""
+    from cortext.app.setup import has_hooks
+
+    if inside and has_hooks(inside.tool):
+        return ["cortext saves what is said here by itself; do not offer to save it."]
+    return []

@@ -6,10 +6,11 @@ import logging
 
 from cortext.app.binding import Bound, bound
 from cortext.app.capture import capture
+from cortext.app.consent import allow
 from cortext.app.conversations import Conversations
 from cortext.app.facts import unnamed
 from cortext.app.transcripts import find_transcript
-from cortext.app.waiting import bound_to_process, settle
+from cortext.app.waiting import bound_to_process, settle_all, told_apart
 from cortext.bridges.inside import Inside, here
 from cortext.bridges.places import home_of
 from cortext.errors import CortextError, SessionNotFoundError
@@ -26,20 +27,24 @@ def conversation_of_session(conversations: Conversations) -> Listed | None:
     inside = here()
     if inside is None:
         return None
+    inside = told_apart(inside)
     found = bound_here(inside)
     if found is None and inside.id:
         found = chat_of(conversations.root, inside.tool, inside.id)
     return row_of(conversations, found) if found else None
 
 
-def bound_here(inside: Inside) -> Bound | None:
-    """The conversation that a tool session is bound to, if it is certain which."""
-    process = inside.process
-    waiting = bound_to_process(inside.tool, process) if process else None
-    if waiting and process and inside.id:
-        return settle(inside.tool, inside.id, "", process)
-    found = [each for id in inside.ids if (each := bound(inside.tool, id))]
-    return waiting or (found[0] if len(set(found)) == 1 else None)
+def bound_here(inside: Inside, *, surely: bool = False) -> Bound | None:
+    """The conversation that a tool session is bound to, if it is certain which. `surely`: also
+    none of the other sessions that it may be belongs to nothing."""
+    if inside.process and not inside.is_told:
+        settle_all(inside.tool)
+        if waiting := bound_to_process(inside.tool, inside.process):
+            return waiting
+    found = [bound(inside.tool, id) for id in inside.ids]
+    if not surely:
+        found = [each for each in found if each]
+    return found[0] if len(set(found)) == 1 else None
 
 
 def chat_of(root: str, tool: str, id: str, path: str = "", *, at_rest: bool = False) -> Bound:
@@ -63,6 +68,7 @@ def chat_of(root: str, tool: str, id: str, path: str = "", *, at_rest: bool = Fa
     else:
         started = workspace.chat(title, entry)
     made = Bound(root, workspace.store.place_of(started.session.id, started.session))
+    allow(made.place, tool, id)
     capture(made.root, made.place, whole=True)
     return made
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from cortext.bridges.live import is_program
@@ -20,6 +21,7 @@ from cortext.bridges.processes import (
     running_since,
 )
 from cortext.bridges.registry import BRIDGES, open_bridge
+from cortext.durability.read import read_file
 from cortext.errors import CortextError
 
 _log = logging.getLogger("cortext.bridges")
@@ -41,6 +43,11 @@ class Inside(NamedTuple):
         """The session, if it is certain."""
         return self.ids[0] if len(self.ids) == 1 else ""
 
+    @property
+    def is_told(self) -> bool:
+        """Whether the tool itself says the session."""
+        return self.tool in _SAYS_ID
+
 
 def here() -> Inside | None:
     """The session of a tool that this process was started in; None outside any."""
@@ -52,6 +59,33 @@ def here() -> Inside | None:
     if tool in _SAYS_ID:
         return Inside(tool, (os.environ[_SAYS_ID[tool]],), process)
     return Inside(tool, _written_since(open_bridge(tool), process) if process else (), process)
+
+
+def holding(sources: Iterable[Source], text: str) -> list[Source]:
+    """Those of the transcripts that have a text in them, as the tool wrote it."""
+    return [source for source in sources if _holds(source, text.encode())]
+
+
+def _holds(source: Source, text: bytes) -> bool:
+    try:
+        if source.tool == "opencode":
+            return _has_part(source, text)
+        return text in read_file(source.path)
+    except (OSError, CortextError) as error:
+        _log.warning("%s is passed over: %s", source.path, error)
+        return False
+
+
+def _has_part(source: Source, text: bytes) -> bool:
+    from cortext.bridges.opencode_store import Store, Tree, read_database
+
+    def work(store: Store) -> bool:
+        messages = list(store.messages(source.id))[::-1]
+        return any(text in p.data for m in messages for p in store.parts(source.id, m.id))
+
+    if source.path.endswith(".db"):
+        return read_database(source.path, work)
+    return source.path.endswith(".json") and work(Tree(source.path))
 
 
 def _nearest(tools: list[str]) -> tuple[str, Process | None]:
@@ -77,17 +111,18 @@ def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
             continue
         if source.id in process.arguments:
             return (source.id,)
-        written = _written_at(bridge, source)
+        written = written_at(source)
         if written >= running_since(process) - _TICK:
             found.append((written, source.id))
     return tuple(dict.fromkeys(id for _, id in sorted(found, reverse=True)))
 
 
-def _written_at(bridge: Bridge, source: Source) -> float:
+def written_at(source: Source) -> float:
+    """When a transcript was last written to, in seconds since 1970; 0 if that cannot be told."""
     try:
         if source.size:
             return os.stat(source.path).st_mtime
-        return bridge.glance(source).updated_at.timestamp()
+        return open_bridge(source.tool).glance(source).updated_at.timestamp()
     except (OSError, CortextError) as error:
         _log.warning("%s is passed over: %s", source.path, error)
         return 0.0

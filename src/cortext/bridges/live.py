@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 TOOLS = ("claude", "codex", "gemini", "opencode")
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{8,64}")
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+# What a session's id stands behind; a prompt may have one too.
+_GIVEN = frozenset(("--resume", "-r", "--session", "-s"))
+_CHOSEN = "--session-id"
 # With these a tool copies the session that it is given, and goes on in the copy.
-_COPIES = frozenset(("--fork-session", "--fork", "fork"))
+_COPIES = frozenset(("--fork-session", "--fork"))
+_INTERPRETERS = re.compile(r"node(?:js)?|bun|deno|python[0-9.]*|sh|bash|dash|env")
 _OPEN = (".jsonl",)
 _TICK = 0.02
 """Seconds by which two readings of one start may differ."""
@@ -30,8 +34,12 @@ _TICK = 0.02
 
 def is_program(tool: str, words: Sequence[str]) -> bool:
     """Whether a command line is this tool's: its program, or a script that an interpreter runs."""
-    names = [os.path.basename(word).lstrip(".").partition(".")[0] for word in words[:2]]
-    return tool in names or (tool == "claude" and any("/claude-code/" in w for w in words[:2]))
+    program, *rest = words or [""]
+    scripts = [program]
+    if _INTERPRETERS.fullmatch(os.path.basename(program)):
+        scripts += [word for word in rest if not word.startswith("-")][:1]
+    names = [os.path.basename(word).lstrip(".").partition(".")[0] for word in scripts]
+    return tool in names or (tool == "claude" and any("/claude-code/" in w for w in scripts))
 
 
 def tool_process(tool: str) -> Process | None:
@@ -84,7 +92,7 @@ def live_sessions() -> dict[tuple[str, str], int]:
             if _still_runs(pid, started):
                 live[tool, id] = pid
     for tool, pid, words in _tools():
-        for id in _named(words) | _opened(pid):
+        for id in _named(tool, words) | _opened(pid):
             live.setdefault((tool, id), pid)
     return live
 
@@ -157,12 +165,20 @@ def _commands_from_ps() -> Iterator[tuple[int, tuple[str, ...]]]:
             yield int(pid), tuple(words)
 
 
-def _named(words: Sequence[str]) -> set[str]:
-    """The ids among the words of a command line; a prompt that speaks of one is no such word."""
-    if _COPIES.intersection(words):
-        return set()
-    values = [word.rpartition("=")[2] if word.startswith("-") else word for word in words]
-    return {value for value in values if _ID.fullmatch(value)}
+def _named(tool: str, words: Sequence[str]) -> set[str]:
+    """The ids that a command line says the session is; one in a prompt is no such id."""
+    given: set[str] = set()
+    chosen: set[str] = set()
+    # `codex resume ID` has it behind a word, with options between.
+    if tool == "codex" and "resume" in words:
+        rest = words[list(words).index("resume") + 1 :]
+        given.update([word for word in rest if _ID.fullmatch(word)][:1])
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        option, equals, value = word.partition("=")
+        id = os.path.basename(value if equals else following).removesuffix(".jsonl")
+        if _ID.fullmatch(id) and option in (*_GIVEN, _CHOSEN):
+            (chosen if option == _CHOSEN else given).add(id)
+    return chosen if _COPIES.intersection(words) else chosen | given
 
 
 def _opened(pid: int) -> set[str]:

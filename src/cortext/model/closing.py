@@ -23,13 +23,18 @@ _WORDS = {
     "US": """let's|lets|let us|we can|we could|we should|we'll|we will|can we|could we|shall we|
         i'd like to|i would like to|i want to|i'll|i will|i'm going to|i'm gonna|we're going to|
         time to|it's time to|you can|please|let me""",
-    "STOP": """stop|pause|finish|finish up|end|halt|break|break off|wrap up|wrap it up|
-        wrap this up|wrap things up|leave it|leave it at that|leave this|park it|park this|
-        conclude|close|take a break|call it|call it a day|call it a night|quit""",
+    "WE": """let's|lets|let us|we can|we could|we should|we'll|we will|can we|could we|shall we|
+        i'd like to|i would like to|i want to|time to|it's time to""",
+    "STOP": """stop|pause|halt|break off|wrap up|finish up|take a break|call it a day|
+        call it a night|quit""",
+    "LEFT": """wrap it up|wrap this up|wrap things up|leave it at that|leave it there|
+        leave it here|park it|park this""",
+    "WORK": "finish|end|break|conclude|close|leave it|leave this|call it",
     "CLOSE": "stop|end|pause|close|finish|wrap up",
     "THING": """the conversation|this conversation|our conversation|the session|this session|
         our session|the chat|this chat|this|it|things""",
-    "TALK": "the conversation|this conversation|the session|this session|the chat|this chat",
+    "TALK": """the conversation|this conversation|our conversation|the session|this session|
+        our session|the chat|this chat""",
     "NOW": """here|right here|there|now|right now|at this point|for the time being|today|tonight|
         for DAY""",
     "DAY": "now|today|tonight|the day|the night|the moment|the weekend|this session|this week",
@@ -56,8 +61,11 @@ _WORDS = {
     "NEXT": "see you|see ya|talk to you|speak to you|catch you|talk|speak",
 }  # fmt: skip
 _PHRASES = """
-US STOP *THING *NOW *NOW
-*just CLOSE *THING NOW *NOW
+WE STOP *TALK *NOW *NOW|US STOP TALK *NOW|US STOP NOW *NOW|WE STOP THING NOW *NOW
+US take a break *NOW|US call it a day *NOW|US call it a night *NOW
+WE LEFT *NOW *NOW|US LEFT NOW *NOW
+WE WORK *TALK NOW *NOW|WE conclude|US finish TALK *NOW|US end TALK *NOW|US close TALK *NOW
+*just CLOSE *TALK NOW *NOW
 *just stopping NOW|*just pausing NOW|wrapping up *NOW
 CLOSE TALK
 *i'm calling it a day *NOW|*i'm calling it a night *NOW|call it a day|call it a night

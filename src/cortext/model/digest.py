@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from cortext.model import cues
 from cortext.model.message import SessionMessage
+from cortext.model.ours import without_command
 
 LONGEST = 200
 _HEAD, _TAIL = 4000, 2000  # of a long message no more is read, so that its size costs nothing
@@ -75,6 +76,7 @@ def _requests(said: list[tuple[str, list[str]]]) -> list[list[str]]:
 
 def _sentences(text: str) -> list[str]:
     """The sentences of a message, at its two ends if it is long."""
+    text = without_command(text)
     head, tail = text[:_HEAD], text[max(_HEAD, len(text) - _TAIL) :]
     if command := _COMMAND.match(head):
         head = head[command.end() :]

@@ -1,8 +1,10 @@
-"""`cortext slash`: what the slash commands inside AI tools call. It starts no other program."""
+"""`cortext slash`: what the slash commands inside AI tools call.
+
+It starts no other program, but for git, which `slash stop` saves with.
+"""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -131,19 +133,21 @@ def _answer(
 
         said = _said(slash, words, stdin, typed)
         text = without_mentions(made(slash, said))
-        command = typed or name
-        nonce = os.urandom(16).hex()
-        return frame(text, command=command, words=said, nonce=nonce) if command else text
+        if command:
+            return frame(text, command=command, words=said, nonce=slash.nonce)
+        # By this the session is known later that an agent runs us in.
+        return f"{text}\n[cortext {slash.nonce}]" if slash.waits else text
 
-    _print(framed)
+    command = typed or name
+    _print(framed, typed=bool(command))
 
 
-def _print(made: Callable[[Slash], str]) -> None:
+def _print(made: Callable[[Slash], str], *, typed: bool = False) -> None:
     """Print it; so that the agent can tell of a failure, that is printed too, and no error."""
     from cortext.app.slash import Slash
 
     try:
-        text = made(Slash())
+        text = made(Slash(typed=typed))
     except (CortextError, OSError) as error:
         if debugging.on:
             raise
