@@ -50,10 +50,17 @@ class Change(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What would be done, and what a person should know about it."""
+    """What would be done, and what a person should know about it; `left` are the tools whose
+    settings cannot have our hooks."""
 
     changes: list[Change]
     notes: list[str]
+    left: list[str]
+
+    @property
+    def tools(self) -> list[str]:
+        """Those in which something changes."""
+        return list(dict.fromkeys(change.tool for change in self.changes))
 
 
 def found_tools() -> list[str]:
@@ -63,7 +70,7 @@ def found_tools() -> list[str]:
 
 def plan_setup(tools: Sequence[str]) -> Plan:
     """Hooks and commands for these tools; nothing where all is there already."""
-    plan = Plan([], [])
+    plan = Plan([], [], [])
     installed = _Installed.load()
     for tool in tools:
         if tool in settings.FILES:
@@ -79,7 +86,7 @@ def plan_setup(tools: Sequence[str]) -> Plan:
 
 def plan_uninstall(tools: Sequence[str]) -> Plan:
     """All that `setup` put in goes, for these tools."""
-    plan = Plan([], [])
+    plan = Plan([], [], [])
     installed = _Installed.load()
     for tool in tools:
         if tool in settings.FILES:
@@ -129,12 +136,21 @@ def _plan_hooks(tool: str, installed: _Installed, plan: Plan) -> None:
         before = _before(tool, path, text, installed)
         edited = settings.with_hooks(tool, before)
     except ValueError as error:
-        plan.notes.append(f"{path} is left as it is: {error}")
+        plan.notes.append(f"{path} is left as it is: {error}{_instead(tool, text)}")
+        plan.left.append(tool)
         return
     new = _bytes(edited.text)
     if new != old:
         record = {"digest": _digest(new), "steps": edited.steps, "made": edited.made}
         plan.changes.append(Change(tool, path, old, new, {**record, "new": old is None}))
+
+
+def _instead(tool: str, text: str) -> str:
+    """What a person can do who has a program of their own where ours would be."""
+    if tool != "codex" or not settings.is_taken(text):
+        return ""
+    call = " ".join(settings.NOTIFY)
+    return f'; to have both, let the program that it names also run `{call} "$1"`'
 
 
 def _plan_without_hooks(tool: str, installed: _Installed, plan: Plan) -> None:

@@ -87,14 +87,30 @@ def without_hooks(tool: str, text: str, made: Sequence[Sequence[str]]) -> str:
 def has_hooks(tool: str, text: str) -> bool:
     """Whether all our hooks are there."""
     try:
-        if tool == "codex":
-            return toml_edit.value_of(text, "notify") == list(NOTIFY)
-        plain = json_edit.parse(text).plain
+        return not missing_hooks(tool, text)
     except ValueError:
         return False
-    return all(
-        any(_is_ours(tool, hook) for hook in _hooks_of(plain, event)) for event in EVENTS[tool]
-    )
+
+
+def missing_hooks(tool: str, text: str) -> list[str]:
+    """The events that we want to be told of and are not; ValueError if they cannot be read."""
+    if tool == "codex":
+        there = toml_edit.value_of(text, "notify") == list(NOTIFY)
+        return [] if there else [NOTIFY[-1]]
+    plain: Any = json_edit.parse(text).plain if text.strip("\ufeff \t\r\n") else {}
+    return [
+        event
+        for event in EVENTS[tool]
+        if not any(_is_ours(tool, hook) for hook in _hooks_of(plain, event))
+    ]
+
+
+def is_taken(text: str) -> bool:
+    """Whether the one program that Codex tells of a turn is another than ours."""
+    try:
+        return toml_edit.value_of(text, "notify") not in (None, list(NOTIFY))
+    except ValueError:
+        return False
 
 
 def _after(edited: Edited, insertions: list[Insertion], made: list[list[str]]) -> Edited:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 
 import click
 
 from cortext.cli.choose import can_ask
-from cortext.cli.commands.setup import tool_names
+from cortext.cli.commands.setup import complete_tools, tool_names
 from cortext.cli.text import clean
 from cortext.lifecycle.install import Initialized, initialize
 
@@ -19,7 +20,8 @@ from cortext.lifecycle.install import Initialized, initialize
     "--tools",
     metavar="NAMES",
     callback=tool_names,
-    help="AI tools that get the commands of its types, with commas.  [default: those found here]",
+    shell_complete=complete_tools,
+    help="AI tools that get its commands, with commas: claude,gemini.  [default: those found here]",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that you have changed.")
 def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
@@ -32,8 +34,7 @@ def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
 
     result = bring_up_to_date(path, force=force, tools=found_tools() if tools is None else tools)
     if result.made:
-        made = "1 file" if len(result.made) == 1 else f"{len(result.made)} files"
-        click.echo(f"{os.path.abspath(path)} is a workspace: {made} written")
+        click.echo(f"{os.path.abspath(path)} is a workspace: {_written(result.made)}")
         if os.path.lexists(os.path.join(os.path.abspath(path), ".git")):
             click.echo(
                 "it is the top of a git repository, so `cortext stop` commits conversations here; "
@@ -43,6 +44,14 @@ def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
         click.echo('next: cortext new brainstorm "your topic"', err=True)
     else:
         click.echo(f"{os.path.abspath(path)} is a workspace already; nothing to do")
+
+
+def _written(names: Sequence[str]) -> str:
+    """How many files where: a person should know whose folders they went into."""
+    folders = Counter(name.split("/", 1)[0] for name in names)
+    counts = [f"{number} in {folder}/" for folder, number in folders.items()]
+    total = "1 file" if len(names) == 1 else f"{len(names)} files"
+    return f"{total} written ({', '.join(counts)})"
 
 
 def bring_up_to_date(path: str, *, force: bool, tools: Sequence[str] = ()) -> Initialized:

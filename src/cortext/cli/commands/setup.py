@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.text import clean
+from cortext.errors import CortextError
 
 if TYPE_CHECKING:
-    from cortext.app.setup import Plan
+    from click.shell_completion import CompletionItem
+
+    from cortext.app.setup import Change, Plan
 
 POLICY = """\
 [[rule]]
@@ -36,42 +40,70 @@ def tool_names(
     return names
 
 
+def complete_tools(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The names that may follow what is typed, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from cortext.bridges.places import TOOLS
+
+    given, comma, begun = incomplete.rpartition(",")
+    left = [tool for tool in TOOLS if tool not in given.split(",") and tool.startswith(begun)]
+    return [CompletionItem(f"{given}{comma}{tool}") for tool in left]
+
+
 @click.command("setup")
-@click.option("--tools", metavar="NAMES", callback=tool_names, help="Which, with commas.")
-@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@click.option(
+    "--tools",
+    metavar="NAMES",
+    callback=tool_names,
+    shell_complete=complete_tools,
+    help="Only these, with commas: claude,opencode,gemini,codex.  [default: those found here]",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would change, all of it.")
 @yes_option
 def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
     """Connect cortext to your AI tools: hooks that keep what is said, and slash commands.
 
-    Once per person. What would change is shown, and you are asked. By default: the tools that
-    are found on this machine. `cortext uninstall` takes all of it out again.
+    Once per person. The files that would be made or changed are shown, and you are asked. By
+    default: the tools that are found on this machine. `cortext uninstall` takes all of it out
+    again, `cortext doctor` says whether it works.
     """
     from cortext.app.setup import carry_out, found_tools, plan_setup
 
     names = tools or found_tools()
     if not names:
-        click.echo("no AI tool was found; --tools claude,opencode,gemini,codex names some")
-        return
+        raise CortextError(
+            "no AI tool was found", hint="--tools claude,opencode,gemini,codex names some"
+        )
     plan = plan_setup(names)
-    show(plan)
+    show(plan, whole=dry_run)
     if not plan.changes:
-        click.echo(f"nothing to do: {', '.join(names)} have all of it")
+        whole = [name for name in names if name not in plan.left]
+        click.echo(f"nothing to do: {', '.join(whole)} {_have(whole)}" if whole else "nothing done")
     elif not dry_run:
-        agree(f"change {count(plan)}?", yes)
+        agree(f"do this to {count(plan)}?", yes)
         carry_out(plan)
-        click.echo(f"{', '.join(names)}: {count(plan)} changed; `cortext uninstall` undoes it")
-    if not dry_run:
-        _say_consent(names)
+        done = f"{', '.join(plan.tools)}: {count(plan)} written"
+        click.echo(f"{done}; `cortext uninstall` undoes it")
+    if "gemini" in plan.tools and not dry_run:
+        _say_consent()
 
 
-def show(plan: Plan) -> None:
-    """What would change, as a difference, and what there is to know."""
+def show(plan: Plan, *, whole: bool) -> None:
+    """What would be done: the files, and how those change that are there. With `whole` that is
+    what was asked for: every line, on stdout."""
+    from cortext.cli.lists import short
     from cortext.lifecycle.install import difference
 
     for change in plan.changes:
-        names = (change.path if data is not None else "/dev/null" for data in change[2:4])
-        text = difference(change.old or b"", change.new or b"", *names)
-        click.echo(clean(text).rstrip("\n"), err=True)
+        click.echo(f"{_verb(change)} {short(change.path)}", err=not whole)
+    for change in plan.changes:
+        if whole or (change.old is not None and change.new is not None):
+            names = (change.path if data is not None else "/dev/null" for data in change[2:4])
+            text = difference(change.old or b"", change.new or b"", *names)
+            click.echo(f"\n{clean(text)}".rstrip("\n"), err=not whole)
     for note in plan.notes:
         click.echo(f"note: {clean(note, lines=False)}", err=True)
 
@@ -81,15 +113,30 @@ def count(plan: Plan) -> str:
     return "1 file" if number == 1 else f"{number} files"
 
 
-def _say_consent(names: tuple[str, ...] | list[str]) -> None:
-    """What only the person can allow."""
+def _verb(change: Change) -> str:
+    if change.old is None:
+        return "make  "
+    return "remove" if change.new is None else "change"
+
+
+def _have(names: Sequence[str]) -> str:
+    return "has all of it" if len(names) == 1 else "have all of it"
+
+
+def _say_consent() -> None:
+    """What only the person can allow: said where it matters, and was not done yet."""
+    import os
+    import shutil
+
     from cortext.bridges.places import own_home
     from cortext.cli.lists import short
 
-    if "gemini" in names:
-        place = short(f"{own_home('gemini')}/policies/cortext.toml")
-        click.echo(
-            "Gemini CLI asks each time before our commands run; without a terminal it refuses "
-            f"them. To allow `cortext slash` and nothing else, put this into {place}:\n\n{POLICY}",
-            err=True,
-        )
+    path = os.path.join(own_home("gemini"), "policies", "cortext.toml")
+    if shutil.which("gemini") is None or os.path.exists(path):
+        return
+    click.echo(
+        "Gemini CLI asks each time before our commands run; without a terminal it refuses "
+        f"them. To allow `cortext slash` and nothing else, put this into {short(path)}:"
+        f"\n\n{POLICY}",
+        err=True,
+    )

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.commands.setup import count, show, tool_names
+from cortext.cli.commands.setup import complete_tools, count, show, tool_names
 from cortext.cli.confirm import agree, yes_option
 
 
 @click.command("uninstall")
-@click.option("--tools", metavar="NAMES", callback=tool_names, help="Which, with commas.")
-@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@click.option(
+    "--tools",
+    metavar="NAMES",
+    callback=tool_names,
+    shell_complete=complete_tools,
+    help="Only these, with commas: claude,opencode,gemini,codex.  [default: all four]",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would change, all of it.")
 @yes_option
 def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
     """Take out of your AI tools what setup put in, and nothing else.
@@ -21,10 +27,10 @@ def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
     from cortext.bridges.places import TOOLS
 
     plan = plan_uninstall(tools or TOOLS)
-    show(plan)
+    show(plan, whole=dry_run)
     if not plan.changes:
         click.echo("nothing of cortext is in your tools")
     elif not dry_run:
-        agree(f"change {count(plan)}?", yes)
+        agree(f"do this to {count(plan)}?", yes)
         carry_out(plan)
         click.echo(f"{count(plan)} changed back")

@@ -1,0 +1,165 @@
+"""Whether cortext and the AI tools of a person work together: facts, and what is wrong.
+
+Nothing is changed and no tool is started. That a tool is not connected is no fault: listing,
+archiving and resuming need no set-up.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from cortext import __version__, clock, paths
+from cortext.app.archive import sizes
+from cortext.app.errors_log import last_errors
+from cortext.app.setup import COMMANDS, found_tools
+from cortext.bridges import settings
+from cortext.bridges.commands import WITH_COMMANDS, file_name, user_folder
+from cortext.bridges.places import TOOLS, own_home
+from cortext.config import Config
+from cortext.durability.read import read_file
+from cortext.errors import CortextError
+
+_RECENT = timedelta(days=7)
+"""How long an error is news. The log keeps it longer."""
+ALL, SOME, NONE, NOT_USED = "all", "some", "none", "not used"
+
+
+class Problem(msgspec.Struct):
+    """What is wrong, and what to do."""
+
+    text: str
+    hint: str
+
+
+class ToolHealth(msgspec.Struct):
+    """One tool of this machine. `program` is None where it is not on the PATH; `hooks` and
+    `commands` say how many of ours are in it: all, some, none, or that it has no use for them."""
+
+    tool: str
+    program: str | None
+    folder: str
+    hooks: str
+    commands: str
+
+    @property
+    def connected(self) -> bool:
+        return ALL in (self.hooks, self.commands) or SOME in (self.hooks, self.commands)
+
+
+class ArchiveHealth(msgspec.Struct):
+    """`last_sync` is when transcripts were last copied or looked for; None for never. `enabled`
+    is None where the settings cannot be read."""
+
+    folder: str
+    enabled: bool | None
+    copies: int
+    sources: int
+    packed: int
+    last_sync: datetime | None
+
+
+class Health(msgspec.Struct):
+    """All of it; `errors` are the last lines of the log, the oldest first."""
+
+    version: str
+    program: str | None
+    tools: list[ToolHealth]
+    archive: ArchiveHealth
+    errors: list[str]
+    problems: list[Problem]
+
+
+def examine() -> Health:
+    """Look at everything. What cannot be read is a problem among the others."""
+    problems: list[Problem] = []
+    tools = [_tool(tool, problems) for tool in found_tools()]
+    program = shutil.which("cortext")
+    if program is None and any(tool.connected for tool in tools):
+        problems.append(
+            Problem(
+                "`cortext` is not on the PATH, and your tools call it by that name",
+                "put the folder of the program into PATH, where your tools are started",
+            )
+        )
+    errors = last_errors()
+    _judge(errors, problems)
+    return Health(__version__, program, tools, _archive(problems), errors, problems)
+
+
+def _tool(tool: str, problems: list[Problem]) -> ToolHealth:
+    hooks, commands = _hooks(tool, problems), _commands(tool, problems)
+    return ToolHealth(tool, shutil.which(tool), own_home(tool), hooks, commands)
+
+
+def _hooks(tool: str, problems: list[Problem]) -> str:
+    if tool not in settings.FILES:
+        return NOT_USED
+    path = settings.settings_path(tool)
+    try:
+        text = read_file(path).decode("utf-8", "replace") if os.path.lexists(path) else ""
+        missing = settings.missing_hooks(tool, text)
+    except (OSError, ValueError) as error:
+        hint = f"put it right by hand, then run `cortext setup --tools {tool}`"
+        problems.append(Problem(f"{path} cannot be read: {error}", hint))
+        return NONE
+    wanted = settings.EVENTS.get(tool, settings.NOTIFY[-1:])
+    return _judged(f"hooks of {tool}", tool, missing, len(wanted), problems)
+
+
+def _commands(tool: str, problems: list[Problem]) -> str:
+    if tool not in WITH_COMMANDS:
+        return NOT_USED
+    folder = user_folder(tool)
+    names = [file_name(tool, command) for command in COMMANDS]
+    missing = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
+    return _judged(f"commands in {folder}", tool, missing, len(names), problems)
+
+
+def _judged(what: str, tool: str, missing: list[str], wanted: int, problems: list[Problem]) -> str:
+    """None of them is a choice, some of them a fault."""
+    if not missing:
+        return ALL
+    if len(missing) == wanted:
+        return NONE
+    hint = f"`cortext setup --tools {tool}` puts them back"
+    problems.append(Problem(f"{what} are missing: {', '.join(missing)}", hint))
+    return SOME
+
+
+def _judge(errors: list[str], problems: list[Problem]) -> None:
+    since = (clock.now() - _RECENT).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    recent = [line for line in errors if line[:20] >= since]
+    if recent:
+        lines = "1 error" if len(recent) == 1 else f"{len(recent)} errors"
+        text = f"{lines} in hooks or in the background, in the last {_RECENT.days} days"
+        problems.append(Problem(text, f"they stand in {paths.log_file()}; delete it when done"))
+
+
+def _archive(problems: list[Problem]) -> ArchiveHealth:
+    kept = sizes()
+    enabled = None
+    try:
+        enabled = Config.load(None)["archive.enabled"] == "on"
+    except CortextError as error:
+        problems.append(Problem(str(error), error.hint or "put it right by hand"))
+    return ArchiveHealth(
+        folder=paths.archive(),
+        enabled=enabled,
+        copies=sum(one.copies for one in kept),
+        sources=sum(one.sources for one in kept),
+        packed=sum(one.packed for one in kept),
+        last_sync=_last_sync(),
+    )
+
+
+def _last_sync() -> datetime | None:
+    """By what a sync leaves: when one was started by the way, and what was remembered."""
+    folder = paths.archive()
+    names = [".started", *(os.path.join(".known", f"{tool}.json") for tool in TOOLS)]
+    found = [os.path.join(folder, name) for name in names]
+    times = [os.stat(path).st_mtime for path in found if os.path.exists(path)]
+    return datetime.fromtimestamp(int(max(times)), UTC) if times else None

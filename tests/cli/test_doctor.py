@@ -1,0 +1,137 @@
+"""`cortext doctor`: whether cortext and the AI tools work together."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortext.app.errors_log import write_error
+from tests.command import SCRIPT, cortext, ok
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Somebody who has Claude Code and cortext, and was in Codex once."""
+    home = tmp_path / "home"
+    (home / ".codex").mkdir(parents=True)
+    (home / "bin").mkdir()
+    (home / "bin/cortext").symlink_to(SCRIPT)
+    program = home / "bin/claude"
+    program.write_text("#!/bin/sh\nexit 9\n", encoding="utf-8")
+    program.chmod(0o700)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("PATH", f"{home}/bin:{os.defpath}")
+    return home
+
+
+def examined(person: Path) -> tuple[int, dict[str, Any]]:
+    done = cortext(person, "doctor", "--json")
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_nothing_set_up_is_no_fault(person: Path) -> None:
+    """What is there is said, and what would connect it."""
+    lines = ok(person, "doctor").split("\n")
+    assert lines[0].endswith(", at ~/bin/cortext")
+    assert lines[1] == "claude: ~/bin/claude; not connected (`cortext setup --tools claude`)"
+    assert lines[2].startswith("codex: its program is not on the PATH; not connected")
+    assert lines[3] == "archive: nothing was copied yet (`cortext sync`)"
+    assert lines[4:] == ["nothing is wrong", ""]
+
+
+def test_connected_tools_have_all_of_it(person: Path) -> None:
+    ok(person, "setup", "--yes")
+    said = ok(person, "doctor")
+    hooks, commands = "all of our hooks are in it", "all of our commands are in it"
+    assert f"claude: ~/bin/claude; {hooks}, {commands}\n" in said
+    assert f"codex: its program is not on the PATH; {hooks}\n" in said
+
+
+def test_a_hook_and_a_command_that_are_gone_are_named(person: Path) -> None:
+    """With the command that puts them back, which does."""
+    ok(person, "setup", "--yes")
+    path = person / ".claude/settings.json"
+    value = json.loads(path.read_text(encoding="utf-8"))
+    del value["hooks"]["Stop"]
+    path.write_text(json.dumps(value), encoding="utf-8")
+    (person / ".claude/commands/cortext.md").unlink()
+    code, found = examined(person)
+    assert (code, [problem["text"] for problem in found["problems"]]) == (
+        1,
+        [
+            "hooks of claude are missing: Stop",
+            f"commands in {person}/.claude/commands are missing: cortext.md",
+        ],
+    )
+    assert found["problems"][0]["hint"].startswith("`cortext setup --tools claude`")
+    ok(person, "setup", "--tools", "claude", "--yes")
+    assert examined(person)[0] == 0
+
+
+def test_settings_that_cannot_be_read_are_a_problem(person: Path) -> None:
+    (person / ".claude").mkdir()
+    (person / ".claude/settings.json").write_text("{", encoding="utf-8")
+    done = cortext(person, "doctor")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"problem: {person}/.claude/settings.json cannot be read: " in done.stdout
+    assert "\nhint: put it right by hand, then run `cortext setup --tools claude`\n" in done.stdout
+
+
+def test_settings_of_ours_that_cannot_be_read_are_a_problem(person: Path) -> None:
+    """A doctor who cannot be asked about that is none."""
+    (person / ".config/cortext").mkdir(parents=True)
+    (person / ".config/cortext/config.toml").write_text("[archive", encoding="utf-8")
+    done = cortext(person, "doctor")
+    assert (done.returncode, "something unexpected" in done.stderr) == (1, False)
+    assert "archive: its setting cannot be read\n" in done.stdout
+    assert f"problem: {person}/.config/cortext/config.toml" in done.stdout
+
+
+def test_connected_tools_that_do_not_find_cortext(person: Path) -> None:
+    ok(person, "setup", "--yes")
+    (person / "bin/cortext").unlink()
+    code, found = examined(person)
+    assert (code, found["program"]) == (1, None)
+    assert "is not on the PATH, and your tools call it" in found["problems"][0]["text"]
+
+
+def test_what_hooks_logged_is_shown(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is wrong for a week, and shown for longer."""
+    week_ago = time.gmtime(time.time() - 8 * 86400)
+    with monkeypatch.context() as long_ago:
+        long_ago.setattr("cortext.app.errors_log.time.gmtime", lambda: week_ago)
+        write_error("hook claude Stop", ValueError("long ago\x1b[2J"))
+    done = cortext(person, "doctor")
+    assert (done.returncode, "\x1b" in done.stdout) == (0, False)
+    assert "Z hook claude Stop: ValueError: long ago" in done.stdout
+    write_error("hook claude Stop", ValueError("it broke"))
+    code, found = examined(person)
+    assert (code, len(found["errors"])) == (1, 2)
+    assert found["problems"][0]["text"].startswith("1 error in hooks or in the background")
+
+
+def test_a_hook_that_fails_is_found_there(person: Path) -> None:
+    """From the tool's call to the doctor's sentence."""
+    done = cortext(person, "hook", "claude", "Stop", "{no json")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "hook claude Stop" in cortext(person, "doctor").stdout
+
+
+def test_the_archive_is_measured(person: Path) -> None:
+    folder = person / ".claude/projects/-x"
+    folder.mkdir(parents=True)
+    line = {"type": "user", "sessionId": "a", "uuid": "b", "cwd": "/x", "message": {"role": "user"}}
+    (folder / "0a1b2c3d-0000-4000-8000-000000000000.jsonl").write_text(
+        json.dumps(line) + "\n", encoding="utf-8"
+    )
+    ok(person, "sync")
+    archive = examined(person)[1]["archive"]
+    assert (archive["copies"], archive["enabled"]) == (1, True)
+    assert archive["last_sync"]
+    assert "archive: 1 transcript, " in ok(person, "doctor")
+    ok(person, "config", "archive.enabled", "off")
+    assert "archive: turned off" in ok(person, "doctor")
