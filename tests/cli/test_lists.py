@@ -50,10 +50,12 @@ class Shown(NamedTuple):
     code: int
 
 
-def terminal(cwd: Path, *commands: Sequence[str], answers: Sequence[str] = ()) -> Shown:
+def terminal(
+    cwd: Path, *commands: Sequence[str], answers: Sequence[str] = (), columns: int = 100
+) -> Shown:
     """A terminal in which one command after the other is given, and questions are answered."""
     ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 0, 0))
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     script = "\n".join(shlex.join([SCRIPT, *command]) for command in commands)
     got = bytearray()
 

@@ -258,6 +258,8 @@ def test_no_word_asks_a_tool_to_skip_its_questions() -> None:
         (source / name).read_text(encoding="utf-8")
         for name in ("bridges/launch.py", "app/launch.py", "app/ask.py", "cli/reopening.py")
     )
+    # What Codex says, by which its complaint is known: nothing that it is told.
+    text = text.replace('if "--skip-git-repo-check" in why', "")
     for word in (
         "dangerously",
         "yolo",

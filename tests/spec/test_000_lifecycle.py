@@ -44,7 +44,7 @@ def test_completed_conversations(workspace: Path) -> None:
     ok(workspace, "done", id)
     refused = cortext(workspace, "resume", id)
     assert (refused.returncode, head_of(workspace, id)["status"]) == (1, "completed")
-    assert "warning: this conversation was marked complete" in refused.stderr
+    assert "was marked complete" in refused.stderr
     assert "hint: `--reopen`" in refused.stderr
     ok(workspace, "resume", id, "--reopen")
     assert head_of(workspace, id)["status"] == "active"

@@ -1,5 +1,6 @@
 """One person's machine with all four tools and cortext on it: one HOME, one PATH, one stub."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -109,6 +110,19 @@ class Machine:
         folder = self.root / "home/.gemini/policies"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "cortext.toml").write_text(POLICY, encoding="utf-8")
+
+
+def conversation(machine: Machine) -> Path:
+    """The session folder of the only conversation of the workspace."""
+    (found,) = machine.project.glob("conversations/*/*/.session")
+    return found
+
+
+def kept(machine: Machine) -> list[tuple[str, str]]:
+    """What is in it, as it stands in its file."""
+    lines = (conversation(machine) / "messages.jsonl").read_bytes().split(b"\n")
+    messages = [json.loads(line) for line in lines if line]
+    return [(message["role"], message["content"]) for message in messages]
 
 
 def missing(said: Sequence[tuple[str, str]], body: dict[str, Any]) -> list[str]:

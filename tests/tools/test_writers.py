@@ -15,7 +15,7 @@ from tests.tools.four import FOUR
 from tests.tools.install import PACKAGES
 from tests.tools.launch import FAKE_KEY, Tool
 from tests.tools.machine import Machine, missing, times_told
-from tests.tools.spoken import of_role, spoken
+from tests.tools.spoken import of_role
 from tests.tools.stub import Stub
 from tests.tools.terminal import Terminal
 
@@ -104,39 +104,6 @@ def at_home(tool: Tool) -> None:
         "projects": {str(tool.project): {"hasTrustDialogAccepted": True}},
     }
     (tool.home / ".claude.json").write_text(json.dumps(agreed), encoding="utf-8")
-
-
-def test_a_thousand_messages(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them reach the model."""
-    said = [
-        (role, f"{role} says number {number}.")
-        for number in range(500)
-        for role in ("user", "assistant")
-    ]
-    with Stub(["Going on."]) as stub:
-        machine = Machine(tmp_path / "root", stub, tools=[name])
-        written = write(machine, name, turns_of(session_of(said), show=show), monkeypatch)
-        done = machine.tools[name].run("And now?", resume=written.id)
-        assert (done.code, done.stdout) == (0, "Going on.\n"), done
-        assert missing([*said, ("user", "And now?")], stub.asked[0]) == []
-
-
-def test_two_megabytes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first request and the latest ones whole; of each other one what shows it."""
-    said = [
-        (role, f"{role} says number {number}. {'long ' * 1000}")
-        for number in range(200)
-        for role in ("user", "assistant")
-    ]
-    with Stub(["Going on."]) as stub:
-        machine = Machine(tmp_path / "root", stub, tools=[name])
-        written = write(machine, name, turns_of(session_of(said), show=show), monkeypatch)
-        done = machine.tools[name].run("And now?", resume=written.id)
-        assert (done.code, done.stdout) == (0, "Going on.\n"), done
-        assert missing([said[0], *said[-6:], ("user", "And now?")], stub.asked[0]) == []
-        told = "\n".join(text for _, text in spoken(stub.asked[0]))
-        assert "[left out] message 3 and 1 after it" in told
-        assert show(3) in told
 
 
 def test_a_request_that_was_never_answered(

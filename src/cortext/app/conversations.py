@@ -64,8 +64,9 @@ class Listing(NamedTuple):
 
 
 class Conversations:
-    """Those of one workspace, and the sessions that tools had in its folder; in the personal
-    workspace, those had in the current folder. With `everywhere`, all that are known."""
+    """Those of one workspace, with personal ones and sessions of tools that were had in its
+    folder; in the personal workspace, the sessions had in the current folder. With `everywhere`,
+    all that are known."""
 
     def __init__(self, root: str, *, everywhere: bool = False) -> None:
         self.root = root
@@ -76,8 +77,8 @@ class Conversations:
         self.missing: list[str] = []
         self.idle: list[Listed] = []
         """What is active on disk and shown as paused, because it rested for long."""
-        self.changed = False
-        """Whether tools have written something since the last list."""
+        self.has_transcripts = False
+        """Whether tools have written anything, as far as a list had a look."""
         self.left = 0
         """How many transcripts nobody looked at yet."""
         self.searched: tuple[int, int] | None = None
@@ -95,6 +96,8 @@ class Conversations:
         everywhere = self.everywhere if everywhere is None else everywhere
         roots, missing = self._roots(everywhere)
         rows = self._catalog.list(roots) if roots else []
+        if not everywhere:
+            rows = self._with_personal(rows)
         rows = self._paused(rows)
         if wanted.may_be_session:
             sessions = self._sessions(rows, everywhere, patience)
@@ -102,6 +105,16 @@ class Conversations:
         if wanted != EVERYTHING:
             rows = _filtered(rows, wanted)
         return Listing(rows, missing)
+
+    def _with_personal(self, rows: list[Listed]) -> list[Listed]:
+        """With the personal conversations that were had in this folder, perhaps before it was
+        made a workspace."""
+        personal = paths.personal_workspace()
+        if self.root == personal or not os.path.isdir(personal):
+            return rows
+        below = f"{self.folder.rstrip('/')}/"
+        had = [r for r in self._catalog.list([personal]) if f"{r.had_in}/".startswith(below)]
+        return sorted([*rows, *had], key=_latest, reverse=True) if had else rows
 
     def _paused(self, rows: list[Listed]) -> list[Listed]:
         """The rows as they are shown: what rested for long is paused."""
@@ -120,8 +133,9 @@ class Conversations:
         self, known: Sequence[Listed], everywhere: bool, patience: float | None
     ) -> Sequence[Listed]:
         """The sessions of tools that belong to no conversation."""
-        rows, changed, self.left = self._catalog.tool_sessions(known, patience=patience)
-        self.changed = self.changed or changed
+        rows, _, self.left, self.has_transcripts = self._catalog.tool_sessions(
+            known, patience=patience
+        )
         if not everywhere:
             below = f"{self.folder.rstrip('/')}/"
             rows = [row for row in rows if row.cwd == self.folder or row.cwd.startswith(below)]

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from cortext import clock, paths
 from cortext.app.binding import bind
 from cortext.app.conversations import Conversations
-from cortext.app.native import Native, find_native, head_of, last_used
-from cortext.app.resume import brief
+from cortext.app.going_on import branch, last_used, refuse_live
+from cortext.app.native import Native, find_native, head_of
+from cortext.app.resume import WAS_COMPLETE, brief
 from cortext.app.tool_session import chat_of, row_of
 from cortext.app.transcripts import own_transcript
 from cortext.bridges.launch import (
+    PACKAGES,
     Plan,
     fork_plan,
     has_command,
@@ -28,7 +30,6 @@ from cortext.bridges.launch import (
     resume_plan,
     start_plan,
 )
-from cortext.bridges.live import live_sessions
 from cortext.config import Config
 from cortext.errors import CortextError
 from cortext.index.listed import Listed
@@ -42,17 +43,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("cortext.app")
 _ENOUGH = 100_000  # characters of a result, of which a stub shows the end
-
-
-class LiveError(CortextError):
-    """The session is open in a running process of its tool."""
-
-    def __init__(self, tool: str, id: str, pid: int) -> None:
-        self.tool, self.id, self.pid = tool, id, pid
-        super().__init__(
-            f"it is open in {tool} now (session {id}, process {pid})",
-            hint="`--fork` goes on in a copy; or close it there first",
-        )
 
 
 class Prepared(NamedTuple):
@@ -88,7 +78,8 @@ def choose_tool(row: Listed, wanted: str = "") -> Choice:
         if tool in there:
             return Choice(tool, [], notes)
         if tool:
-            notes.append(f"{tool} is not installed here")
+            how = f" (`npm install -g {PACKAGES[tool]}`)" if tool in PACKAGES else ""
+            notes.append(f"{tool} is not installed here{how}")
     if not there:
         raise CortextError(
             "none of the tools is installed that a conversation can be reopened in",
@@ -102,19 +93,22 @@ def prepare(
     row: Listed, tool: str, *, budget: int, fork: bool = False, extra: Sequence[str] = ()
 ) -> Prepared:
     """Make ready to go on with a conversation in a tool. What has to be written for it is
-    written; the tool is not started. LiveError if it is open elsewhere and no fork is wanted."""
+    written; the tool is not started. LiveError if it is open elsewhere and no fork is wanted: a
+    fork of a conversation is a conversation of its own."""
     require(tool)
     if not row.tool:
         _take_in(row)
+    if not fork:
+        refuse_live(row)
     found = find_native(row, tool)
-    live = live_sessions() if found and not fork else {}
-    if found and (pid := live.get((tool, found.id))):
-        raise LiveError(tool, found.id, pid)
-    if found and fork and (done := _forked(row, tool, found, extra)):
+    notes = [] if row.tool else _warnings(row)
+    if fork and not row.tool:
+        row = branch(row)
+        notes.append(f"the copy is {row.key}")
+    if found and fork and (done := _forked(row, tool, found, extra, notes)):
         return done
     if found and not fork and not _lacks_opening(row, tool, found):
-        return _natively(row, tool, found, extra)
-    notes = list[str]()
+        return _natively(row, tool, found, extra, notes)
     if row.tool and not fork:
         row = adopt(row)
         notes.append(f"it is kept as {row.key} from now on")
@@ -122,8 +116,7 @@ def prepare(
 
 
 def finish(prepared: Prepared) -> int:
-    """After the tool has ended: what was said in it is taken into the conversation. How many
-    messages were."""
+    """After the tool has ended: take in what was said in it; how many messages that is."""
     if prepared.file:
         from cortext.durability.replace import remove_if_there
 
@@ -172,7 +165,8 @@ def adopt(row: Listed) -> Listed:
     was had in, else of the personal one."""
     there = row.cwd if row.cwd and os.path.isdir(row.cwd) else ""
     root = paths.workspace_root(there) if there else paths.personal_workspace()
-    made = chat_of(root, row.tool, row.key, row.path)
+    # At rest, as it is: it goes on when the tool is started, which may be never.
+    made = chat_of(root, row.tool, row.key, row.path, at_rest=True)
 
     def change(session: Session) -> bool:
         session.working_dir = row.cwd or session.working_dir
@@ -185,7 +179,9 @@ def adopt(row: Listed) -> Listed:
     return found
 
 
-def _natively(row: Listed, tool: str, found: Native, extra: Sequence[str]) -> Prepared:
+def _natively(
+    row: Listed, tool: str, found: Native, extra: Sequence[str], notes: list[str]
+) -> Prepared:
     if tool == "gemini":
         _keep_copy(tool)
     command = _command(row, tool, found.cwd)
@@ -193,7 +189,7 @@ def _natively(row: Listed, tool: str, found: Native, extra: Sequence[str]) -> Pr
     plan = resume_plan(
         tool, found.id, cwd=found.cwd, command=command, instructions=file, extra=extra
     )
-    return Prepared("native", plan, found.id, row, [], file)
+    return Prepared("native", plan, found.id, row, notes, file)
 
 
 def _keep_copy(tool: str) -> None:
@@ -207,7 +203,9 @@ def _keep_copy(tool: str) -> None:
         _log.info("no copy was made before %s is started: %s", tool, error)
 
 
-def _forked(row: Listed, tool: str, found: Native, extra: Sequence[str]) -> Prepared | None:
+def _forked(
+    row: Listed, tool: str, found: Native, extra: Sequence[str], notes: list[str]
+) -> Prepared | None:
     """In the tool's own copy, where we may say which id it gets."""
     id = new_id()
     command = _command(row, tool, found.cwd)
@@ -216,7 +214,7 @@ def _forked(row: Listed, tool: str, found: Native, extra: Sequence[str]) -> Prep
         return None
     if not row.tool:
         bind(row, tool, id, after=_now())
-    return Prepared("fork", plan, id, row, [])
+    return Prepared("fork", plan, id, row, notes)
 
 
 def _converted(
@@ -266,6 +264,12 @@ def _command(row: Listed, tool: str, cwd: str) -> str:
     if row.tool or tool not in ("claude", "gemini") or not has_command(tool, cwd):
         return ""
     return f"/workspace.resume {row.key}"
+
+
+def _warnings(row: Listed) -> list[str]:
+    """What the person should know before it goes on. That it was complete was asked about."""
+    found = brief(row, budget=0, with_history=False).warnings
+    return [f"warning: {warning}" for warning in found if warning != WAS_COMPLETE]
 
 
 def _opening(row: Listed) -> str:

@@ -15,6 +15,8 @@ from cortext.model.ids import new_id
 from cortext.model.session import Session
 from cortext.stores.layout import document_in
 
+WAS_COMPLETE = "this conversation was marked complete"
+
 
 class Briefing(NamedTuple):
     """Everything for an agent, in the order in which it is to be read."""
@@ -73,15 +75,23 @@ def activate(row: Listed, *, reopen: bool) -> None:
     workspace = Workspace(row.root)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
-    complete = CortextError(
-        f"{row.key} was marked complete", hint="`--reopen` goes on with it all the same"
-    )
-    if row.status == "completed" and not reopen:
-        raise complete
+    refuse_complete(row, reopen=reopen)
     try:
         workspace.reactivate(row.place, reopen=reopen)
     except InvalidTransitionError:
-        raise complete from None
+        raise _complete(row) from None
+
+
+def refuse_complete(row: Listed, *, reopen: bool) -> None:
+    """CortextError for one that was completed, unless that is meant."""
+    if row.status == "completed" and not reopen:
+        raise _complete(row)
+
+
+def _complete(row: Listed) -> CortextError:
+    return CortextError(
+        f"{row.key} was marked complete", hint="`--reopen` goes on with it all the same"
+    )
 
 
 def _read(row: Listed) -> tuple[Session, list[str]]:
@@ -127,7 +137,7 @@ def _digest(session: Session) -> str:
 def _warnings(row: Listed, session: Session, tools: Sequence[str] | None) -> list[str]:
     found: list[str] = []
     if row.status == "completed":
-        found.append("this conversation was marked complete")
+        found.append(WAS_COMPLETE)
     hashed = "" if row.tool else session.prompt_hash
     if hashed and hashed != Workspace(row.root).types.command_hash(session.kind):
         found.append("the agent's instructions have changed since this conversation began")

@@ -80,9 +80,13 @@ class Cost(Struct):
 
 
 class Long(Struct):
+    """Conversations of several workspaces may have one `id`; `workspace` tells them apart."""
+
     id: str
     title: str
     messages: int
+    address: str
+    workspace: str
 
 
 class Streak(Struct):
@@ -190,7 +194,7 @@ class _Count:
             share.messages += len(messages)
             share.tokens += tokens
             share.cost_usd += cost or 0.0
-        self._longest.append(Long(row.key, row.title, len(messages)))
+        self._longest.append(Long(row.key, row.title, len(messages), row.address, row.root))
         self._longest = sorted(self._longest, key=lambda long: -long.messages)[:_LONGEST]
 
     def _counted(self, session: Session | None) -> Sequence[SessionMessage]:

@@ -9,7 +9,7 @@ import click
 
 from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted
-from cortext.cli.lists import say_missing, say_paused
+from cortext.cli.lists import keep_up, say_missing, say_paused, short_id
 from cortext.cli.text import to_edge
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
@@ -32,6 +32,7 @@ def choose(
         raise click.UsageError("say which conversation: its id, or words of its title")
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     found = conversations.find(query, wanted, contents=forgiving)
+    keep_up(conversations)
     if conversations.searched:
         _say_searched(found, *conversations.searched)
     if not found and forgiving and wanted == EVERYTHING:
@@ -40,10 +41,18 @@ def choose(
         for root in conversations.missing:
             say_missing(root)
         _say_nearest(query, conversations)
-        raise SessionNotFoundError(query)
+        raise _not_found(query)
     row = found[0] if len(found) == 1 else ask(found, query)
     say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
     return row
+
+
+def _not_found(query: str) -> SessionNotFoundError:
+    error = SessionNotFoundError(query)
+    error.hint = "`cortext list --all` shows all that there are"
+    if query.strip().isdecimal():
+        error.hint = "a number is one of the last list in the same terminal; " + error.hint
+    return error
 
 
 def _say_searched(found: Sequence[Listed], looked: int, of: int) -> None:
@@ -76,12 +85,12 @@ def choose_active(words: tuple[str, ...]) -> Listed:
 
 def ask(rows: Sequence[Listed], query: str = "") -> Listed:
     """One of several, by its number or by words that only it has."""
+    if not can_ask():
+        raise _several(rows, query)
     for number, row in enumerate(rows[:_SHOWN], 1):
         click.echo(to_edge(f"{number:3}. {describe(row)}", err=True), err=True)
     if len(rows) > _SHOWN:
         click.echo(f"     and {len(rows) - _SHOWN} more", err=True)
-    if not can_ask():
-        raise AmbiguousIdError(query, [row.key for row in rows])
     answer = click.prompt("which one? (number, words to filter, q to leave)", err=True).strip()
     if answer == "q":
         click.echo("nothing was done", err=True)
@@ -103,11 +112,25 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def _several(rows: Sequence[Listed], query: str) -> AmbiguousIdError:
+    """For a program: each of them on a line, by the id that names it, and the error."""
+    for row in rows[:_SHOWN]:
+        click.echo(f"{row.key}  {_told(row)}", err=True)
+    error = AmbiguousIdError(query, [row.key for row in rows])
+    # The ids stand above, with what they are.
+    what = f"match {query}" if query else "are active"
+    error.args = (f"{len(rows)} conversations {what}",)
+    return error
+
+
 def describe(row: Listed) -> str:
-    """A conversation on one line."""
-    status = row.status or "no session"
-    told = [status, *([row.tool] if row.tool else ()), ago(row.last_active)]
-    return f"{row.key}  [{row.kind or 'chat'}] {row.title}  ({', '.join(told)})"
+    """A conversation on one line, what tells it from one of the same title first."""
+    return f"{short_id(row)}  {_told(row)}"
+
+
+def _told(row: Listed) -> str:
+    facts = [*sorted(row.tools), ago(row.last_active), row.status or "no session"]
+    return f"({', '.join(facts)}) [{row.kind or 'chat'}] {row.title}"
 
 
 def _text(row: Listed) -> str:
@@ -130,4 +153,5 @@ def _say_nearest(query: str, conversations: Conversations) -> None:
     from cortext.index.resolve import nearest
 
     for row in nearest(query, conversations.list().rows):
-        click.echo(f"did you mean {row.key}: {row.title}?", err=True)
+        line = f"did you mean {short_id(row)}: {row.title}"
+        click.echo(to_edge(line if line.endswith("?") else f"{line}?", err=True), err=True)

@@ -19,6 +19,7 @@ GROUPS = {
         "new": "Begin a conversation.",
         "stop": "Save a conversation and pause it.",
         "done": "Save a conversation and mark it as completed.",
+        "doctor": "Say whether cortext and your AI tools work together.",
     },
     "Arrange": {
         "rename": "Give a conversation another title.",
@@ -28,7 +29,7 @@ GROUPS = {
         "clean": "Move old completed conversations to the trash.",
         "trash": "What was deleted: list, restore, empty.",
         "export": "Write a conversation as md, html, json or jsonl.",
-        "import": "Read what export wrote.",
+        "import": "Make a conversation of a tool's session, or of an exported file.",
     },
     "Set up": {
         "setup": "Connect cortext to your AI tools.",
@@ -63,6 +64,8 @@ _OTHER_WORDS = {
     "find": "list --search",
     "search": "list --search",
     "help": "--help",
+    "check": "doctor",
+    "status": "doctor",
 }
 """What other programs call it."""
 

@@ -20,6 +20,10 @@ _FEW = 3
 _WIDEST = 32
 _NAMES = 13
 _FOR_TOOL = 10
+_ROOMY = 100
+"""Columns of a terminal that has room for everything."""
+_LITTLE = 14
+"""Columns of a name, and of a folder, in one that has not."""
 _RESUMABLE = Wanted(with_session=True)
 
 
@@ -30,10 +34,10 @@ def show_conversations(
     rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
     if rows:
         show(table(rows, everywhere=everywhere))
-    elif wanted._replace(order="updated_at") != EVERYTHING:
-        say("no conversation matches")
     else:
-        _say_none("no conversations here yet")
+        anything = wanted._replace(order="updated_at") == EVERYTHING
+        what = "no conversations here yet" if anything else "no conversation matches"
+        _say_none(what, "list", wanted, everywhere=everywhere, begin=anything)
 
 
 def show_resumable(
@@ -43,19 +47,30 @@ def show_resumable(
     rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
     if rows:
         show(entries(rows, everywhere=everywhere))
-    elif wanted != _RESUMABLE:
-        say("no conversation matches")
     else:
-        say_nothing_to_resume()
+        say_nothing_to_resume(wanted, everywhere=everywhere)
 
 
-def say_nothing_to_resume() -> None:
-    _say_none("no resumable conversations")
+def say_nothing_to_resume(wanted: Wanted = _RESUMABLE, *, everywhere: bool = False) -> None:
+    anything = wanted == _RESUMABLE
+    what = "no resumable conversations" if anything else "no conversation matches"
+    _say_none(what, "resume --list", wanted, everywhere=everywhere, begin=anything)
 
 
-def _say_none(what: str) -> None:
-    say(what)
-    say('hint: begin one with `cortext new brainstorm "your topic"`')
+def _say_none(what: str, command: str, wanted: Wanted, *, everywhere: bool, begin: bool) -> None:
+    """Why a list is empty: nothing is here, or nothing at all."""
+    others = 0 if everywhere else len(_elsewhere(wanted))
+    if others:
+        none = what.removesuffix(" here yet")
+        say(f"{none} here; {others} in other folders: `cortext {command} --all`")
+    else:
+        say(what)
+    if begin and not others:
+        say('hint: begin one with `cortext new brainstorm "your topic"`')
+
+
+def _elsewhere(wanted: Wanted) -> Sequence[Listed]:
+    return Conversations(paths.workspace_root(), everywhere=True).list(wanted).rows
 
 
 def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Listed]:
@@ -70,13 +85,15 @@ def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Li
         conversations.remember_shown(rows)
     if len(rows) < len(listing.rows):
         say(f"{len(listing.rows)} in all; -n {len(listing.rows)} shows them")
-    if conversations.changed or conversations.left:
-        _keep_up(conversations)
+    keep_up(conversations)
     return rows
 
 
-def _keep_up(conversations: Conversations) -> None:
-    """Let catalog and archive follow what tools wrote, without anybody waiting for it."""
+def keep_up(conversations: Conversations) -> None:
+    """Let catalog and archive follow what tools wrote, without anybody waiting for it. Whether
+    something is new to the archive is not asked here: the catalog may have seen it long before."""
+    if not conversations.has_transcripts:
+        return
     from cortext.app.background import notice, start_in_background
     from cortext.app.catching_up import read_the_rest
 
@@ -109,6 +126,7 @@ def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
             "workspace": None if row.tool else row.root,
             "folder": None if row.tool else row.place.folder,
             "tool": row.tool or None,
+            "tools": sorted(row.tools),
             "cwd": row.cwd if row.tool else None,
             "transcript": row.path if row.tool else None,
             "damage": row.note or None,
@@ -120,7 +138,7 @@ def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
 def entries(rows: Iterable[Listed], *, everywhere: bool) -> str:
     """A list as people choose from it: three lines each, numbered."""
     lines: list[str] = []
-    now = time.time()
+    now, width = time.time(), _width()
     for number, row in enumerate(rows, 1):
         root, _, key, status, last_active, text = row
         _, kind, title, summary, _ = text.split("\n", 4)
@@ -129,48 +147,84 @@ def entries(rows: Iterable[Listed], *, everywhere: bool) -> str:
             where = f" | Tool: {row.tool}"
         if everywhere:
             where += f" | In: {short(row.cwd) or 'no folder known'}"
-        lines.append(
-            f"{number}. [{kind or 'chat'}] {title}\n"
-            f"   {key} | Last active: {ago(last_active, now)} | Status: {status}{where}\n"
-            f"   Summary: {summary or 'none yet'}"
-        )
+        key = short_id(row) if width else key
+        facts = f"   {key} | Last active: {ago(last_active, now)} | Status: {status}{where}"
+        lines += [f"{number}. [{kind or 'chat'}] {title}", *_wrapped(facts, width)]
+        # Nobody ever sums up what a tool alone has.
+        if summary or root.startswith("/"):
+            lines.append(f"   Summary: {summary or 'none yet'}")
     return "\n".join(lines)
 
 
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line of facts; where a terminal is too narrow for it, several, broken between facts."""
+    if not width or cells(line) <= width:
+        return [line]
+    lines: list[str] = []
+    for fact in line.strip().split(" | "):
+        if lines and cells(f"{lines[-1]} | {fact}") <= width:
+            lines[-1] += f" | {fact}"
+        else:
+            lines.append(f"   {fact}")
+    return lines
+
+
+def _width() -> int:
+    """The columns of the terminal that a list goes to; 0 if there is none."""
+    if not sys.stdout.isatty():
+        return 0
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
 def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
-    """A list as people skim it: a line each."""
-    headings = ["ID", "LAST ACTIVE", "STATUS", "MESSAGES", "TITLE"]
-    lines = [
-        [_name(row), local(row.active_at), row.status or "-", _counted(row), _titled(row)]
-        for row in rows
-    ]
+    """A list as people skim it: a line each. A terminal numbers them, and a narrow one leaves out
+    what would push the titles out."""
+    width = _width()
+    narrow = 0 < width < _ROOMY
+    shown: dict[str, list[str]] = {}
+    if width:
+        shown["#"] = [str(number) for number in range(1, len(rows) + 1)]
+    shown["ID"] = [short_id(row) if width else row.key for row in rows]
     if everywhere:
-        headings.insert(1, "WORKSPACE")
-        for line, row in zip(lines, rows, strict=True):
-            line.insert(1, short(row.cwd))
-    if any(row.tool for row in rows):
-        headings.insert(-1, "TOOL")
-        for line, row in zip(lines, rows, strict=True):
-            line.insert(-1, row.tool)
-    return columns(headings, lines)
+        # The end of a path tells more than its beginning.
+        folders = [short(row.cwd) for row in rows]
+        if narrow:
+            folders = [path.rpartition("/")[2] or path for path in folders]
+        shown["WORKSPACE"] = folders
+    shown["LAST ACTIVE"] = [_when(row, narrow=narrow) for row in rows]
+    if not (narrow and everywhere):
+        shown["STATUS"] = [row.status or "-" for row in rows]
+    # Nobody counts the messages of a transcript to list it.
+    if not (narrow or all(row.tool for row in rows)):
+        shown["MESSAGES"] = ["-" if row.tool else str(row.messages) for row in rows]
+    if any(row.tools for row in rows):
+        shown["TOOL"] = [",".join(sorted(row.tools)) for row in rows]
+    shown["TITLE"] = [_titled(row) for row in rows]
+    return columns([*shown], [list(line) for line in zip(*shown.values(), strict=True)])
 
 
-def _name(row: Listed) -> str:
-    """What names it; of a tool's long id, a terminal gets as much as names a session."""
-    return row.key[:_NAMES] if row.tool and sys.stdout.isatty() else row.key
+def short_id(row: Listed) -> str:
+    """Of a tool's long id, as much as names a session; a conversation has a short one."""
+    return row.key[:_NAMES] if row.tool else row.key
 
 
-def _counted(row: Listed) -> str:
-    """How many messages; nobody counts those of a transcript to list it."""
-    return "-" if row.tool else str(row.messages)
+def _when(row: Listed, *, narrow: bool) -> str:
+    """When it was last active; the year, or the time, is what there may be no room for."""
+    at = local(row.active_at)
+    if not narrow:
+        return at
+    return at[5:] if at[:4] == time.strftime("%Y") else at[:10]
 
 
 def columns(headings: list[str], rows: list[list[str]]) -> str:
     """Columns of text; only a terminal cuts lines off at its edge."""
     widths = [max(map(cells, column)) for column in zip(headings, *rows, strict=True)]
-    if sys.stdout.isatty():
+    if edge := _width():
         # What names a conversation must not push out what it is about, nor where it was had.
         widest = _WIDEST - _FOR_TOOL if "TOOL" in headings else _WIDEST
+        widest = widest if edge >= _ROOMY else _LITTLE
         widths = [
             min(width, widest) if name in ("ID", "WORKSPACE") else width
             for name, width in zip(headings, widths, strict=True)
@@ -178,7 +232,7 @@ def columns(headings: list[str], rows: list[list[str]]) -> str:
     return "\n".join(
         to_edge(
             "  ".join(
-                cell.rjust(width) if heading == "MESSAGES" else fit(cell, width)
+                cell.rjust(width) if heading in ("#", "MESSAGES") else fit(cell, width)
                 for heading, cell, width in zip(headings, row, widths, strict=True)
             ).rstrip()
         )

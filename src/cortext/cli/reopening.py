@@ -62,7 +62,8 @@ def get_ready(
     row: Listed, tool: str, *, budget: int, fork: bool, extra: tuple[str, ...]
 ) -> Prepared:
     """As `prepare`; where it is open elsewhere, a person is offered a fork."""
-    from cortext.app.launch import LiveError, prepare
+    from cortext.app.going_on import LiveError
+    from cortext.app.launch import prepare
     from cortext.cli.choose import can_ask
 
     try:

@@ -23,7 +23,7 @@ from cortext.index.listed import Listed, pack, unpack
 from cortext.index.scan import FRESH_NS, Day, Known, Scan, is_nothing, with_lines, without_lines
 
 T = TypeVar("T")
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = f"""
 CREATE TABLE days (root BLOB, folder TEXT, print TEXT, rows TEXT, PRIMARY KEY (root, folder));
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
@@ -95,7 +95,7 @@ class Catalog:
         began = time.time_ns()
         looks = tools.look_around()
         if not (self._database.is_there or any(look.print for look in looks.values())):
-            return tools.Refreshed([], changed=False, left=0)
+            return tools.Refreshed([], changed=False, left=0, there=False)
         found = self._safely(lambda: tools.refresh(self._database.run, looks, began, patience))
         held = {id for row in known for id in row.native}
         ids = {row.key for row in found.rows}

@@ -145,6 +145,11 @@ class Listed(NamedTuple):
         return [each.partition(":")[2] for each in self._fact(12).split(_TAG) if each]
 
     @property
+    def had_in(self) -> str:
+        """The folder that a personal conversation was had in; "" if that is not known."""
+        return self._fact(13)
+
+    @property
     def tools(self) -> set[str]:
         """The tools that it was had in."""
         if self.tool:
@@ -175,13 +180,14 @@ def facts(
     parent_id: str = "",
     lines: str = "",
     native: Sequence[str] = (),
+    had_in: str = "",
 ) -> str:
     """What `Listed.text` is made of, in its order. `native` are TOOL:ID."""
     numbers = (str(created_at), str(messages), str(tokens))
     return _FACT.join(
         (
             *(note, kind, title, summary, _TAG.join(tags), *numbers),
-            *(model, agent, parent_id, lines, _TAG.join(native)),
+            *(model, agent, parent_id, lines, _TAG.join(native), had_in),
         )
     )
 

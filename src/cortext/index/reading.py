@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 from zlib import crc32
 
-from cortext import clock
+from cortext import clock, paths
 from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.formats.folder import FOLDER, TOKENS
@@ -71,6 +71,8 @@ def read_conversation(root: str, path: str, old: Listed | None, now: str) -> Lis
             for each in head.native
             if (id := _shown(str(each.get("session_id") or "")))
         ],
+        # Those of a workspace were had in it, wherever it was then.
+        had_in=_shown(head.working_dir) if root == paths.personal_workspace() else "",
     )
     active = max(micros(head.updated_at), lines.last) or micros(head.created_at)
     return Listed(root, path, name, head.status, active, text)

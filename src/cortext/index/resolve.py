@@ -41,7 +41,12 @@ def _was_had_in(row: Listed, text: str) -> bool:
 def _begins_with(row: Listed, text: str) -> bool:
     if row.tool:
         return len(text) >= _ENOUGH and row.key.startswith(text)
-    return any(name.startswith(text) for name in (row.id, row.address, row.path))
+    if any(name.startswith(text) for name in (row.id, row.address, row.path)):
+        return True
+    # The ids stand at the end of the text: most rows have none.
+    if len(text) < _ENOUGH or f":{text}" not in row.text:
+        return False
+    return any(id.startswith(text) for id in row.native)
 
 
 _BY_ID = (_is_called, _was_had_in, _begins_with)

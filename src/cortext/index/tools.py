@@ -34,11 +34,12 @@ _AS_IS = "surrogatepass"
 
 class Refreshed(NamedTuple):
     """The sessions of tools; whether anything was new; how many transcripts nobody looked at yet,
-    because there was no time."""
+    because there was no time; whether there is any transcript at all."""
 
     rows: list[Listed]
     changed: bool
     left: int
+    there: bool
 
 
 class Row(NamedTuple):
@@ -77,16 +78,18 @@ def refresh(
     still."""
     homes, rows = run(_load)
     gone = _forgotten()
+    there = any(look.print for look in looks.values())
     changed = {key[0] for key, now in looks.items() if homes.get(key, b"") != now.print}
     if not changed:
-        return Refreshed(_listed(rows.values(), gone), changed=False, left=0)
+        return Refreshed(_listed(rows.values(), gone), changed=False, left=0, there=there)
     from cortext.index.glances import glance_at
 
     looks = {key: now for key, now in looks.items() if key[0] in changed}
     found = glance_at(looks, rows, patience)
     run(lambda db: _store(db, found, looks, began))
     kept = [row for key, row in rows.items() if key[0] not in changed]
-    return Refreshed(_listed([*kept, *found.rows], gone), bool(found.new or found.gone), found.left)
+    new = bool(found.new or found.gone)
+    return Refreshed(_listed([*kept, *found.rows], gone), new, found.left, there)
 
 
 def _forgotten() -> set[tuple[str, str]]:

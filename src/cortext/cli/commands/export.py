@@ -56,6 +56,7 @@ class _Found(NamedTuple):
 
 
 def _find(query: str, store: str | None) -> _Found:
+    from cortext.app.going_on import take_in
     from cortext.app.reading import read_all
     from cortext.app.sessions import show_session
     from cortext.cli.choose import choose
@@ -67,7 +68,7 @@ def _find(query: str, store: str | None) -> _Found:
         missing = SessionNotFoundError(row.key)
         missing.hint = f"only its markdown is there: {clean(row.place.folder, lines=False)}"
         raise missing
-    read = read_all(row)
+    read = read_all(take_in(row))
     return _Found(read.session, read.damages, len(read.side))
 
 

@@ -4,24 +4,55 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from cortext.app.import_file import Read, parse_export, put, read_export, refuse_large
-from cortext.cli.options import check_store
+from cortext.cli.options import check_store, json_option, print_json
 from cortext.cli.text import clean
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.stores.port import SessionStore
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _CHUNK = 1 << 20
 _ENDINGS = (".md", ".html", ".json", ".jsonl")
 
 
+class _Done(NamedTuple):
+    """A conversation that is here now; `new` if it was not before."""
+
+    id: str
+    new: bool
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files, and the sessions of tools whose ids begin so."""
+    from click.shell_completion import CompletionItem
+
+    from cortext import paths
+    from cortext.app.conversations import Conversations
+
+    rows = Conversations(paths.workspace_root()).list().rows
+    found = [row for row in rows if row.tool and row.key.startswith(incomplete)]
+    sessions = [CompletionItem(row.key, help=row.title) for row in found]
+    return sessions or [CompletionItem(incomplete, type="file")]
+
+
 @click.command("import")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...|SESSION...")
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE...|SESSION...",
+    shell_complete=_complete,
+)
 @click.option("--as", "id", metavar="ID", help="Import it under this id.")
 @click.option("--store", metavar="URL", callback=check_store, help="Import into a store.")
-def command(files: tuple[str, ...], id: str | None, store: str | None) -> None:
+@json_option
+def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: bool) -> None:
     """Take conversations from files that `cortext export` wrote, of any of its formats, or make
     one of a session of an AI tool.
 
@@ -32,18 +63,25 @@ def command(files: tuple[str, ...], id: str | None, store: str | None) -> None:
         raise click.UsageError("--as names one conversation: give one FILE")
     target = None
     failed = False
+    done: list[_Done] = []
     for file in _joined(files):
         try:
             if _is_file(file):
                 target = target or _open(store)
-                _import(file, target, id)
+                found = [_import(file, target, id)]
             else:
-                _import_session(file, id, store)
+                found = _import_session(file, id, store)
         except CortextError as error:
             if len(files) == 1:
                 raise
             failed = True
             click.echo(f"not imported: {clean(_named(error, file), lines=False)}", err=True)
+            continue
+        done += found
+        for one in () if as_json else found:
+            click.echo(f"{'imported' if one.new else 'already here'}: {one.id}")
+    if as_json:
+        print_json([one._asdict() for one in done])
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -58,8 +96,8 @@ def _joined(names: tuple[str, ...]) -> tuple[str, ...]:
     return names if ids else (" ".join(names),)
 
 
-def _import_session(query: str, id: str | None, store: str | None) -> None:
-    """A conversation of a tool's session."""
+def _import_session(query: str, id: str | None, store: str | None) -> list[_Done]:
+    """A conversation of a tool's session; those that were had in it, if there are."""
     from cortext.app.import_session import already_here, import_session
     from cortext.cli.choose import choose
 
@@ -72,12 +110,11 @@ def _import_session(query: str, id: str | None, store: str | None) -> None:
         error.hint = "nor is there such a file; `cortext list --all` shows your tools' sessions"
         raise
     if row is None or not row.tool:
-        click.echo(f"already here: {', '.join(here) if row is None else row.key}")
-        return
+        return [_Done(key, new=False) for key in (here if row is None else [row.key])]
     imported = import_session(row)
     for note in imported.notes:
         click.echo(f"warning: {clean(note, lines=False)}", err=True)
-    click.echo(f"imported: {imported.id}")
+    return [_Done(imported.id, new=True)]
 
 
 def _open(store: str | None) -> SessionStore:
@@ -87,14 +124,14 @@ def _open(store: str | None) -> SessionStore:
     return open_session_store(store) if store else Workspace.find().store
 
 
-def _import(file: str, target: SessionStore, id: str | None) -> None:
+def _import(file: str, target: SessionStore, id: str | None) -> _Done:
     session, warnings = _read(file)
     for warning in warnings:
         click.echo(f"warning: {clean(warning, lines=False)}", err=True)
     if id is not None:
         session.id = id
-    done = "imported" if put(session, target) else "already here"
-    click.echo(f"{done}: {session.id}")
+    new = put(session, target)
+    return _Done(session.id, new=new)
 
 
 def _read(file: str) -> Read:

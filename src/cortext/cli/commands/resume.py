@@ -9,7 +9,7 @@ import click
 from cortext import paths
 from cortext.cli.filters import filters, wanted
 from cortext.cli.lists import as_json as rows_as_json
-from cortext.cli.lists import list_here, say_nothing_to_resume, say_paused, show_resumable
+from cortext.cli.lists import keep_up, list_here, say_nothing_to_resume, say_paused, show_resumable
 from cortext.cli.options import complete_id, json_option, plain_words, print_json
 from cortext.cli.reopening import (
     can_launch,
@@ -23,10 +23,16 @@ from cortext.cli.reopening import (
 from cortext.cli.text import clean
 
 if TYPE_CHECKING:
+    from cortext.app.launch import Prepared
     from cortext.app.resume import Briefing
     from cortext.index.listed import Listed
 
 _EXTRA = "cortext.resume.extra"
+_PRINT = (
+    "Print the command line, and start nothing. The tool's session that it names is written, if "
+    "need be; the conversation keeps its status and time."
+)
+_CONTEXT = "Print the briefing for an agent; status and time stay as they are."
 
 
 class _Resume(click.Command):
@@ -49,9 +55,9 @@ class _Resume(click.Command):
 @click.option("-c", "--last", is_flag=True, help="The latest one here.")
 @tool_option
 @click.option("--fork", is_flag=True, help="Go on in a copy, also of one that is open elsewhere.")
-@click.option("--print", "printing", is_flag=True, help="Print the command line; start nothing.")
+@click.option("--print", "printing", is_flag=True, help=_PRINT)
 @click.option("--list", "listing", is_flag=True, help="Show what can be resumed.")
-@click.option("--context", is_flag=True, help="Print the briefing for an agent; changes nothing.")
+@click.option("--context", is_flag=True, help=_CONTEXT)
 @click.option(
     "--budget",
     type=click.IntRange(min=4000),
@@ -93,7 +99,7 @@ def command(
     if query and last:
         raise click.UsageError("give a query or --last, not both")
     if context and reopen:
-        raise click.UsageError("--context changes nothing, so --reopen has no place beside it")
+        raise click.UsageError("--context goes on with nothing, so --reopen has no place beside it")
     row = (
         choose(" ".join(query), everywhere=everywhere, forgiving=True, wanted=wanted(**which))
         if query
@@ -101,13 +107,33 @@ def command(
     )
     if printing or (not (context or as_json) and can_launch(tool)):
         extra = click.get_current_context().meta.get(_EXTRA, ())
-        _reopen(row, tool, budget, fork=fork, printing=printing, reopen=reopen, extra=extra)
-        return
+        ready = _reopen(row, tool, budget, fork=fork, printing=printing, reopen=reopen, extra=extra)
+        _print_plan(ready, as_json=as_json)
+    else:
+        _tell(row, budget, tools, context=context, reopen=reopen, as_json=as_json)
+
+
+def _tell(
+    row: Listed,
+    budget: int | None,
+    tools: str | None,
+    *,
+    context: bool,
+    reopen: bool,
+    as_json: bool,
+) -> None:
+    """Print the briefing; unless it is for reading only, the conversation goes on by it."""
+    from cortext.app.going_on import take_in
+    from cortext.app.resume import WAS_COMPLETE, activate
+
+    reopening = context or _may_go_on(row, reopen=reopen)
+    row = take_in(row)
     briefing = _brief(row, budget, tools)
     for warning in briefing.warnings:
-        click.echo(f"warning: {clean(warning, lines=False)}", err=True)
+        if warning != WAS_COMPLETE or context or reopen:
+            click.echo(f"warning: {clean(warning, lines=False)}", err=True)
     if not context:
-        _activate(row, reopen=reopen)
+        activate(row, reopen=reopening)
     if as_json:
         print_json(briefing._asdict())
         return
@@ -122,9 +148,11 @@ def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> Listed:
     from cortext.cli.choose import ask
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    rows = conversations.list(wanted(**which, with_session=True)).rows
+    resumable = wanted(**which, with_session=True)
+    rows = conversations.list(resumable).rows
+    keep_up(conversations)
     if not rows:
-        say_nothing_to_resume()
+        say_nothing_to_resume(resumable, everywhere=everywhere)
         raise click.exceptions.Exit(3)
     row = _latest(rows) if last else ask(rows)
     say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
@@ -152,16 +180,42 @@ def _reopen(
     printing: bool,
     reopen: bool,
     extra: tuple[str, ...],
-) -> None:
-    """In a tool, or as the command line that does it."""
+) -> Prepared:
+    """In a tool; or, for `printing`, what has to be done for it, and the conversation rests."""
+    from cortext.app.resume import activate
+
+    reopening = fork or _may_go_on(row, reopen=reopen)
     chosen = pick_tool(row, tool)
-    _activate(row, reopen=reopen)
+    if not row.status:
+        # Its session was deleted: there has to be one to go on with.
+        activate(row, reopen=False)
     prepared = get_ready(row, chosen, budget=_most(budget), fork=fork, extra=extra)
+    if not printing or (reopen and row.status == "completed"):
+        activate(prepared.row, reopen=reopening)
     if not printing:
         launch(prepared)
+    return prepared
+
+
+def _print_plan(prepared: Prepared, *, as_json: bool) -> None:
+    """What a person would type."""
     for note in prepared.notes:
         say(note)
-    click.echo(command_line(prepared.plan))
+    plan = prepared.plan
+    if not as_json:
+        click.echo(command_line(plan))
+        return
+    print_json(
+        {
+            "tool": plan.tool,
+            "way": prepared.way,
+            "session": prepared.id or None,
+            "conversation": None if prepared.row.tool else prepared.row.key,
+            "cwd": plan.cwd,
+            "environment": plan.environment,
+            "command": plan.words,
+        }
+    )
 
 
 def _most(budget: int | None) -> int:
@@ -177,8 +231,9 @@ def _brief(row: Listed, budget: int | None, tools: str | None) -> Briefing:
     return brief(row, budget=_most(budget), tools=names)
 
 
-def _activate(row: Listed, *, reopen: bool) -> None:
-    from cortext.app.resume import activate
+def _may_go_on(row: Listed, *, reopen: bool) -> bool:
+    """Whether one that was completed is reopened; if that is not meant, this is the end."""
+    from cortext.app.resume import refuse_complete
     from cortext.cli.choose import can_ask
 
     if row.status == "completed" and not reopen and can_ask():
@@ -186,7 +241,8 @@ def _activate(row: Listed, *, reopen: bool) -> None:
         if not reopen:
             click.echo("nothing was done", err=True)
             raise click.exceptions.Exit(1)
-    activate(row, reopen=reopen)
+    refuse_complete(row, reopen=reopen)
+    return reopen
 
 
 def _print(briefing: Briefing) -> None:

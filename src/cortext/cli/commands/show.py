@@ -111,8 +111,11 @@ def _conversation(words: str, everywhere: bool) -> _Found:
     from cortext.app.conversations import Conversations
     from cortext.app.sessions import default_store
     from cortext.cli.choose import ask, choose
+    from cortext.cli.lists import keep_up
 
-    rows = Conversations(paths.workspace_root(), everywhere=everywhere).find(words)
+    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    rows = conversations.find(words)
+    keep_up(conversations)
     if not rows:
         try:
             return _in_store(default_store(), words)
@@ -124,9 +127,11 @@ def _conversation(words: str, everywhere: bool) -> _Found:
 
 def _read(row: Listed) -> _Found:
     """A conversation; of one without a session, its markdown is what there is."""
+    from cortext.app.going_on import take_in
     from cortext.app.reading import read_all
     from cortext.stores.layout import document_in
 
+    row = take_in(row)
     document = "" if row.tool else document_in(row.place.folder)
     markdown = f"{row.place.folder}/{document}" if document else ""
     try:

@@ -11,6 +11,7 @@ import click
 
 from cortext import clock, paths
 from cortext.cli.chart import bar, can_draw, columns, counted, short, size
+from cortext.cli.not_counted import names_of, say_not_counted
 from cortext.cli.options import Since, all_option, json_option, print_json
 from cortext.cli.text import cells, clean, fit
 
@@ -54,7 +55,8 @@ def command(everywhere: bool, since: int | None, kind: str | None, as_json: bool
     else:
         _Report(stats).archive()
         click.echo("no conversations to count", err=True)
-        click.echo('hint: begin one with `cortext new brainstorm "your topic"`', err=True)
+    if not as_json:
+        say_not_counted(stats, everywhere=everywhere, since=since, kind=kind)
     for root in stats.missing_workspaces:
         click.echo(f"warning: {clean(root, lines=False)} is not there now", err=True)
     for damaged in stats.damaged:
@@ -203,8 +205,8 @@ class _Report:
         if not self._stats.longest:
             return
         self._title("Longest conversations")
-        for long in self._stats.longest:
-            line = f"  {long.messages:>7,}  {long.id}  {clean(long.title, lines=False)}"
+        for long, name in zip(self._stats.longest, names_of(self._stats.longest), strict=True):
+            line = f"  {long.messages:>7,}  {name}  {clean(long.title, lines=False)}"
             self._say(fit(line, self._width).rstrip() if self._cut else line)
 
     def _chart(self, values: list[int]) -> int:

@@ -11,6 +11,7 @@ import click
 
 from cortext.app.background import notice
 from cortext.cli.chart import bar, can_draw, counted, size
+from cortext.cli.commands.setup import complete_tools
 from cortext.cli.options import json_option, print_json
 from cortext.cli.text import clean
 from cortext.errors import SessionLockedError
@@ -25,7 +26,12 @@ _WIDTH = 30
 
 
 @click.command("sync")
-@click.option("--tools", metavar="TOOLS", help="Only these, with commas: claude,codex.")
+@click.option(
+    "--tools",
+    metavar="TOOLS",
+    help="Only these, with commas: claude,codex.",
+    shell_complete=complete_tools,
+)
 @click.option("--quiet", is_flag=True, help="Say nothing, and give way to everything else.")
 @json_option
 def command(tools: str | None, quiet: bool, as_json: bool) -> None:
@@ -43,7 +49,8 @@ def command(tools: str | None, quiet: bool, as_json: bool) -> None:
     for failed in result.errors:
         what = clean(f"{failed.path}: {failed.reason}", lines=False)
         click.echo(f"warning: not copied: {what}", err=True)
-    if said := notice():
+    # Where no tool was used there are no copies to speak of.
+    if any(one.packed for one in result.tools) and (said := notice()):
         click.echo(clean(said, lines=False), err=True)
 
 

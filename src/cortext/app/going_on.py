@@ -1,0 +1,90 @@
+"""Before a conversation goes on: is it open elsewhere, where was it had last, what is new in it."""
+
+from __future__ import annotations
+
+import logging
+
+from cortext.app.binding import Bound, is_sound
+from cortext.app.native import entries_of
+from cortext.app.transcripts import own_transcript
+from cortext.bridges.live import live_sessions
+from cortext.errors import CortextError
+from cortext.index.listed import Listed
+from cortext.lifecycle.workspace import Workspace
+
+_log = logging.getLogger("cortext.app")
+_SHORT = 1000  # characters of a result are enough to know the message that holds it
+
+
+class LiveError(CortextError):
+    """The session is open in a running process of its tool."""
+
+    def __init__(self, tool: str, id: str, pid: int) -> None:
+        self.tool, self.id, self.pid = tool, id, pid
+        super().__init__(
+            f"it is open in {tool} now (session {id}, process {pid})",
+            hint="`--fork` goes on in a copy; or close it there first",
+        )
+
+
+def refuse_live(row: Listed) -> None:
+    """LiveError if any tool has a conversation open, whichever it is to go on in: two tools would
+    go on with it without knowing of each other."""
+    going_on = [
+        (str(entry["tool"]), str(entry["session_id"]))
+        for entry in entries_of(row)
+        if is_sound(entry) and not entry.get("to")
+    ]
+    live = live_sessions() if going_on else {}
+    for key in reversed(going_on):
+        if pid := live.get(key):
+            raise LiveError(*key, pid)
+
+
+def last_used(row: Listed) -> str:
+    """The tool that a conversation was last had in; "" if in none. One that it was only made
+    ready for is not, unless there is no other."""
+    if row.tool:
+        return row.tool
+    entries = [entry for entry in entries_of(row) if is_sound(entry)]
+    names = [str(entry["tool"]) for entry in entries]
+    if len(set(names)) < 2:
+        return names[-1] if names else ""
+    said = Workspace(row.root).store.read(row.path).session.messages
+    for entry in reversed(entries) if said else ():
+        found = own_transcript(str(entry["tool"]), str(entry["session_id"]))
+        if found and any(
+            message.id == said[-1].id
+            for message in found[0].decode(found[1], longest=_SHORT).session.messages
+        ):
+            return str(entry["tool"])
+    return names[-1]
+
+
+def branch(row: Listed) -> Listed:
+    """A new conversation with all that was said in this one, which stays as it is: what is said
+    from now on would else be mixed with what is said there."""
+    from cortext.app.arrange import fork
+    from cortext.app.tool_session import row_in_list
+
+    session = fork(row).session
+    place = Workspace(row.root).store.place_of(session.id, session)
+    return row_in_list(Bound(row.root, place))
+
+
+def take_in(row: Listed) -> Listed:
+    """Take in what was said in the tools that have a conversation, also where nobody stopped it
+    and no hook told us; the row as it is then. What cannot be is logged: there is something to
+    show all the same."""
+    if row.tool or not row.status:
+        return row
+    from cortext.app.capture import capture
+    from cortext.app.tool_session import row_in_list
+
+    try:
+        if not capture(row.root, row.place).new:
+            return row
+        return row_in_list(Bound(row.root, row.place))._replace(key=row.key)
+    except (OSError, CortextError) as error:
+        _log.info("what is new in %s was not taken in: %s", row.key, error)
+        return row
