@@ -306,3 +306,12 @@ def test_import_makes_a_conversation_of_a_session(bench: Bench) -> None:
     missing = cortext(root, "import", "99999999")
     assert (missing.returncode, "Traceback" in missing.stderr) == (3, False)
     assert len(list(root.glob("conversations/*/*/.session"))) == 2
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "nul"])
+def test_a_transcript_that_is_no_file(bench: Bench, tmp_path: Path, kind: str) -> None:
+    """It is left, and the tool is not kept waiting."""
+    os.mkfifo(tmp_path / "pipe")
+    path = {"pipe": str(tmp_path / "pipe"), "device": "/dev/zero", "nul": "/a\0b"}[kind]
+    payload = payload_of(bench, transcript_path=path, last_assistant_message="An answer.")
+    assert Called("Stop", payload).end()[0] == 0

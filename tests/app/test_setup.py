@@ -296,3 +296,51 @@ def test_the_shell_completes_names_of_tools(person: Path) -> None:
 def test_an_unknown_tool_is_named(person: Path) -> None:
     done = cortext(person, "setup", "--tools", "emacs")
     assert (done.returncode, "there is no tool" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"files": [1]},
+        {"files": 5},
+        {"files": {"SETTINGS": "x"}},
+        {"files": {"SETTINGS": {"digest": "DIGEST"}}},
+        {"files": {"SETTINGS": {"digest": "DIGEST", "steps": [[[0, 5]]], "made": []}}},
+        {"files": {"SETTINGS": {"digest": "", "steps": [], "made": [["permissions"]]}}},
+    ],
+)
+def test_a_record_that_is_wrong_is_not_believed(
+    person: Path, data_home: Path, record: dict[str, Any]
+) -> None:
+    """Our hooks go, and nothing of the person's."""
+    before = json.loads(GEMINI)
+    ok(person, "setup", "--tools", "gemini", "--yes")
+    path = person / ".gemini/settings.json"
+    text = json.dumps(record).replace("SETTINGS", str(path))
+    digest = json.loads((data_home / "cortext/setup.json").read_bytes())["files"][str(path)]
+    text = text.replace("DIGEST", digest["digest"])
+    (data_home / "cortext/setup.json").write_text(text, encoding="utf-8")
+    ok(person, "uninstall", "--tools", "gemini", "--yes")
+    after = json.loads(path.read_bytes())
+    assert not any(after.pop("hooks").values())  # empty lists may be the person's
+    assert before.pop("hooks") == {}
+    assert after == before
+
+
+def test_a_hook_that_a_person_extended_stays(person: Path) -> None:
+    """It runs more than what we wrote."""
+    ok(person, "setup", "--tools", "gemini", "--yes")
+    path = person / ".gemini/settings.json"
+    mine = path.read_text("utf-8").replace("hook gemini AfterAgent", "hook gemini AfterAgent; ls")
+    path.write_text(mine, encoding="utf-8")
+    ok(person, "uninstall", "--tools", "gemini", "--yes")
+    assert "hook gemini AfterAgent; ls" in path.read_text("utf-8")
+
+
+def test_settings_that_a_link_leads_nowhere_to(person: Path) -> None:
+    """They are made where the link leads, as if there were none yet."""
+    path = person / ".gemini/settings.json"
+    path.unlink()
+    path.symlink_to(person / "elsewhere.json")
+    ok(person, "setup", "--tools", "gemini", "--yes")
+    assert "cortext hook gemini" in (person / "elsewhere.json").read_text("utf-8")

@@ -148,16 +148,15 @@ def _stop(found: Bound) -> None:
 def _await(path: str, answer: str) -> None:
     """Give the last answer a moment to be written. What comes later is taken with the next
     event, or whenever somebody looks."""
+    from cortext.durability.read import read_tail
     from cortext.model import json
 
     end = json.encode(answer[-200:])[1:-1]
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         try:
-            with open(path, "rb") as file:
-                file.seek(max(os.fstat(file.fileno()).st_size - (1 << 16), 0))
-                if end in file.read():
-                    return
-        except OSError:
-            return
+            if end in read_tail(path, 1 << 16):
+                return
+        except (OSError, ValueError):
+            return  # what cannot be read is said when it is captured
         time.sleep(0.005)

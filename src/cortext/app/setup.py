@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from stat import S_IMODE
 from typing import Any, NamedTuple, cast
 
 from cortext import paths
@@ -172,8 +173,26 @@ def _before(tool: str, path: str, text: str, installed: _Installed) -> str:
     """The settings as they would be without us: exactly, if nobody has changed them since."""
     record = installed.of(path)
     if record.get("digest") == _digest(_bytes(text)):
-        return settings.undone(text, record["steps"])
-    return settings.without_hooks(tool, text, record.get("made") or [])
+        before = _undone(text, record.get("steps"))
+        # The record is a file like any other: it is believed if doing it again gives the same.
+        if before is not None and settings.with_hooks(tool, before).text == text:
+            return before
+    made: Any = record.get("made")
+    paths_made = [path for path in made if path[:1] == ["hooks"]] if _is_paths(made) else []
+    return settings.without_hooks(tool, text, paths_made)
+
+
+def _undone(text: str, steps: Any) -> str | None:
+    try:
+        return settings.undone(text, steps)
+    except (TypeError, ValueError, LookupError):
+        return None
+
+
+def _is_paths(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(path, list) for path in cast("list[Any]", value)
+    )
 
 
 def _plan_commands(tool: str, installed: _Installed, plan: Plan) -> None:
@@ -215,9 +234,9 @@ class _Installed:
             found = json.decode(data) if data else None
         except ValueError:
             found = None  # without it everything is still found by what it looks like
-        if not isinstance(found, dict):
-            return cls({})
-        return cls(cast("dict[str, dict[str, dict[str, Any]]]", found).get("files") or {})
+        files: Any = cast("dict[str, Any]", found).get("files") if isinstance(found, dict) else {}
+        files = cast("dict[str, Any]", files) if isinstance(files, dict) else {}
+        return cls({path: one for path, one in files.items() if isinstance(one, dict)})
 
     def of(self, path: str) -> dict[str, Any]:
         return self._files.get(path) or {}
@@ -242,7 +261,10 @@ def _record_path() -> str:
 
 
 def _read(path: str) -> bytes | None:
-    return read_file(path) if os.path.lexists(path) else None
+    try:
+        return read_file(path)
+    except FileNotFoundError:
+        return None
 
 
 def _write(path: str, data: bytes | None) -> None:
@@ -250,7 +272,7 @@ def _write(path: str, data: bytes | None) -> None:
     if data is None:
         remove_if_there(path)
         return
-    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else None
+    mode = S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else None
     make_private_dir(os.path.dirname(path))
     replace(path, [data])
     if mode is not None:

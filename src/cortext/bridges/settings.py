@@ -152,7 +152,7 @@ def _hooks_of(plain: Any, event: str) -> list[Any]:
 
 def _is_ours(tool: str, hook: Any) -> bool:
     command = _at(hook, ["command"])
-    return isinstance(command, str) and command.startswith(f"cortext hook {tool} ")
+    return command in [f"cortext hook {tool} {event}" for event in EVENTS[tool]]
 
 
 def _has(plain: Any, path: Sequence[str]) -> bool:

@@ -40,6 +40,16 @@ def read_first_line(path: str, most: int) -> bytes:
         os.close(fd)
 
 
+def read_tail(path: str, most: int) -> bytes:
+    """The last bytes of a file."""
+    fd = open_file(path)
+    try:
+        size = os.fstat(fd).st_size
+        return read_range(fd, max(size - most, 0), size)
+    finally:
+        os.close(fd)
+
+
 def read_range(fd: int, start: int, end: int) -> bytes:
     """Bytes `start` to `end` of an open file, fewer if it ends before."""
     data = os.pread(fd, end - start, start)
