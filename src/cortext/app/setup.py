@@ -173,18 +173,20 @@ def _before(tool: str, path: str, text: str, installed: _Installed) -> str:
     """The settings as they would be without us: exactly, if nobody has changed them since."""
     record = installed.of(path)
     if record.get("digest") == _digest(_bytes(text)):
-        before = _undone(text, record.get("steps"))
-        # The record is a file like any other: it is believed if doing it again gives the same.
-        if before is not None and settings.with_hooks(tool, before).text == text:
+        before = _undone(tool, text, record.get("steps"))
+        if before is not None:
             return before
     made: Any = record.get("made")
     paths_made = [path for path in made if path[:1] == ["hooks"]] if _is_paths(made) else []
     return settings.without_hooks(tool, text, paths_made)
 
 
-def _undone(text: str, steps: Any) -> str | None:
+def _undone(tool: str, text: str, steps: Any) -> str | None:
+    """The text before some steps; None unless taking them again gives the text: the record that
+    they are from is a file like any other."""
     try:
-        return settings.undone(text, steps)
+        before = settings.undone(text, steps)
+        return before if settings.with_hooks(tool, before).text == text else None
     except (TypeError, ValueError, LookupError):
         return None
 
