@@ -7,17 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+from cortext.bridges.claude_records import OURS, SYNTHETIC
+from cortext.bridges.places import own_home
 from cortext.bridges.writing import Turn, Written, iso, rising, store_lines, with_last
 from cortext.model.ids import new_id
 
 _VERSION = "2.1.325"  # whose set of fields this is; older ones read it too
 _LONGEST = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-# A model has to be named. This one is the tool's own word for none: of any other it says on the
-# screen that it cannot be restored, and of one that it knows it would go on with that one.
-_MODEL = "<synthetic>"
-OURS = "msg_cortext"
-"""How the ids of messages begin that we wrote: an answer, though no model is named."""
 
 
 class ClaudeWriter:
@@ -26,8 +23,7 @@ class ClaudeWriter:
     tool: ClassVar[str] = "claude"
 
     def __init__(self, home: str | None = None) -> None:
-        given = home or os.environ.get("CLAUDE_CONFIG_DIR")
-        self._home = given or os.path.expanduser("~/.claude")
+        self._home = home or own_home(self.tool)
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
         """As the port says. The title is the one that a person would have given it."""
@@ -68,7 +64,9 @@ def _assistant(turn: Turn) -> dict[str, Any]:
         "id": f"{OURS}{new_id().replace('-', '')}",
         "type": "message",
         "role": "assistant",
-        "model": _MODEL,
+        # A model has to be named. This is the tool's own word for none: of any other it says on
+        # the screen that it cannot be restored, or goes on with that one.
+        "model": SYNTHETIC,
         "content": [{"type": "text", "text": turn.text}],
         "stop_reason": "end_turn",
         "stop_sequence": None,

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import IO, Any, ClassVar
 
+from cortext.bridges.places import own_home
 from cortext.bridges.writing import Turn, Written, iso, rising, store_lines, with_last
 from cortext.durability.read import read_file, read_first_line
 from cortext.model import json, wire
@@ -27,8 +28,7 @@ class CodexWriter:
     tool: ClassVar[str] = "codex"
 
     def __init__(self, home: str | None = None) -> None:
-        given = home or os.environ.get("CODEX_HOME")
-        self._home = given or os.path.expanduser("~/.codex")
+        self._home = home or own_home(self.tool)
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
         """As the port says. The rollout is of today: those of long ago are compressed."""

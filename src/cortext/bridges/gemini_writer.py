@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, cast
 
+from cortext.bridges.places import own_home
 from cortext.bridges.writing import Turn, Written, iso, rising, store_lines, with_last
 from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, storage_errors, write_new
@@ -25,8 +26,7 @@ class GeminiWriter:
     tool: ClassVar[str] = "gemini"
 
     def __init__(self, home: str | None = None) -> None:
-        person = os.environ.get("GEMINI_CLI_HOME") or os.path.expanduser("~")
-        self._home = home or os.path.join(person, ".gemini")
+        self._home = home or own_home(self.tool)
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
         """As the port says. It was updated now: what rested for long is cleaned away."""

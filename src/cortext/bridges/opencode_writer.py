@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple
 
-from cortext import paths
 from cortext.bridges.launch import PURE
 from cortext.bridges.opencode_store import Database, read_database
+from cortext.bridges.places import own_home
 from cortext.bridges.writing import Turn, Written, millis, rising, with_last
 from cortext.durability.replace import storage_errors
 from cortext.errors import CortextError, SessionCorruptedError
@@ -42,7 +42,7 @@ class OpenCodeWriter:
     tool: ClassVar[str] = "opencode"
 
     def __init__(self, home: str | None = None, *, program: str = "opencode") -> None:
-        self._home = home or os.path.join(paths.data_home(), "opencode")
+        self._home = home or own_home(self.tool)
         self._program = program
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:

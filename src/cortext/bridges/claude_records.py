@@ -1,0 +1,148 @@
+"""The lines of Claude Code's transcripts: their fields, and what is said in them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from msgspec import Struct, field
+
+from cortext.model.message import Role
+
+_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
+_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+_SHELL = re.compile(r"\s*<bash-input>(.*?)</bash-input>\s*", re.DOTALL)
+_TAGS = re.compile(r"</?(?:local-command-std(?:out|err)|bash-std(?:out|err))>")
+_BY_THE_TOOL = (
+    "<local-command-", "<bash-std", "<task-notification>", "<user-prompt-submit-hook>",
+    "[Request interrupted by user",
+)  # fmt: skip
+SYNTHETIC = "<synthetic>"
+OURS = "msg_cortext"
+"""How the ids of answers begin that we wrote: they name no model."""
+
+
+class Media(Struct, gc=False):
+    media_type: str = "unknown type"
+
+
+class Block(Struct, gc=False):
+    type: str = ""
+    text: str = ""
+    id: str = ""
+    name: str = ""
+    input: Any = None
+    tool_use_id: str = ""
+    tool_name: str = ""
+    content: str | list[Block | str] | None = None
+    is_error: bool | None = None
+    source: Media | None = None
+    title: str | None = None
+
+
+Content = str | list[Block | str] | None
+
+
+class Usage(Struct, gc=False):
+    input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class Message(Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    content: Content = None
+    usage: Usage | None = None
+
+
+class Attachment(Struct, gc=False, rename="camel"):
+    type: str = ""
+    prompt: Content = None
+    command_mode: str | None = None
+
+
+class Fork(Struct, gc=False, rename="camel"):
+    session_id: str = ""
+
+
+class Line(Struct, gc=False, rename="camel"):
+    type: str = ""
+    subtype: str | None = None
+    uuid: str | None = None
+    parent_uuid: str | None = None
+    logical_parent_uuid: str | None = None
+    timestamp: str | int | float | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    cwd: str | None = None
+    version: str | None = None
+    git_branch: str | None = None
+    is_sidechain: bool | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    forked_from: Fork | None = None
+    cost: float | None = field(default=None, name="costUSD")
+    total_cost: float | None = field(default=None, name="totalCostUSD")
+    message: Message | None = None
+    attachment: Attachment | None = None
+    custom_title: str | None = None
+    ai_title: str | None = None
+    summary: str | None = None
+
+    @property
+    def content(self) -> Content:
+        """What is said on this line, if a person may have said it, or the model."""
+        if self.is_meta or self.is_compact_summary:
+            return None
+        if self.type in ("user", "assistant"):
+            return self.message.content if self.message else None
+        queued = self.attachment  # words that were typed while the model was at work
+        if queued and queued.type == "queued_command" and queued.command_mode in (None, "prompt"):
+            return queued.prompt
+        return None
+
+    @property
+    def is_main(self) -> bool:
+        return self.type in ("user", "assistant") and not self.is_sidechain
+
+
+def said(content: Content, role: Role) -> tuple[Role, str]:
+    """Who speaks, and what is said in text: a command as it was typed."""
+    text = text_of(content)
+    if role != "user" or not text:
+        return role, text
+    begins = text[:100].lstrip()
+    if begins.startswith("<command-") and (name := _COMMAND.search(text)):
+        given = _ARGUMENTS.search(text)
+        return role, f"/{name[1].strip().lstrip('/')} {given[1].strip() if given else ''}".strip()
+    if shell := _SHELL.fullmatch(text):
+        return role, f"!{shell[1]}"
+    if begins.startswith(_BY_THE_TOOL):
+        return "system", _TAGS.sub("", text).strip()
+    return role, text
+
+
+def text_of(content: Content) -> str:
+    if isinstance(content, list):
+        texts = [block if isinstance(block, str) else _block_text(block) for block in content]
+        content = "\n".join(text for text in texts if text.strip())
+    return content if content and not content.isspace() else ""
+
+
+def _block_text(block: Block) -> str:
+    if block.type == "text":
+        return block.text
+    kind = block.source.media_type if block.source else "unknown type"
+    if block.type == "image":
+        return f"[image: {kind}]"
+    if block.type == "document":
+        return f"[file: {block.title or kind}]"
+    return block.tool_name or block.title or ""
+
+
+def call_of(block: Block | str) -> dict[str, Any] | None:
+    if isinstance(block, str) or not block.type.endswith("tool_use"):
+        return None
+    return {"id": block.id, "name": block.name or "tool", "arguments": block.input}
