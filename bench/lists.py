@@ -154,7 +154,8 @@ def in_child(folder: str, rounds: int) -> tuple[dict[str, float], float]:
 
 if __name__ == "__main__":
     spent = times(sys.argv[1], int(sys.argv[2]))
+    # Before the transcripts are made: a child counts the memory of its parent as its own.
+    high = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     found = transcript_times(f"{sys.argv[1]}-transcripts", int(sys.argv[2]))
     spent |= {"bare there" if name == "bare" else name: taken for name, taken in found.items()}
-    high = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(json.dumps({"times": spent, "memory": high}))
