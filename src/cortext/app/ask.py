@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import tempfile
@@ -13,10 +14,12 @@ from cortext.app.launch import folder_for, write_copy
 from cortext.app.native import find_native
 from cortext.bridges.launch import Plan, ask_plan, deny_everything, require
 from cortext.bridges.writing import Written
+from cortext.durability.read import read_first_line
 from cortext.durability.replace import remove_if_there
 from cortext.errors import CortextError
 from cortext.index.listed import Listed
 
+log = logging.getLogger("cortext.app")
 _PATIENCE = 900.0
 _LAST = 2000  # characters of what a tool complained about are shown
 
@@ -67,9 +70,9 @@ def _remove(written: Written) -> None:
 
 def _is_of(path: str, id: str) -> bool:
     try:
-        with open(path, "rb") as file:
-            return id.encode() in file.readline(1 << 16)
-    except OSError:
+        return id.encode() in read_first_line(path, 1 << 16)
+    except OSError as error:
+        log.warning("%s may be a copy that was made for a question, and stays: %s", path, error)
         return False
 
 

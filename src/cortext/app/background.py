@@ -15,7 +15,6 @@ from cortext.durability.replace import make_private_dir
 
 EVERY = 300.0
 """Seconds between two starts."""
-_NULL = "/dev/null"
 
 
 def start_in_background(config: Config | None = None) -> bool:
@@ -23,16 +22,32 @@ def start_in_background(config: Config | None = None) -> bool:
     one was started a few minutes ago, in CI, or where the archive is turned off."""
     if os.environ.get("CI") or (config or Config.load(None))["archive.enabled"] != "on":
         return False
-    # `-P`: a folder `cortext` where the person is now must not be taken for ours.
-    command = [sys.executable, "-P", "-m", "cortext", "sync", "--quiet"]
-    quiet = [(os.POSIX_SPAWN_OPEN, fd, _NULL, os.O_RDWR, 0) for fd in (0, 1, 2)]
     try:
-        if not _is_time(os.path.join(paths.archive(), ".started")):
-            return False
+        due = _is_time(os.path.join(paths.archive(), ".started"))
+    except OSError as error:
+        _tell(error)
+        return False
+    return due and start_detached("-m", "cortext", "sync", "--quiet")
+
+
+def start_detached(*arguments: str) -> bool:
+    """Start our Python with these arguments, silent and on its own; whether it was started. Why it
+    was not is in the log that `cortext doctor` shows."""
+    # `-P`: a folder `cortext` where the person is now must not be taken for ours.
+    command = [sys.executable, "-P", *arguments]
+    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
+    try:
         os.posix_spawn(command[0], command, os.environ, file_actions=quiet, setsid=True)
-    except OSError:
-        return False  # the next list tries again; `cortext sync` says what is wrong
+    except OSError as error:
+        _tell(error)
+        return False
     return True
+
+
+def _tell(error: OSError) -> None:
+    from cortext.app.errors_log import write_error
+
+    write_error("in the background", error)
 
 
 def notice() -> str:

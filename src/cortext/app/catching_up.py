@@ -6,7 +6,8 @@ Lists import this module, so it imports next to nothing.
 from __future__ import annotations
 
 import os
-import sys
+
+from cortext.app.background import start_detached
 
 _PROGRAM = "from cortext.app.catching_up import read_all; read_all()"
 
@@ -16,14 +17,7 @@ def read_the_rest() -> bool:
     begun. In CI nothing goes on after a command."""
     if os.environ.get("CI"):
         return False
-    # `-P`: a folder `cortext` where the person is now must not be taken for ours.
-    command = [sys.executable, "-P", "-c", _PROGRAM]
-    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
-    try:
-        os.posix_spawn(command[0], command, os.environ, file_actions=quiet, setsid=True)
-    except OSError:
-        return False
-    return True
+    return start_detached("-c", _PROGRAM)
 
 
 def read_all() -> None:
