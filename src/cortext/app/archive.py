@@ -8,13 +8,13 @@ import os
 import msgspec
 
 from cortext import paths
+from cortext.bridges.places import TOOLS
 from cortext.durability.follow import Known
 from cortext.durability.packed import SUFFIX
 from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, replace
 from cortext.model import json
 
-TOOLS = ("claude", "opencode", "gemini", "codex")
 _log = logging.getLogger("cortext.archive")
 
 

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from cortext import clock, paths
-from cortext.app.archive import TOOLS, Memory, folder_of, temp_dir
+from cortext.app.archive import Memory, folder_of, temp_dir
 from cortext.bridges import archive, jsonl
 from cortext.bridges.archive import Item
 from cortext.bridges.forgotten import Forgotten, forgotten, remember_forgotten
+from cortext.bridges.places import TOOLS
 from cortext.bridges.registry import open_bridge
 from cortext.config import Config
 from cortext.durability.follow import Followed, Known, follow, print_of

@@ -14,10 +14,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from cortext.bridges.commands import WITH_COMMANDS, user_folder, workspace_folder
+from cortext.bridges.places import TOOLS
 from cortext.errors import CortextError
 from cortext.model import json
 
-TOOLS = ("claude", "opencode", "gemini", "codex")
 PACKAGES = {
     "claude": "@anthropic-ai/claude-code",
     "opencode": "opencode-ai",

@@ -14,11 +14,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cortext import paths
+from cortext.bridges.places import TOOLS
 
 if TYPE_CHECKING:
     from cortext.bridges.processes import Process
 
-TOOLS = ("claude", "codex", "gemini", "opencode")
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{8,64}")
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 # What a session's id stands behind; a prompt may have one too.

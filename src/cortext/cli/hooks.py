@@ -30,7 +30,7 @@ def _handle(arguments: list[str]) -> dict[str, Any]:
     import json
 
     from cortext.app.hook import hook
-    from cortext.bridges.live import TOOLS
+    from cortext.bridges.places import TOOLS
 
     tool, event, *given = arguments
     if tool not in TOOLS:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cortext.bridges.places import TOOLS
 from cortext.cli.text import clean
 
 if TYPE_CHECKING:
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
     from cortext.index.listed import Listed
 
 F = TypeVar("F", bound=Callable[..., Any])
-_TOOLS = ("claude", "opencode", "gemini", "codex")
 
 
 def tool_option(command: F) -> F:
     return click.option(
-        "--tool", type=click.Choice(_TOOLS), help="The tool.  [default: the last one used for it]"
+        "--tool", type=click.Choice(TOOLS), help="The tool.  [default: the last one used for it]"
     )(command)
 
 

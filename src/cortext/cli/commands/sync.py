@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cortext.app.background import notice
+from cortext.bridges.places import TOOLS
 from cortext.cli.chart import bar, can_draw, counted, size
 from cortext.cli.commands.setup import complete_tools
 from cortext.cli.options import json_option, print_json
@@ -19,7 +20,6 @@ from cortext.errors import SessionLockedError
 if TYPE_CHECKING:
     from cortext.app.sync import Progress, Synced, ToolSynced
 
-_TOOLS = ("claude", "opencode", "gemini", "codex")
 _PATIENCE = 600.0
 _SOON = 1.0
 _WIDTH = 30
@@ -55,12 +55,12 @@ def command(tools: str | None, quiet: bool, as_json: bool) -> None:
 
 
 def _chosen(tools: str | None) -> list[str]:
-    names: list[str] = list(_TOOLS)
+    names: list[str] = list(TOOLS)
     if tools:
         names = [name.strip() for name in tools.split(",")]
     for name in names:
-        if name not in _TOOLS:
-            raise click.BadParameter(f"{name!r} is no tool; give {', '.join(_TOOLS)}")
+        if name not in TOOLS:
+            raise click.BadParameter(f"{name!r} is no tool; give {', '.join(TOOLS)}")
     return names
 
 
