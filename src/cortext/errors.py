@@ -109,8 +109,9 @@ class SessionLockedError(SessionStorageError, TimeoutError):
     def __init__(self, path: str, *, holder: str, waited: float) -> None:
         self.holder = holder
         self.waited = waited
+        state = f"locked by {holder} (waited {waited:g} s)" if waited else f"open in {holder}"
         super().__init__(
-            f"{path} is locked by {holder} (waited {waited:g} s)",
+            f"{path} is {state}",
             path=path,
             hint="try again when that process is done, or end it",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 
 
 def open_file(path: str) -> int:
@@ -36,6 +37,24 @@ def read_first_line(path: str, most: int) -> bytes:
     fd = open_file(path)
     try:
         return os.pread(fd, most, 0).partition(b"\n")[0]
+    finally:
+        os.close(fd)
+
+
+def read_blocks(path: str, size: int = 1 << 20) -> Iterator[bytes]:
+    """A file as it is now, in blocks of whole lines; only the last may end without a newline."""
+    fd = open_file(path)
+    try:
+        at, end, kept = 0, os.fstat(fd).st_size, b""
+        while data := read_range(fd, at, min(at + size, end)):
+            at += len(data)
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                yield kept + data[:cut]
+                kept = b""
+            kept += data[cut:]
+        if kept:
+            yield kept
     finally:
         os.close(fd)
 

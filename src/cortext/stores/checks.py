@@ -33,12 +33,17 @@ def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:
 
 def raise_if_damaged(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
     """SessionCorruptedError for the first damage that lost something; a warning for others."""
-    for damage in damages:
-        if damage.fatal:
-            raise SessionCorruptedError(damage.path, damage.detail, line=damage.line, hint=hint)
+    refuse_damage(damages, hint)
     for damage in damages:
         where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"
         log.warning("%s: %s", where, damage.detail)
+
+
+def refuse_damage(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
+    """SessionCorruptedError for the first damage that lost something."""
+    for damage in damages:
+        if damage.fatal:
+            raise SessionCorruptedError(damage.path, damage.detail, line=damage.line, hint=hint)
 
 
 def refuse_newer(head: Mapping[str, Any], path: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple
 
-from cortext.durability.read import read_first_line
+from cortext.durability.read import read_blocks, read_first_line
 from cortext.durability.replace import (
     refuse_link,
     remove_if_there,
@@ -16,17 +18,27 @@ from cortext.durability.replace import (
     storage_errors,
 )
 from cortext.durability.sync import sync_dir
+from cortext.errors import SessionNotFoundError
 from cortext.formats import log
-from cortext.formats.parts import Format
-from cortext.formats.records import Damage, decode_lines
+from cortext.formats.parts import Format, StoredRecords, calls_in_head, join
+from cortext.formats.records import Damage, Lines, decode_lines
 from cortext.model.ids import check_id
 from cortext.model.session import Session
-from cortext.stores.checks import at, read_session_file
+from cortext.stores.checks import at, raise_if_damaged, read_session_file, refuse_newer
 from cortext.stores.lines import Files, LineStore, Stored
 from cortext.stores.names import session_names
 
 _SUFFIX = ".jsonl"
 _LONGEST_HEAD = 1 << 16
+
+
+class _First(NamedTuple):
+    """What line 1 holds: the head, its damage, where the records begin, and on which line."""
+
+    head: dict[str, Any]
+    damages: list[Damage]
+    cut: int
+    line: int
 
 
 class LogStore(LineStore):
@@ -67,6 +79,42 @@ class LogStore(LineStore):
             replace(path, [head, rest], temp_dir=side_dir(self._folder))
         self._changed(session.id)
 
+    def head(self, id: str) -> Session:
+        """A session without its records, which are not read. SessionCorruptedError if line 1 is
+        no head."""
+        for data in self._blocks(id, _LONGEST_HEAD):
+            return self._head_in(id, data)
+        return self._head_in(id, b"")
+
+    def amend(self, id: str, **fields: Any) -> Session:
+        """Change fields of the head, and nothing else, however many records there are. Gives the
+        new head; SessionCorruptedError if there is none to change."""
+        files = self._files(id)
+        with storage_errors("write", files.lines), self._lock(files):
+            blocks = self._blocks(id)
+            data = next(blocks, b"")
+            session = self._head_in(id, data)
+            for name, value in fields.items():
+                setattr(session, name, value)
+            first = self._first(data)
+            stored = StoredRecords([], frozenset(), calls_in_head(first.head))
+            line = log.encode_head_line(session, stored)
+            rest = chain([line, memoryview(data)[first.cut :]], blocks)
+            replace(files.lines, rest, temp_dir=side_dir(self._folder))
+        self._changed(id)
+        return session
+
+    def blocks(self, id: str, size: int = 1 << 20) -> Iterator[Lines]:
+        """The records in order, some at a time, for a session that is too long to hold. What is
+        wrong with the head stands in the first block."""
+        path, line = self._path(id), 1
+        for data in self._blocks(id, size):
+            first = self._first(data) if line == 1 else _First({}, [], 0, line)
+            found = decode_lines(data, self.format.records, first.line, first.cut)
+            found.damages[:] = at(path, [*first.damages, *found.damages])
+            yield found
+            line += data.count(b"\n")
+
     def delete(self, id: str) -> bool:
         files = self._files(id)
         if not os.path.lexists(files.lines):
@@ -100,22 +148,43 @@ class LogStore(LineStore):
     def _read(self, id: str) -> Stored:
         path = self._path(id)
         data, _ = read_session_file(id, path)
-        cut = data.find(b"\n") + 1 or len(data)
-        first = data[:cut].rstrip(b"\n")
-        notes: list[str] = []
-        head: dict[str, Any] = {}
-        damages: list[Damage] = []
-        first_line = 2
-        try:
-            head = log.decode_head_line(first, notes)
-        except ValueError as error:
-            damages.append(Damage(str(error) if first else "the file is empty", 1))
-            if self._is_record(first):
-                cut, first_line = 0, 1
-        damages += [Damage(note, 1, fatal=False) for note in notes]
-        lines = decode_lines(data, self.format.records, first_line, cut)
+        first = self._first(data)
+        lines = decode_lines(data, self.format.records, first.line, first.cut)
         lines.damages[:] = at(path, lines.damages)
-        return self._join(id, path, head, damages, lines)
+        return self._join(id, path, first.head, first.damages, lines)
+
+    def _first(self, data: bytes) -> _First:
+        """Line 1 of the bytes that a file begins with."""
+        cut = data.find(b"\n") + 1 or len(data)
+        line = data[:cut].rstrip(b"\n")
+        notes: list[str] = []
+        try:
+            head = log.decode_head_line(line, notes)
+        except ValueError as error:
+            damage = Damage(str(error) if line else "the file is empty", 1)
+            return _First({}, [damage], *((0, 1) if self._is_record(line) else (cut, 2)))
+        return _First(head, [Damage(note, 1, fatal=False) for note in notes], cut, 2)
+
+    def _head_in(self, id: str, data: bytes) -> Session:
+        """The head of a session whose file begins with these bytes."""
+        path, first = self._path(id), self._first(data)
+        raise_if_damaged(at(path, first.damages))
+        refuse_newer(first.head, path)
+        try:
+            session = join(first.head, Lines([], [], []), self.format)
+        except ValueError as error:
+            raise_if_damaged(at(path, [Damage(str(error), 1)]))
+            raise
+        session.id, session.tool_history = id, []
+        return session
+
+    def _blocks(self, id: str, size: int = 1 << 20) -> Iterator[bytes]:
+        path = self._path(id)
+        with storage_errors("read", path):
+            try:
+                yield from read_blocks(path, size)
+            except FileNotFoundError:
+                raise SessionNotFoundError(id, path=path) from None
 
     @classmethod
     def _is_whole(cls, line: bytes) -> bool:
