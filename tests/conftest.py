@@ -17,7 +17,7 @@ HOME = Path(tempfile.mkdtemp(prefix="cortext-home-"))
 for name in [
     name
     for name in os.environ
-    if name.startswith(("XDG_", "CORTEXT_", "CLAUDE")) and name != "CORTEXT_TEST_CACHE"
+    if name.startswith(("XDG_", "CORTEXT_", "CLAUDE", "AURORA_")) and name != "CORTEXT_TEST_CACHE"
 ]:
     del os.environ[name]
 os.environ |= {
@@ -55,6 +55,7 @@ def data_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     """What cortext keeps beside workspaces, each test's own: no test finds another's."""
     folder = tmp_path_factory.mktemp("data")
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    monkeypatch.setenv("AURORA_HOME", str(folder / "aurora"))
     return folder
 
 

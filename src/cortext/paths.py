@@ -88,3 +88,14 @@ def running() -> str:
 def log_file() -> str:
     """What went wrong where nobody could be told."""
     return os.path.join(data_home(), "cortext", "errors.log")
+
+
+def aurora_home() -> str:
+    """`$AURORA_HOME`, or `~/.aurora`; a relative value counts as not set."""
+    value = os.environ.get("AURORA_HOME", "")
+    return value if os.path.isabs(value) else os.path.expanduser("~/.aurora")
+
+
+def spawn_sessions() -> str:
+    """The sessions of `aur spawn`."""
+    return os.path.join(aurora_home(), "spawn", "sessions")

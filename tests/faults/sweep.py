@@ -19,7 +19,7 @@ LINES = ("create", "save", "replace", "append", "mend", "checkpoint", "delete")
 SCENES = (
     *(("document", verb) for verb in LINES if verb != "mend"),
     *(("document", verb) for verb in ("recover", "repair", "index")),
-    *(("log", verb) for verb in LINES),
+    *(("log", verb) for verb in (*LINES, "exchange", "amend")),
     *(("workspace", verb) for verb in LINES),
 )
 CORRUPT = "corrupt"

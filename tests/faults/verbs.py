@@ -84,6 +84,11 @@ def _checkpoint(store: Any) -> Callable[[], object]:
     return lambda: store.checkpoint(loaded)
 
 
+def _exchange(store: Any) -> Callable[[], object]:
+    turns = message(6), message(7)
+    return lambda: store.append(ID, *turns)
+
+
 def _index(store: Any) -> Callable[[], object]:
     loaded = store.load(ID)
 
@@ -101,7 +106,9 @@ VERBS: dict[str, Callable[[Any], Callable[[], object]]] = {
     "replace": _replace,
     "append": _append,
     "mend": _append,
+    "exchange": _exchange,
     "checkpoint": _checkpoint,
+    "amend": lambda store: lambda: store.amend(ID, title="after", status="paused"),
     "delete": lambda store: lambda: store.delete(ID),
     "recover": lambda store: lambda: store.recover_from_backup(ID),
     "repair": _replace,

@@ -1,0 +1,254 @@
+"""The sessions of `aur spawn`: one file each, of which every completed exchange is durable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from cortext import clock, paths
+from cortext.durability.live import LiveMark
+from cortext.durability.replace import set_aside, side_dir, storage_errors
+from cortext.errors import SessionLockedError, SessionStorageError
+from cortext.lifecycle.turns import MAX_TOKENS, RETRIES, Context, estimate, tokens_of
+from cortext.model.ids import check_id
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.checks import refuse_damage
+from cortext.stores.log import LogStore
+
+_LONGEST_TITLE = 80
+
+
+class Recovered(NamedTuple):
+    """What became of a damaged session: turns that were kept, lines that were lost, and where the
+    file is as it was."""
+
+    kept: int
+    lost: int
+    aside: str
+
+
+class Spawned:
+    """One session, open in this process and in no other."""
+
+    def __init__(self, store: LogStore, head: Session, mark: LiveMark, max_tokens: int) -> None:
+        self._store, self._head, self._mark = store, head, mark
+        self.context = Context(max_tokens)
+        self.count = self.tokens = 0
+        """Turns, and their tokens as they are kept or estimated."""
+        self.was = ""
+        """What it was before it was reopened: completed or interrupted."""
+        self.notes: list[str] = []
+        """What is wrong with the file and cost nothing."""
+        self._asked: tuple[str, str] | None = None
+        self._waiting: list[SessionMessage] = []
+
+    @classmethod
+    def begin(
+        cls,
+        agent: str,
+        *,
+        id: str = "",
+        tool: str = "",
+        cwd: str = "",
+        parent_id: str = "",
+        max_tokens: int = MAX_TOKENS,
+    ) -> Spawned:
+        """A new session. Its file is there, durably, when this returns."""
+        store = _store()
+        head = Session(agent=agent, working_dir=cwd, kind="spawn", parent_id=parent_id)
+        head.id = check_id(id) if id else _new_name(agent, head.created_at)
+        head.metadata = {"tool": tool} if tool else {}
+        mark = _take(head.id)
+        if store.exists(head.id):
+            mark.release()
+            raise SessionStorageError(
+                f"there is a session {head.id} already", hint=f"--resume {head.id} goes on with it"
+            )
+        store.save(head)
+        return cls(store, head, mark, max_tokens)
+
+    @classmethod
+    def reopen(cls, id: str, *, max_tokens: int = MAX_TOKENS) -> Spawned:
+        """Go on with a session; all its turns are read again, and those that an agent can take are
+        in its context. SessionCorruptedError names the first line that cannot be read."""
+        store = _store()
+        head = store.head(id)
+        mark = _take(id)
+        session = cls(store, head, mark, max_tokens)
+        try:
+            session._read()
+            session.was = "completed" if head.status == "completed" else "interrupted"
+            session._amend(status="active", stop_reason="")
+        except BaseException:
+            mark.release()
+            raise
+        return session
+
+    @property
+    def id(self) -> str:
+        return self._head.id
+
+    @property
+    def agent(self) -> str:
+        return self._head.agent
+
+    @property
+    def tool(self) -> str:
+        found = self._head.metadata.get("tool")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def title(self) -> str:
+        return self._head.title
+
+    @property
+    def created_at(self) -> datetime:
+        return self._head.created_at
+
+    @property
+    def path(self) -> str:
+        return path_of(self.id)
+
+    def keep(
+        self, asked: str, answered: str, *, tokens: int | None = None, retries: str = ""
+    ) -> None:
+        """Both turns of an exchange are durable when this returns, or neither. If it fails they
+        wait, and go with the next."""
+        data = {RETRIES: retries} if retries else None
+        question = SessionMessage("user", asked, tokens=estimate(asked), structured_data=data)
+        answer = SessionMessage(
+            "assistant", answered, tokens=estimate(answered) if tokens is None else tokens
+        )
+        self.take_in([question, answer])
+
+    def take_in(self, turns: Iterable[SessionMessage]) -> None:
+        """Add turns, also such as were had elsewhere."""
+        self._waiting += turns
+        self._flush()
+        if not self.title and self._asked:
+            self.rename(self._asked[1])
+
+    def last(self, count: int) -> list[tuple[int, SessionMessage]]:
+        """The last turns, with their numbers in the whole session."""
+        found = self._store.tail(self.id, count) if count > 0 else []
+        return list(enumerate(found, self.count - len(found) + 1))
+
+    def turns(self) -> Iterator[SessionMessage]:
+        for block in self._store.blocks(self.id):
+            yield from block.messages
+
+    def last_asked(self) -> tuple[str, str] | None:
+        """The id and the text of the user's last turn."""
+        return self._asked
+
+    def rename(self, title: str) -> None:
+        line = " ".join(title.split())
+        short = len(line) <= _LONGEST_TITLE
+        self._amend(title=line if short else f"{line[: _LONGEST_TITLE - 1]}…")
+
+    def set_agent(self, name: str) -> None:
+        self._amend(agent=name)
+
+    def fork(self) -> Spawned:
+        """A new session with the same turns, in which it goes on; this one stays as it is."""
+        fork = Spawned.begin(
+            self.agent,
+            tool=self.tool,
+            cwd=self._head.working_dir,
+            parent_id=self.id,
+            max_tokens=self.context.max_tokens,
+        )
+        for block in self._store.blocks(self.id):
+            fork.take_in(block.messages)
+        if self.title:
+            fork.rename(self.title)
+        self.close(completed=False)
+        return fork
+
+    def close(self, *, completed: bool, reason: str = "interrupt") -> None:
+        """It ends here; or, if it is not completed, it can go on where it was interrupted."""
+        try:
+            self._flush()
+            status = "completed" if completed else "paused"
+            self._amend(status=status, stop_reason="" if completed else reason)
+        finally:
+            self._mark.release()
+            self._store.close()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        self._store.append(self.id, *self._waiting)
+        waited, self._waiting = self._waiting, []
+        for turn in waited:
+            self._note(turn)
+
+    def _amend(self, **fields: Any) -> None:
+        fields["updated_at"] = max(clock.now(), self._head.updated_at)
+        self._head = self._store.amend(self.id, **fields)
+
+    def _read(self) -> None:
+        for block in self._store.blocks(self.id):
+            refuse_damage(block.damages)
+            self.notes += [damage.detail for damage in block.damages]
+            for turn in block.messages:
+                self._note(turn)
+
+    def _note(self, turn: SessionMessage) -> None:
+        self.count += 1
+        self.context.add(turn)
+        self.tokens += tokens_of(turn)
+        if turn.role == "user":
+            self._asked = turn.id, turn.content
+
+
+def recover(id: str) -> Recovered:
+    """Keep every line of a damaged session that can be read, and beside it the file as it was."""
+    store, path = _store(), path_of(id)
+    mark = _take(id)
+    try:
+        reading = store.read(id)
+        lost = sum(damage.fatal for damage in reading.damages)
+        with storage_errors("set aside", path):
+            aside = set_aside(path, "corrupt")
+        session = reading.session
+        session.agent = session.agent or "default"
+        session.status = "paused"
+        store.save(session)
+    finally:
+        mark.release()
+    return Recovered(len(session.messages), lost, aside)
+
+
+def path_of(id: str) -> str:
+    """Where a session is, or would be."""
+    return os.path.join(paths.spawn_sessions(), f"{check_id(id)}.jsonl")
+
+
+def live_path(id: str) -> str:
+    """The mark of the process that has a session open."""
+    return os.path.join(paths.spawn_sessions(), ".cortext", "live", id)
+
+
+def _store() -> LogStore:
+    return LogStore(paths.spawn_sessions())
+
+
+def _take(id: str) -> LiveMark:
+    """The session is ours; SessionLockedError names whoever has it."""
+    with storage_errors("open", path_of(id)):
+        side_dir(paths.spawn_sessions())
+        mark = LiveMark(live_path(id))
+        holder = mark.take()
+    if holder is not None:
+        raise SessionLockedError(path_of(id), holder=holder, waited=0)
+    return mark
+
+
+def _new_name(agent: str, when: datetime) -> str:
+    """An id that a person can tell from others."""
+    name = "session" if agent == "default" else agent[:40]
+    return f"{name}-{when:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"

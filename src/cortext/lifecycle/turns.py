@@ -1,0 +1,131 @@
+"""What an agent is given of a conversation that goes on: never more than it can take."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple, cast
+
+from cortext.formats.briefing import Left, Past, render_history
+from cortext.model.ids import new_id
+from cortext.model.message import SessionMessage
+
+MAX_TOKENS = 100_000
+FIRST, LAST = 2, 10
+"""Turns that are kept, of the beginning and of the end, when there are too many."""
+_NEAR, _NEXT = 80, 90  # percent
+_FEWEST = 2
+RETRIES = "retries"
+"""In the structured data of a user's turn: the id of the turn that it asks again."""
+
+
+class Prompt(NamedTuple):
+    """What the agent gets, and what the person is told about it."""
+
+    text: str
+    notes: list[str]
+
+
+def estimate(text: str) -> int:
+    """Tokens of a text, as well as its length tells."""
+    return len(text) // 4
+
+
+def tokens_of(turn: SessionMessage) -> int:
+    return estimate(turn.content) if turn.tokens is None else turn.tokens
+
+
+class Context:
+    """The turns that the next prompt holds: all of them, until they fill what a model can take;
+    then the first two and the last ten. It is told before it happens."""
+
+    def __init__(self, max_tokens: int = MAX_TOKENS) -> None:
+        self.max_tokens = max_tokens
+        self.clear()
+
+    def clear(self) -> None:
+        """Give nothing of what was said so far."""
+        self.used = self.trimmed = 0
+        self._first: list[SessionMessage] = []
+        self._last: deque[SessionMessage] = deque()
+        self._told = 0
+
+    @property
+    def percent(self) -> int:
+        return self.used * 100 // self.max_tokens
+
+    @property
+    def turns(self) -> int:
+        """How many there were, with those that are left out."""
+        return len(self._first) + self.trimmed + len(self._last)
+
+    def add(self, turn: SessionMessage) -> None:
+        """A turn was completed, or read from a file."""
+        again = _retried(turn)
+        if again and any(old.id == again for old in self._kept()):
+            while self._drop_latest() != again:
+                pass
+        (self._first if len(self._first) < FIRST else self._last).append(turn)
+        self.used += tokens_of(turn)
+        # What does not fit is never given, and a file may hold any number of turns.
+        while self.used > self.max_tokens and len(self._last) > LAST:
+            self._leave_out()
+
+    def prompt(self, text: str, system: str = "") -> Prompt:
+        """What the agent is to read: who it is, what was said, and last what the person says."""
+        notes = self._make_room(estimate(system) + estimate(text))
+        parts = [system] if system else []
+        if self._first:
+            nonce = new_id().replace("-", "")
+            shown = len(self._first) + len(self._last)
+            parts.append(render_history(self._history(), nonce, shown=shown, total=self.turns))
+            parts.append("The conversation goes on. The user says now:")
+        return Prompt("\n\n".join((*parts, text)), notes)
+
+    def _make_room(self, more: int) -> list[str]:
+        full = (self.used + more) * 100 // self.max_tokens
+        if full >= _NEXT and (self._told >= _NEXT or full >= 100):
+            return self._trim(more, full)
+        for level, means in ((_NEXT, ": trimming is next"), (_NEAR, "")):
+            if full >= level > self._told:
+                self._told = level
+                return [f"The context is {full} % full{means}."]
+        return []
+
+    def _trim(self, more: int, full: int) -> list[str]:
+        before = self.trimmed
+        while len(self._last) > LAST:
+            self._leave_out()
+        while len(self._last) > _FEWEST and self.used + more > self.max_tokens:
+            self._leave_out()
+        now = (self.used + more) * 100 // self.max_tokens
+        self._told = now if now >= _NEAR else 0
+        if self.trimmed == before:
+            return [f"The context is {now} % full, and there is nothing to leave out."]
+        kept = f"the first {FIRST} and the last {len(self._last)} of {self.turns} turns"
+        return [f"The context was {full} % full: the agent gets {kept}. The session keeps them all."]
+
+    def _leave_out(self) -> None:
+        self.used -= tokens_of(self._last.popleft())
+        self.trimmed += 1
+
+    def _drop_latest(self) -> str:
+        gone = (self._last or self._first).pop()
+        self.used -= tokens_of(gone)
+        return gone.id
+
+    def _kept(self) -> Iterator[SessionMessage]:
+        yield from self._first
+        yield from self._last
+
+    def _history(self) -> list[Past | Left]:
+        told: list[Past | Left] = [Past(t.role, t.timestamp, t.content) for t in self._kept()]
+        if self.trimmed:
+            told.insert(FIRST, Left(f"{self.trimmed} turns are left out here"))
+        return told
+
+
+def _retried(turn: SessionMessage) -> str:
+    data = turn.structured_data
+    found = cast("dict[str, object]", data).get(RETRIES) if isinstance(data, dict) else None
+    return found if isinstance(found, str) else ""

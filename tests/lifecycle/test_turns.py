@@ -1,0 +1,134 @@
+"""What an agent is given of a long conversation."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortext import SessionMessage
+from cortext.formats.briefing import Left, Past, parse_history
+from cortext.lifecycle.turns import FIRST, LAST, RETRIES, Context
+
+
+def exchange(context: Context, number: int, size: int = 40) -> tuple[SessionMessage, ...]:
+    """A question and its answer, of so many characters each."""
+    texts = f"question {number} ".ljust(size, "q"), f"answer {number} ".ljust(size, "a")
+    turns = SessionMessage("user", texts[0]), SessionMessage("assistant", texts[1])
+    for turn in turns:
+        context.add(turn)
+    return turns
+
+
+def past_of(prompt: str) -> list[Past | Left]:
+    """The history in a prompt."""
+    start = prompt.index("[HISTORY ")
+    nonce = prompt[start:].split()[1].rstrip("]")
+    end = prompt.index(f"[END HISTORY {nonce}]") + len(f"[END HISTORY {nonce}]")
+    return parse_history(prompt[start:end], nonce)
+
+
+def test_first_prompt_is_what_the_person_said() -> None:
+    """With nothing said before and no system prompt, the agent gets the message as it is."""
+    assert Context().prompt("hello\nthere") == ("hello\nthere", [])
+
+
+def test_prompt_has_who_then_what_was_said_then_the_message() -> None:
+    """In this order, and it ends with the message."""
+    context = Context()
+    question, answer = exchange(context, 1)
+    prompt, notes = context.prompt("and now?", "You test things.")
+    assert prompt.startswith("You test things.\n\n[HISTORY ")
+    assert prompt.endswith("\n\nand now?")
+    assert notes == []
+    assert [turn.text for turn in past_of(prompt)] == [question.content, answer.content]
+
+
+def test_person_is_told_and_then_turns_are_left_out() -> None:
+    """At 80 % it is said, at 90 % that trimming is next, and then it happens and is said."""
+    context = Context(max_tokens=1000)
+    told: list[str] = []
+    sent: list[str] = []
+    for number in range(60):
+        prompt, notes = context.prompt("x" * 40)
+        told += notes
+        sent.append(prompt)
+        exchange(context, number)
+        if context.trimmed:
+            break
+    assert told[0].startswith("The context is 8")
+    assert told[1].startswith("The context is 9")
+    assert "trimming is next" in told[1]
+    assert f"the first {FIRST} and the last {LAST}" in told[2]
+    history = past_of(sent[-1])
+    assert len(history) == FIRST + 1 + LAST
+    assert isinstance(history[FIRST], Left)
+    assert history[0].text.startswith("question 0 ")
+    assert history[-1].text.startswith(f"answer {len(sent) - 2} ")
+
+
+def test_trimmed_context_fills_up_again() -> None:
+    """After trimming, new turns are kept until it is full again."""
+    context = Context(max_tokens=1000)
+    for number in range(200):
+        _, notes = context.prompt("x")
+        assert len(notes) <= 1
+        exchange(context, number)
+        assert context.used <= context.max_tokens
+    assert context.turns == 400
+
+
+def test_huge_turn_leaves_room_for_no_other() -> None:
+    """Where even the last ten do not fit, fewer are given, and never an error."""
+    context = Context(max_tokens=1000)
+    for number in range(10):
+        exchange(context, number, size=800)
+    prompt, notes = context.prompt("y" * 2000)
+    assert prompt.endswith("y" * 2000)
+    assert len(past_of(prompt)) < FIRST + LAST
+    assert len(notes) == 1
+
+
+def test_tokens_that_were_reported_count() -> None:
+    """A turn counts as many tokens as its tool reported; else a quarter of its characters."""
+    context = Context(max_tokens=1000)
+    context.add(SessionMessage("user", "x" * 400))
+    context.add(SessionMessage("assistant", "short", tokens=500))
+    assert (context.used, context.percent) == (600, 60)
+
+
+def test_retried_exchange_is_not_given() -> None:
+    """What was asked again is given once, with its last answer."""
+    context = Context()
+    exchange(context, 1)
+    asked, _ = exchange(context, 2)
+    context.add(SessionMessage("user", asked.content, structured_data={RETRIES: asked.id}))
+    context.add(SessionMessage("assistant", "a better answer"))
+    texts = [turn.text for turn in past_of(context.prompt("next").text)]
+    assert texts[2:] == [asked.content, "a better answer"]
+
+
+def test_cleared_context_gives_nothing() -> None:
+    context = Context()
+    exchange(context, 1)
+    context.clear()
+    assert context.prompt("hello") == ("hello", [])
+    assert context.percent == 0
+
+
+@given(st.lists(st.integers(0, 3000), max_size=60), st.integers(100, 2000))
+def test_any_conversation_gives_a_prompt(sizes: list[int], most: int) -> None:
+    """Whatever the turns are, the prompt ends with the message, keeps the first turns and the
+    last, and says how many are left out."""
+    context = Context(max_tokens=most)
+    turns = [
+        SessionMessage("assistant" if n % 2 else "user", f"{n} ".ljust(size, "x"))
+        for n, size in enumerate(sizes)
+    ]
+    for turn in turns:
+        context.add(turn)
+    prompt, _ = context.prompt("the end")
+    assert prompt.endswith("the end")
+    if turns:
+        history = past_of(prompt)
+        shown = [each.text for each in history if isinstance(each, Past)]
+        assert shown[:FIRST] == [turn.content for turn in turns[:FIRST]]
+        assert shown[-1] == turns[-1].content
+        assert len(shown) + context.trimmed == len(turns) == context.turns
