@@ -1,4 +1,5 @@
-"""Capturing one new turn of a long transcript: what our own code takes of the time.
+"""Capturing one new turn of a long transcript: what our own code takes of the time, and how long
+Claude Code waits for the hook that does it.
 
 python -m bench.capture [MEGABYTES]
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -15,8 +17,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.lists import CORTEXT
+from bench.starts import clean_environment
+from bench.timing import in_turns, runs
+
 SESSION = "11111111-2222-4333-8444-555555555555"
 LIMIT = 30.0  # ms
+WAITED = 200.0  # ms
 TURNS = 15
 
 
@@ -24,7 +31,7 @@ class Transcript:
     """A session of Claude Code, of which nearly all is what tools printed."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._count, self._parent = path, 0, None
+        self._path, self._count, self._answered, self._parent = path, 0, 0, None
         path.parent.mkdir(parents=True)
 
     def turn(self, size: int = 4000) -> None:
@@ -42,9 +49,16 @@ class Transcript:
             "content": "line of output\n" * (size // 15),
         }
         lines.append(self._line("user", [result]))
+        self._answered = self._count
         lines.append(self._line("assistant", [{"type": "text", "text": f"Answer {self._count}."}]))
         with self._path.open("ab") as file:
             file.write(b"".join(lines))
+
+    def payload(self, folder: str) -> bytes:
+        """What Claude Code tells a hook when the last turn has ended."""
+        place = {"session_id": SESSION, "transcript_path": str(self._path), "cwd": folder}
+        told = {"hook_event_name": "Stop", "last_assistant_message": f"Answer {self._answered}."}
+        return json.dumps({**place, **told}).encode()
 
     def _line(self, role: str, content: Any) -> bytes:
         self._count += 1
@@ -87,7 +101,34 @@ def measure(folder: str, megabytes: int = 10) -> dict[str, float]:
         transcript.turn()
         turns.append(_time(lambda: capture(workspace.root, place)))
     whole = _time(lambda: capture(workspace.root, place, whole=True))
-    return {"first": first, "turn": median(turns), "whole": whole}
+    found = {"first": first, "turn": median(turns), "whole": whole}
+    return found | _hooks(workspace.root, f"{place.folder}/.session/messages.jsonl", transcript)
+
+
+def _hooks(root: str, kept: str, transcript: Transcript) -> dict[str, float]:
+    """Median ms of all of the process that Claude Code starts and waits for after a turn, and of
+    a bare start, taken in turns."""
+    environment = clean_environment()
+
+    def start(*command: str, given: bytes = b"") -> None:
+        subprocess.run(
+            command, cwd=root, env=environment, input=given, check=True, stdout=subprocess.DEVNULL
+        )
+
+    operations = {
+        "bare": lambda: start(sys.executable, "-c", "pass"),
+        "hook": lambda: start(CORTEXT, "hook", "claude", "Stop", given=transcript.payload(root)),
+    }
+
+    def turn(_: int) -> dict[str, float]:
+        transcript.turn()
+        before = os.path.getsize(kept)
+        spent = in_turns(operations, 1)
+        if os.path.getsize(kept) <= before:
+            raise SystemExit("the hook captured nothing")
+        return spent
+
+    return {name: median(spent) * 1e3 for name, spent in runs(turn, TURNS).items()}
 
 
 def _time(work: Any) -> float:
@@ -105,7 +146,8 @@ def main() -> int:
         return 0
     for name, spent in found.items():
         print(f"{name:6} {spent:8.1f} ms")
-    return 0 if found["turn"] <= LIMIT else 1
+    print(f"the hook takes {found['hook'] / found['bare']:.1f} x a bare start")
+    return 0 if found["turn"] <= LIMIT and found["hook"] <= WAITED else 1
 
 
 if __name__ == "__main__":

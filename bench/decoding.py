@@ -9,15 +9,19 @@ from __future__ import annotations
 import json
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from cortext.bridges.port import Source
 
-TOOLS = ("claude", "codex", "gemini")
+TOOLS = ("claude", "codex", "gemini", "opencode")
+FOLDERS = {"opencode": ".local/share/opencode"}
+"""The folders of tools below a home, where they are not their names."""
 ROUNDS = 5
 SHORT = 200
 """Of results no more is kept, which stubs are made from: what is left is what was said."""
@@ -37,7 +41,7 @@ def figures(folder: str, megabytes: int) -> dict[str, float]:
     for tool in TOOLS:
         for name in ("small", "large"):
             home = Path(folder, tool, name)
-            bridge = open_bridge(tool, str(home / f".{tool}"))
+            bridge = open_bridge(tool, str(home / FOLDERS.get(tool, f".{tool}")))
             (sources[tool, name],) = [(bridge, source) for source in bridge.sources()]
     for (_, name), (bridge, source) in sources.items():
         if name == "small":
@@ -48,7 +52,8 @@ def figures(folder: str, megabytes: int) -> dict[str, float]:
         bridge.decode(source, longest=SHORT)
     found["memory"] = _memory() - before
     for tool, (bridge, source) in large.items():
-        found[tool] = max(_rate(bridge.decode, source) for _ in range(ROUNDS))
+        size = _size(source)
+        found[tool] = max(size / _spent(bridge.decode, source) for _ in range(ROUNDS))
     return found
 
 
@@ -61,10 +66,20 @@ def write(folder: str, megabytes: int) -> None:
             write_one(tool, Path(folder, tool, name), Words(1), size << 20)
 
 
-def _rate(decode: Callable[[Source], object], source: Source) -> float:
+def _size(source: Source) -> float:
+    """MB of a transcript; of a database those of the JSON in its rows."""
+    if not source.path.endswith(".db"):
+        return os.stat(source.path).st_size / 1e6
+    count = "SELECT sum(length(CAST(data AS BLOB))) FROM"
+    with closing(sqlite3.connect(f"file:{source.path}?mode=ro", uri=True)) as database:
+        sizes = [database.execute(f"{count} {name}").fetchone()[0] for name in ("message", "part")]
+    return sum(sizes) / 1e6
+
+
+def _spent(decode: Callable[[Source], object], source: Source) -> float:
     start = time.process_time()
     decode(source)
-    return os.stat(source.path).st_size / 1e6 / (time.process_time() - start)
+    return time.process_time() - start
 
 
 def _memory() -> float:

@@ -4,8 +4,8 @@ The lines have the shapes that the tools write (`tests/bridges/golden`); each Cl
 begins with the first lines of a recording. What they hold is drawn at random, from a seed:
 tool output, nearly all of a real transcript, is slices of the standard library's source files and
 listings of them; what people and models say is sentences of words from its docstrings. Every id
-is new, and times go on. Nothing is repeated but what the tools repeat (Claude Code writes each
-result twice).
+is new, and times go on. Nothing is repeated but what the tools repeat (Claude Code and OpenCode
+write each result twice).
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ import json
 import os
 import random
 import re
+import sqlite3
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-GOLDEN = Path(__file__).parent.parent / "tests/bridges/golden/claude/2.1.325/projects"
+_RECORDED = Path(__file__).parent.parent / "tests/bridges/golden"
+GOLDEN = _RECORDED / "claude/2.1.325/projects"
 BEGAN = datetime(2026, 1, 2, tzinfo=UTC)
 
 
@@ -167,6 +170,72 @@ def gemini(words: Words, id: str, size: int) -> Iterator[bytes]:
             yield line("gemini", content=text, toolCalls=[done], tokens=tokens, model="gemini-x")
 
 
+# Recordings hold the tables alone; these are what OpenCode 1.18.33 makes beside them.
+_INDEXES = """
+CREATE INDEX session_parent_idx ON session (parent_id);
+CREATE INDEX message_session_time_created_id_idx ON message (session_id, time_created, id);
+CREATE INDEX part_message_id_id_idx ON part (message_id, id);
+CREATE INDEX part_session_idx ON part (session_id);
+"""
+
+
+def opencode(words: Words, home: Path, size: int) -> Path:
+    """A new database with one session, whose rows hold so many bytes of JSON."""
+    path = home / ".local/share/opencode/opencode.db"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    recorded = (_RECORDED / "opencode/1.18.33/opencode.sql").read_text("utf-8")
+    tables = re.findall(r"CREATE TABLE .*?\n *\);\n", recorded, re.DOTALL)
+    id, at = f"ses_{words.id()[:24]}", int(BEGAN.timestamp() * 1000)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executescript("".join(tables) + _INDEXES)
+        for table, row in _rows(words, id, at, size):
+            database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+        database.execute(
+            "INSERT INTO session (id, project_id, slug, directory, title, version, time_created,"
+            " time_updated) VALUES (?, 'p', 's', '/home/you/project', 'A title', '1.18.33', ?, ?)",
+            (id, at, at),
+        )
+    return path
+
+
+def _rows(words: Words, session: str, at: int, size: int) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The messages of a session, each with its parts."""
+    made, number = 0, 0
+
+    def row(table: str, value: dict[str, Any], *of: str) -> tuple[str, tuple[Any, ...]]:
+        nonlocal made, number
+        number += 1
+        data = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        made += len(data.encode())
+        id, when = f"{table[:3]}_{number:012x}{words.id()[:14]}", at + number * 1000
+        return table, (id, *of, session, when, when, data)
+
+    def message(role: str, *parts: dict[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        spent = {"input": words.random.randrange(9000), "output": 9, "reasoning": 0}
+        model = {"agent": "build", "modelID": "model-x", "providerID": "stub", "cost": 0}
+        info = {"role": role, **model, "time": {"created": at + number * 1000}, "tokens": spent}
+        made_message = row("message", info)
+        yield made_message
+        for part in parts:
+            yield row("part", part, made_message[1][0])
+
+    def step(*parts: dict[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        ends = {"snapshot": words.id(), "type": "step-start"}
+        yield from message("assistant", ends, *parts, {**ends, "type": "step-finish", "cost": 0})
+
+    while made < size:
+        yield from message("user", {"type": "text", "text": words.sentence(40)})
+        for _ in range(words.random.randrange(1, 12)):
+            text, file = words.source(int(words.random.lognormvariate(8, 1.2))), words.path()
+            shown = {"type": "file", "path": file, "text": re.sub(r"(?m)^ *\d+\t", "", text)}
+            state = {"status": "completed", "input": {"filePath": file}, "output": text}
+            state |= {"metadata": {"truncated": False, "display": shown}, "title": file}
+            state["time"] = {"start": at + number * 1000, "end": at + number * 1000 + 40}
+            call = f"call_{words.id()[:24]}"
+            yield from step({"type": "tool", "tool": "read", "callID": call, "state": state})
+        yield from step({"type": "text", "text": words.sentence(120)})
+
+
 _KINDS: dict[str, tuple[Callable[[Words, str, int], Iterator[bytes]], str]] = {
     "claude": (claude, ".claude/projects/-home-you-project/{id}.jsonl"),
     "codex": (codex, ".codex/sessions/2026/01/02/rollout-2026-01-02T00-00-00-{id}.jsonl"),
@@ -176,6 +245,8 @@ _KINDS: dict[str, tuple[Callable[[Words, str, int], Iterator[bytes]], str]] = {
 
 def write_one(tool: str, home: Path, words: Words, size: int) -> Path:
     """A new transcript of a tool below a home."""
+    if tool == "opencode":
+        return opencode(words, home, size)
     kind, place = _KINDS[tool]
     id = words.id()
     path = home / place.format(id=id, short=id[:8])

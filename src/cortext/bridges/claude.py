@@ -160,17 +160,19 @@ class _Transcript:
         if content is None:
             return []
         made: list[SessionMessage] = []
+        blocks = () if isinstance(content, str) else content
         reply = line.message or Message()
         # What we wrote as a copy of another tool's conversation has no model either.
         synthetic = reply.model == SYNTHETIC and not (reply.id or "").startswith(OURS)
         role, text = said(content, "assistant" if line.type == "assistant" else "user")
-        calls = [] if isinstance(content, str) else [c for b in content if (c := call_of(b))]
+        calls = [call for block in blocks if (call := call_of(block))]
         if synthetic or line.parent_uuid in self._caveats:
             role = "system"
         if calls or (text and not (synthetic and text == _NOTHING_SAID)):
-            self._names.update((call["id"], call["name"]) for call in calls)
+            for call in calls:
+                self._names[call["id"]] = call["name"]
             made.append(jsonl.message(role, text, when, uuid, calls))
-        for block in () if isinstance(content, str) else content:
+        for block in blocks:
             if isinstance(block, Block) and block.type.endswith("tool_result"):
                 id = f"{uuid}/{len(made)}" if made else uuid
                 made.append(self._result(block, when, id))
@@ -276,7 +278,7 @@ class ClaudeBridge:
     def sources(self) -> Iterator[Source]:
         """Every conversation; those of sub-agents are found with their own."""
         for folder in jsonl.listed(os.path.join(self.home, "projects")):
-            for entry in jsonl.listed(folder.path) if folder.is_dir() else ():
+            for entry in jsonl.listed(folder.path) if os.path.isdir(folder.path) else ():
                 id, dot, kind = jsonl.plain(entry.name).rpartition(".")
                 if dot and kind == "jsonl" and _UUID.fullmatch(id):
                     yield from jsonl.source(self.tool, id, entry)

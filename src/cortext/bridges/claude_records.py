@@ -127,19 +127,17 @@ def said(content: Content, role: Role) -> tuple[Role, str]:
 def text_of(content: Content) -> str:
     if isinstance(content, list):
         texts = [block if isinstance(block, str) else _block_text(block) for block in content]
-        content = "\n".join(text for text in texts if text.strip())
+        return "\n".join([text for text in texts if text and not text.isspace()])
     return content if content and not content.isspace() else ""
 
 
 def _block_text(block: Block) -> str:
     if block.type == "text":
         return block.text
+    if block.type not in ("image", "document"):
+        return block.tool_name or block.title or ""
     kind = block.source.media_type if block.source else "unknown type"
-    if block.type == "image":
-        return f"[image: {kind}]"
-    if block.type == "document":
-        return f"[file: {block.title or kind}]"
-    return block.tool_name or block.title or ""
+    return f"[image: {kind}]" if block.type == "image" else f"[file: {block.title or kind}]"
 
 
 def call_of(block: Block | str) -> dict[str, Any] | None:

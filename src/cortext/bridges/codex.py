@@ -78,25 +78,26 @@ class _Transcript:
             return
         when = jsonl.time_of(line.timestamp)
         self.first, self.last = self.first or when, when or self.last
-        at = when or self.last or _NEVER
-        if type == "event_msg":
-            self._add_event(body, at, self._name(line, place, id))
+        at = self.last or _NEVER
+        if type == "response_item":
+            self._add_item(body, at, self._name(type, body, place, id))
+        elif type == "event_msg":
+            self._add_event(body, at, self._name(type, body, place, id))
         elif type == "turn_context":
             self.model = body.model or self.model
         elif type == "compacted":
             self._boundaries.append(self._count)
         elif line.is_meta:
             self.meta = self.meta or body
-        elif type == "response_item" or not line.payload:
-            self._add_item(body, at, self._name(line, place, id))
+        elif not line.payload:
+            self._add_item(body, at, self._name(type, body, place, id))
 
-    def _name(self, line: Line, place: int, id: str) -> str:
+    def _name(self, type: str, body: Payload, place: int, id: str) -> str:
         """A record's own id, which an item shares with its event; else where it stands."""
-        body = line.payload or line
         own = body.item.id if body.item else body.id
-        if not own or (line.type, own) in self._seen:
+        if not own or (type, own) in self._seen:
             return f"{id}/{place}"
-        self._seen.add((line.type, own))
+        self._seen.add((type, own))
         return own
 
     def _add_event(self, body: Payload, at: datetime, id: str) -> None:
@@ -120,11 +121,12 @@ class _Transcript:
             if body.role in ("user", "assistant"):
                 self._say(0, cast("Role", body.role), body.content, at, id)
         elif body.type.endswith("_output"):
-            self._keep(0, self._result(body, at, id))
+            self._said[0].append((self._count, self._result(body, at, id)))
         elif body.type.endswith("_call"):
             call = call_of(body)
             self._names[call["id"]] = call["name"]
-            self._keep(0, jsonl.message("assistant", "", at, id, [call]))
+            made = jsonl.message("assistant", "", at, id, [call])
+            self._said[0].append((self._count, made))
 
     def _say(self, channel: int, role: Role, content: Content, at: datetime, id: str) -> None:
         text = text_of(content, role)
@@ -132,13 +134,11 @@ class _Transcript:
             by = "system" if role == "user" and text.startswith(_SHELL) else role
             if by == "user":
                 self.request = self.request or title_of(text)
-            self._keep(channel, jsonl.message(by, text, at, id))
-
-    def _keep(self, channel: int, message: SessionMessage) -> None:
-        self._said[channel].append((self._count, message))
+            self._said[channel].append((self._count, jsonl.message(by, text, at, id)))
 
     def _result(self, body: Payload, at: datetime, id: str) -> SessionMessage:
-        output, facts = body.output, dict[str, Any]()
+        output = body.output
+        facts: dict[str, Any] = {}
         if isinstance(output, Output):
             facts = {"is_error": True} if output.success is False else {}
             output = output.content
@@ -321,8 +321,9 @@ class CodexBridge:
                 continue
             before = line
             whole.add(line, place, source.id)
-            base = line.body.history_base if line.is_meta and not based else None
-            if base:
+            if line.type == "response_item" or based or not line.is_meta:
+                continue
+            if base := line.body.history_base:
                 based = True
                 self._go_on_from(whole, base, source, damages, seen)
         damages += lines.damages

@@ -127,17 +127,24 @@ _unwrapping = Decoder(Wrapped)
 
 def text_of(content: Content, role: Role = "tool") -> str:
     """What is said in text; of a person's words without those that the tool put there."""
-    parts = [Part("text", content)] if isinstance(content, str) else content or []
-    texts = [part_text(part) for part in parts]
-    if role == "user":
-        texts = [text for text in texts if not text[:100].lstrip().startswith(INJECTED)]
-    return "\n".join(text for text in texts if text.strip() and not IMAGE_TAG.fullmatch(text))
+    if isinstance(content, str):
+        return content if _is_said(content, role) else ""
+    texts = map(part_text, content or ())
+    return "\n".join([text for text in texts if _is_said(text, role)])
+
+
+def _is_said(text: str, role: Role) -> bool:
+    if not text or text.isspace():
+        return False
+    if role == "user" and text[:100].lstrip().startswith(INJECTED):
+        return False
+    return not IMAGE_TAG.fullmatch(text)
 
 
 def part_text(part: Part) -> str:
-    kind = part.type.lower()
     if part.text:
         return part.text
+    kind = part.type.lower()
     if "image" in kind:
         return "[image]"
     return f"[file: {part.filename or 'without a name'}]" if "file" in kind else ""
@@ -163,8 +170,11 @@ def call_of(body: Payload) -> dict[str, Any]:
     call: dict[str, Any] = {"id": body.call_id or body.id or "", "name": name}
     if not body.call_id:  # the model's own side answered it, and that is not recorded
         call["output"] = ""
-    given = (body.arguments, body.input, body.action, body.revised_prompt)
-    call["arguments"] = arguments_of(next((value for value in given if value is not None), None))
+    given = body.arguments
+    if given is None:
+        others = (body.input, body.action, body.revised_prompt)
+        given = next((value for value in others if value is not None), None)
+    call["arguments"] = arguments_of(given)
     return call
 
 

@@ -26,20 +26,20 @@ _CONTEXT = ("<session_context>", "<hook_context>")
 _SNAPSHOT = "<state_snapshot>"
 
 
-class _Function(Struct):
+class _Function(Struct, gc=False):
     id: str | None = None
     name: str | None = None
     args: Any = None
     response: Any = None
 
 
-class _Media(Struct, rename="camel"):
+class _Media(Struct, gc=False, rename="camel"):
     mime_type: str | None = None
     display_name: str | None = None
     file_uri: str | None = None
 
 
-class _Part(Struct, rename="camel"):
+class _Part(Struct, gc=False, rename="camel"):
     text: str | None = None
     thought: bool | None = None
     function_call: _Function | None = None
@@ -51,7 +51,7 @@ class _Part(Struct, rename="camel"):
 _Content = str | list[_Part | str] | _Part | None
 
 
-class _Call(Struct):
+class _Call(Struct, gc=False):
     id: str | None = None
     name: str | None = None
     args: Any = None
@@ -60,7 +60,7 @@ class _Call(Struct):
     timestamp: str | None = None
 
 
-class Tokens(Struct):
+class Tokens(Struct, gc=False):
     input: int | None = None
     output: int | None = None
     thoughts: int | None = None
@@ -73,7 +73,7 @@ _NAMES = {
 }  # fmt: skip
 
 
-class Record(Struct, rename=_NAMES):
+class Record(Struct, gc=False, rename=_NAMES):
     """A line of a log, what stands in its `$set`, and the whole of a document."""
 
     id: str | None = None
@@ -221,11 +221,11 @@ def _shorten(record: Record, longest: int) -> None:
     """Cut long results, as they are read: memory is to follow the largest line, not the file."""
     listed = (record.set or record).messages or ()
     for one in (record, *listed):
-        contents = [one.content, *(call.result for call in one.calls or ())]
-        for function in (function for content in contents for function in _functions(content)):
-            if len(text := _response(function.response)) > longest:
-                key = "error" if _is_error(function) else "output"
-                function.response = {key: jsonl.cut(text, longest)}
+        for content in (one.content, *[call.result for call in one.calls or ()]):
+            for function in _functions(content):
+                if len(text := _response(function.response)) > longest:
+                    key = "error" if _is_error(function) else "output"
+                    function.response = {key: jsonl.cut(text, longest)}
 
 
 def _is_alike(one: Record, other: Record) -> bool:
@@ -239,6 +239,8 @@ def _parts(content: _Content) -> Sequence[_Part | str]:
 
 def text_of(content: _Content) -> str:
     """What was said, without thoughts; a short word for each image or file."""
+    if isinstance(content, str):
+        return content
     text = ""
     for part in _parts(content):
         if isinstance(part, str):
@@ -306,18 +308,26 @@ class Telling:
 
 def _functions(content: _Content) -> list[_Function]:
     """The calls and the results that stand in a content."""
-    both = [(p.function_call, p.function_response) for p in _parts(content) if isinstance(p, _Part)]
-    return [one for pair in both for one in pair if one]
+    if content is None or isinstance(content, str):
+        return []
+    found: list[_Function] = []
+    for part in _parts(content):
+        if isinstance(part, _Part):
+            found += filter(None, (part.function_call, part.function_response))
+    return found
 
 
 def _calls(record: Record) -> list[_Call]:
     """The calls of a message; after a compaction they stand in its content instead."""
-    calls = list(record.calls or ())
+    calls = record.calls or []
+    inside = [made for made in _functions(record.content) if made.response is None]
+    if not inside:
+        return calls
     known = {call.id for call in calls}
     return calls + [
         _Call(made.id, made.name, made.args)
-        for made in _functions(record.content)
-        if made.response is None and (made.id not in known if made.id else not record.calls)
+        for made in inside
+        if (made.id not in known if made.id else not calls)
     ]
 
 
@@ -328,8 +338,8 @@ def _made(call: _Call) -> dict[str, Any]:
 def _result(call: _Call) -> tuple[str, bool]:
     """What a call gave back as text, and whether it failed."""
     given = _functions(call.result)
-    # The results of calls that were made together may stand at each of them.
-    given = [one for one in given if one.id == call.id] or given
+    if len(given) > 1:  # the results of calls that were made together may stand at each of them
+        given = [one for one in given if one.id == call.id] or given
     failed = call.status in ("error", "cancelled") or any(map(_is_error, given))
     texts = [_response(one.response) for one in given]
     return "\n".join(filter(None, [*texts, text_of(call.result)])), failed
@@ -341,11 +351,11 @@ def _is_error(function: _Function) -> bool:
 
 
 def _response(response: Any) -> str:
+    if response is None or isinstance(response, str):
+        return response or ""
     if isinstance(response, dict):
         known = cast("dict[str, Any]", response)
         for key in ("output", "error", "content", "result"):
             if isinstance(text := known.get(key), str):
                 return text
-    if isinstance(response, str) or response is None:
-        return response or ""
     return json.encode(response).decode("utf-8", "surrogatepass")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from stat import S_ISREG
-from typing import Any, Generic, TypeVar, cast, get_args
+from typing import Any, Generic, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
@@ -25,9 +25,10 @@ from cortext.model import json
 from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.ours import without_command
 from cortext.model.title import shorten
-from cortext.model.values import parse_time
+from cortext.model.values import as_utc, parse_time
 
-BLOCK = 1 << 20
+BLOCK = 1 << 17
+"""What is read at once: so much stays near the processor until it is decoded."""
 LONGEST_LINE = 256 << 20
 """A line above this is passed over, and named: it is held in memory whole."""
 ENDS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
@@ -35,6 +36,7 @@ ENDS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
 _BEGINNING = 12  # bytes of a line that tell where the same line begins again
 _AGAIN = 8  # such places are tried
 _NULS = re.compile(rb"\0+")
+_NESTED = frozenset((dict, list))
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _log = logging.getLogger("cortext.bridges")
@@ -118,7 +120,7 @@ class Lines(Generic[T]):
                     self._too_long(size + start, number)
                     held, block, end = [], block[start:], end - start
                 data = b"".join((*held, memoryview(block)[:end]))
-                count = data.count(b"\n")
+                count = _newlines(data)
                 yield number, count, data
                 number, held, size, block = number + count, [], 0, block[end:]
             held.append(block)
@@ -196,6 +198,11 @@ class Lines(Generic[T]):
         self.damages.append(Damage(detail, number, fatal, self._path))
 
 
+def _newlines(data: bytes) -> int:
+    # `count` looks at byte after byte; this asks memchr, and takes a tenth of the time.
+    return len(data) - len(data.replace(b"\n", b""))
+
+
 def fit(data: dict[str, Any], kind: type[T], notes: list[str]) -> T:
     """`data` as a `kind`, without the fields that do not fit; those are said in `notes`."""
     known: dict[str, Any] = {}
@@ -206,7 +213,7 @@ def fit(data: dict[str, Any], kind: type[T], notes: list[str]) -> T:
         try:
             known[field.name] = msgspec.convert(value, field.type)
         except msgspec.ValidationError:
-            inner = _struct_in(field.type)
+            inner = _struct_in(field.type, listed=isinstance(value, list))
             if inner and isinstance(value, dict):
                 known[field.name] = fit(cast("dict[str, Any]", value), inner, notes)
             elif inner and isinstance(value, list):
@@ -221,11 +228,14 @@ def _is_dict(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _struct_in(kind: Any) -> type[msgspec.Struct] | None:
-    """The struct that a field's type names, be it in a list or a union."""
+def _struct_in(kind: Any, *, listed: bool) -> type[msgspec.Struct] | None:
+    """The struct that a field's type names, in a union too: in a list, or by itself."""
+    if get_origin(kind) is list:
+        return _struct_in(get_args(kind)[0], listed=False) if listed else None
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return kind
-    return next(filter(None, map(_struct_in, get_args(kind))), None)
+        return None if listed else kind
+    found = (_struct_in(one, listed=listed) for one in get_args(kind))
+    return next(filter(None, found), None)
 
 
 @cache
@@ -276,6 +286,9 @@ class Ends(Generic[T]):
 def time_of(value: Any) -> datetime | None:
     """A time as transcripts have it; None for what is none."""
     try:
+        if isinstance(value, str):  # nearly all are, and there are very many
+            when = datetime.fromisoformat(value)
+            return when if when.tzinfo is UTC else as_utc(when)
         return None if value is None else parse_time(value)
     except (ValueError, OverflowError):
         return None
@@ -318,7 +331,7 @@ def message(
 ) -> SessionMessage:
     """A message with its tool calls, or the result of the call that it `answers`; arguments that
     no record can hold are left out."""
-    if id and when.tzinfo is UTC and all(map(_is_flat, calls or ())):
+    if id and when.tzinfo is UTC and (not calls or all(map(_is_flat, calls))):
         return of_decoded(role, text, when, id, calls or None, answers, name, None, data)
     try:
         return SessionMessage(role, text, when, id, calls or None, answers, name, None, data)
@@ -331,8 +344,7 @@ def _is_flat(call: dict[str, Any]) -> bool:
     """Whether its arguments hold nothing that could be nested too deeply."""
     given = call["arguments"]
     if isinstance(given, dict):
-        values = cast("dict[str, Any]", given).values()
-        return not any(isinstance(value, (dict, list)) for value in values)
+        return _NESTED.isdisjoint(map(type, cast("dict[str, Any]", given).values()))
     return given is None or isinstance(given, str)
 
 

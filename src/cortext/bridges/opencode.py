@@ -163,8 +163,8 @@ def _read(source: Source, work: Callable[[Store], T], *, ends: bool = False) -> 
     return read_database(source.path, work)
 
 
-def _head(store: Store, id: str) -> _Head:
-    return jsonl.fit(store.head(id), _Head, [])
+def _head(store: Store, id: str, notes: list[str] | None = None) -> _Head:
+    return jsonl.fit(store.head(id), _Head, [] if notes is None else notes)
 
 
 def _glance(store: Store, id: str) -> Glance:
@@ -216,7 +216,11 @@ def _readable(rows: Iterator[Raw], damages: list[Damage]) -> Iterator[Raw]:
 
 
 def _session(store: Store, id: str, damages: list[Damage], longest: int | None) -> Session:
-    head, seen = _head(store, id), _glance(store, id)
+    notes: list[str] = []
+    head, seen = _head(store, id, notes), _glance(store, id)
+    if isinstance(store, Database) and (lost := store.lost_parts(id)):
+        notes.append(f"parts of no message are passed over: {lost}")
+    damages += [Damage(f"{id}: {note}", fatal=False) for note in notes]
     telling, spent = Telling(longest), (0, 0, 0.0)
     revert = head.revert or _Revert()
     for raw in _readable(store.messages(id), damages):

@@ -25,46 +25,46 @@ _Number = int | float | None
 T = TypeVar("T", bound=Struct)
 
 
-class _Times(Struct):
+class _Times(Struct, gc=False):
     created: _Number = None
     completed: _Number = None
     start: _Number = None
     end: _Number = None
 
 
-class Model(Struct):
+class Model(Struct, gc=False):
     id: str | None = None
     modelID: str | None = None
     providerID: str | None = None
 
 
-class _Cache(Struct):
+class _Cache(Struct, gc=False):
     read: _Number = None
     write: _Number = None
 
 
-class _Tokens(Struct):
+class _Tokens(Struct, gc=False):
     input: _Number = None
     output: _Number = None
     reasoning: _Number = None
     cache: _Cache | None = None
 
 
-class _Ending(Struct):
+class _Ending(Struct, gc=False):
     exit: int | None = None
 
 
-class _Place(Struct):
+class _Place(Struct, gc=False):
     path: str | None = None
 
 
-class _Attachment(Struct):
+class _Attachment(Struct, gc=False):
     mime: str | None = None
     filename: str | None = None
     source: _Place | None = None
 
 
-class _State(Struct):
+class _State(Struct, gc=False):
     status: str | None = None
     input: Any = None
     output: str | None = None
@@ -74,7 +74,7 @@ class _State(Struct):
     attachments: list[_Attachment] | None = None
 
 
-class _Invocation(Struct):
+class _Invocation(Struct, gc=False):
     """A tool call as the first releases have it."""
 
     toolCallId: str | None = None
@@ -83,7 +83,7 @@ class _Invocation(Struct):
     result: Any = None
 
 
-class Part(Struct):
+class Part(Struct, gc=False):
     type: str | None = None
     text: str | None = None
     synthetic: bool | None = None
@@ -100,11 +100,11 @@ class Part(Struct):
     toolInvocation: _Invocation | None = None
 
 
-class _Nothing(Struct):
+class _Nothing(Struct, gc=False):
     """In the place of an object that is not read."""
 
 
-class _Assistant(Struct):
+class _Assistant(Struct, gc=False):
     """What the first releases keep of an answer in its metadata."""
 
     modelID: str | None = None
@@ -112,12 +112,12 @@ class _Assistant(Struct):
     tokens: _Tokens | None = None
 
 
-class _Metadata(Struct):
+class _Metadata(Struct, gc=False):
     time: _Times | None = None
     assistant: _Assistant | None = None
 
 
-class Info(Struct):
+class Info(Struct, gc=False):
     """A message without its parts; the first releases have them inside."""
 
     role: str | None = None
@@ -146,12 +146,17 @@ class Info(Struct):
         """Tokens that were read, tokens that were written, and the cost."""
         old = self.metadata.assistant if self.metadata else None
         cost = self.cost or (old.cost if old else None) or 0.0
-        tokens = self.tokens or (old.tokens if old else None) or _Tokens()
-        cache = tokens.cache or _Cache()
-        read = (tokens.input or 0) + (cache.read or 0) + (cache.write or 0)
+        tokens = self.tokens or (old.tokens if old else None)
+        if tokens is None:
+            return 0, 0, float(cost)
+        read, cache = tokens.input or 0, tokens.cache
+        if cache:
+            read += (cache.read or 0) + (cache.write or 0)
         return int(read), int((tokens.output or 0) + (tokens.reasoning or 0)), float(cost)
 
 
+_TOLD = frozenset(("text", "file", "subtask", "tool", "tool-invocation", "compaction"))
+"""The types of parts that say something here; many more only mark where steps begin and end."""
 _infos = msgspec.json.Decoder(Info).decode
 _parts = msgspec.json.Decoder(Part).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -165,10 +170,12 @@ def read_info(raw: Raw, damages: list[Damage]) -> Info | None:
 
 
 def read_part(raw: Raw, damages: list[Damage]) -> Part | None:
+    """None for one that says nothing, or that cannot be read, which is named."""
     try:
-        return _parts(raw.data)
+        part = _parts(raw.data)
     except _UNREADABLE:
-        return _tolerant(raw, Part, damages)
+        part = _tolerant(raw, Part, damages)
+    return part if part and part.type in _TOLD else None
 
 
 def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
@@ -195,11 +202,11 @@ class Telling:
 
     def tell(self, id: str, info: Info, parts: Sequence[tuple[str, Part]]) -> None:
         when = jsonl.time_of(info.times.created) or self._last
-        if any(part.type == "compaction" for _, part in parts):
+        if any([part.type == "compaction" for _, part in parts]):  # noqa: C419  faster
             self.cuts.append(len(self.messages))
             self._summary_is_due = True
         if info.role == "user":
-            if text := _joined(part for _, part in parts):
+            if text := _joined(parts):
                 self.messages.append(jsonl.message("user", as_typed(text), when, id))
         elif info.summary is True:
             if not self._summary_is_due:
@@ -214,7 +221,7 @@ class Telling:
         return self.messages[-1].timestamp if self.messages else datetime.fromtimestamp(0, UTC)
 
     def _tell_step(self, id: str, parts: Sequence[tuple[str, Part]], when: datetime) -> None:
-        text = _joined(part for _, part in parts)
+        text = _joined(parts)
         calls = [(own, call) for own, part in parts if (call := _call(own, part))]
         if not text and not calls:
             return
@@ -229,11 +236,11 @@ class Telling:
         if state is None or (state.output is None and state.error is None):
             return None  # it was still under way
         failed = state.error is not None or state.status == "error"
-        files = "".join(f"\n{_placeholder(one)}" for one in state.attachments or ())
+        files = "".join([f"\n{_placeholder(one)}" for one in state.attachments or ()])
         code = state.metadata.exit if state.metadata else None
-        facts = ({"exit_code": code} if code is not None else {}) | (
-            {"is_error": True} if failed else {}
-        )
+        facts: dict[str, Any] = {} if code is None else {"exit_code": code}
+        if failed:
+            facts["is_error"] = True
         text = state.error if state.output is None else state.output
         return jsonl.message(
             "tool",
@@ -282,9 +289,9 @@ def _json(old: _Invocation) -> str:
     return json.encode(old.result).decode("utf-8", "surrogatepass")
 
 
-def _joined(parts: Iterator[Part]) -> str:
-    text = "\n".join(filter(None, map(_text, parts)))
-    return text if text.strip() else ""
+def _joined(parts: Sequence[tuple[str, Part]]) -> str:
+    text = "\n".join([text for _, part in parts if (text := _text(part))])
+    return "" if text.isspace() else text
 
 
 def _text(part: Part) -> str:

@@ -30,6 +30,7 @@ _HEAD = (
 _DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 # Of a damaged database any column may hold anything.
 _RAW = "coalesce(CAST(id AS TEXT), ''), coalesce(CAST(data AS BLOB), x'')"
+_PARTS = f"SELECT {_RAW} FROM part WHERE message_id = ? ORDER BY id"  # noqa: S608  our names
 _ROOTS = """
 SELECT CAST(s.id AS TEXT), CAST(s.directory AS TEXT), s.time_updated, m.id, m.time_updated,
   (SELECT count(*) || '-' || max(p.time_updated) FROM part p WHERE p.message_id = m.id)
@@ -39,9 +40,15 @@ WHERE s.id IS NOT NULL
   AND (s.parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM session p WHERE p.id = s.parent_id))
 ORDER BY s.id"""
 
-_LATEST = """
-SELECT max(coalesce((SELECT max(time_updated) FROM message WHERE session_id = :id), 0),
-           coalesce((SELECT max(time_updated) FROM part WHERE session_id = :id), 0))"""
+# One time that is none, or from a year that nobody will see, must not hide all that comes after.
+_SANE = "typeof(time_updated) = 'integer' AND time_updated < 10000000000000"
+_LATEST = f"""
+SELECT max(coalesce((SELECT max(time_updated) FROM message WHERE session_id = :id AND {_SANE}), 0),
+           coalesce((SELECT max(time_updated) FROM part WHERE session_id = :id AND {_SANE}), 0))
+"""  # noqa: S608  our names
+_LOST = """
+SELECT count(*) FROM part p WHERE p.session_id = ?
+  AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id)"""
 _CHANGED = f"""
 SELECT {_RAW} FROM message WHERE session_id = :id AND (time_updated > :since OR id IN
   (SELECT message_id FROM part WHERE session_id = :id AND time_updated > :since))
@@ -159,8 +166,11 @@ class Database:
         return self._rows(query, id)
 
     def parts(self, id: str, message: str) -> Iterator[Raw]:
-        query = f"SELECT {_RAW} FROM part WHERE message_id = ? ORDER BY id"  # noqa: S608
-        return self._rows(query, message)
+        return self._rows(_PARTS, message)
+
+    def lost_parts(self, id: str) -> int:
+        """How many parts of a session belong to no message that is there."""
+        return int(self._all(_LOST, (id,)).fetchone()[0])
 
     def latest(self, id: str) -> int:
         """When a session's messages, or parts of them, were last changed, in milliseconds."""
