@@ -51,6 +51,19 @@ def test_connected_tools_have_all_of_it(person: Path) -> None:
     assert f"codex: its program is not on the PATH; {hooks}\n" in said
 
 
+def test_plug_in_is_named_where_a_person_chose_it(person: Path) -> None:
+    """OpenCode has no hooks otherwise, and that is no fault."""
+    (person / ".local/share/opencode").mkdir(parents=True)
+    data = {"XDG_DATA_HOME": str(person / ".local/share")}
+    ok(person, "setup", "--yes", env=data)
+    assert "opencode: its program is not on the PATH; all of our commands" in ok(
+        person, "doctor", env=data
+    )
+    ok(person, "setup", "--plugin", "--yes", env=data)
+    said = ok(person, "doctor", env=data)
+    assert "opencode: its program is not on the PATH; all of our hooks are in it, all of" in said
+
+
 def test_a_hook_and_a_command_that_are_gone_are_named(person: Path) -> None:
     """With the command that puts them back, which does."""
     ok(person, "setup", "--yes")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cortext.app.sync import pass_over
 from cortext.durability.lock import FileLock
 from tests.app.test_sync import ID, other, say
 from tests.command import SCRIPT, cortext, ok
@@ -64,6 +65,16 @@ def test_json(person: Path) -> None:
     assert [tool["tool"] for tool in found["tools"]] == ["claude", "opencode", "gemini", "codex"]
     assert (found["tools"][0]["new"], found["errors"]) == (1, [])
     assert found["folder"] == str(archive(person))
+
+
+def test_session_that_is_kept_elsewhere_is_passed_over(person: Path) -> None:
+    """It is neither copied nor listed, while the tool has it."""
+    say(person, "one")
+    assert ID in ok(person, "list", "--all", "--json")
+    pass_over("claude", ID)
+    assert ID not in ok(person, "list", "--all", "--json")
+    ok(person, "sync")
+    assert not list(archive(person).rglob("*.gz"))
 
 
 def test_only_some_tools(person: Path) -> None:

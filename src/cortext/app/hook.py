@@ -51,37 +51,67 @@ def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
         forget_running(tool, call.id)
     elif process:
         note_running(tool, call.id, process)
-    found = _bound(call, process)
-    return _told(call, found) if found else {}
+    rows = _rows(call)
+    found = _bound(call, process, rows)
+    told = _told(call, found) if found else {}
+    _let_rest(call, found, rows)
+    return told
 
 
-def _bound(call: Call, process: Process | None) -> Bound | None:
-    rows = _had_in(call)
-    if rows:
+def _bound(call: Call, process: Process | None, rows: list[Listed]) -> Bound | None:
+    """The conversation that what is said in a session belongs to."""
+    had = [row for row in rows if call.id in row.text and call.id in row.native]
+    if had:
         from cortext.app.binding import Bound, is_bound, one_of
 
-        found = [Bound(row.root, row.place) for row in rows]
+        found = [Bound(row.root, row.place) for row in had]
         found = [one for one in found if is_bound(one, call.tool, call.id)]
         if found:
             return one_of(found, call.id, call.cwd)
     if process and os.path.isdir(os.path.join(paths.running(), "waiting")):
-        from cortext.app.waiting import settle
-
-        return settle(call.tool, call.id, call.path, process)
+        return _waited(call, process)
     return None
 
 
-def _had_in(call: Call) -> list[Listed]:
-    """The conversations that were had in a session, the latest first; also those of a workspace
-    that was moved here."""
+def _waited(call: Call, process: Process) -> Bound | None:
+    """The conversation that waits for the session of this process, if that is this one."""
+    from cortext.app.waiting import bound_to_process, settle, settle_by_time
+
+    if call.tool != "opencode":
+        return settle(call.tool, call.id, call.path, process)
+    # A process of it has several sessions: which one waited is in what was said.
+    waiting = bound_to_process(call.tool, process)
+    if waiting is None:
+        return None
+    from cortext.app.binding import is_bound
+
+    settle_by_time(waiting)
+    return waiting if is_bound(waiting, call.tool, call.id) else None
+
+
+def _rows(call: Call) -> list[Listed]:
+    """The conversations of all workspaces, the latest first; also those of one that was moved
+    here."""
     from cortext.index.catalog import Catalog
     from cortext.lifecycle.known import known_workspaces
 
     here = paths.workspace_root(call.cwd)
     roots = dict.fromkeys(root for root in (*known_workspaces(), here) if os.path.isdir(root))
     with Catalog.at_home() as catalog:
-        rows = catalog.list(list(roots))
-    return [row for row in rows if call.id in row.text and call.id in row.native]
+        return catalog.list(list(roots))
+
+
+def _let_rest(call: Call, found: Bound | None, rows: list[Listed]) -> None:
+    """Pause what nobody goes on with in the workspace of this session."""
+    here = found.root if found else paths.workspace_root(call.cwd)
+    active = [row for row in rows if row.status == "active" and row.root == here]
+    if not active:
+        return
+    from cortext.app.resting import pause_resting
+    from cortext.config import Config
+
+    minutes = float(Config.load(here)["sessions.pause_minutes"])
+    pause_resting(active, minutes, going_on=found.place if found else None)
 
 
 def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
@@ -91,12 +121,15 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
         values = (payload.get(name) for name in names)
         return next((value for value in values if isinstance(value, str) and value), "")
 
+    about = payload.get("properties")
+    if isinstance(about, dict):  # an event of OpenCode, as it is
+        payload = {**payload, **cast("dict[str, Any]", about)}
     asked = payload.get("input-messages")
     last = cast("list[Any]", asked)[-1] if isinstance(asked, list) and asked else ""
     return Call(
         tool,
         event,
-        text("session_id", "thread-id", "thread_id"),
+        text("session_id", "thread-id", "thread_id", "sessionID"),
         text("transcript_path"),
         text("prompt") or (last if isinstance(last, str) else ""),
         text("last_assistant_message", "last-assistant-message"),
@@ -107,6 +140,11 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
 def _told(call: Call, found: Bound) -> dict[str, Any]:
     from cortext.app.capture import capture
 
+    if call.tool == "opencode":  # which tells what was said to its database alone
+        new = capture(found.root, found.place).new
+        if new and _is_closing(_last_request(found, new)) and not _is_completed(found):
+            _stop(found)
+        return {}
     closing = bool(call.prompt) and _is_closing(call.prompt) and not _is_completed(found)
     if call.event == "UserPromptSubmit":
         if not closing:
@@ -122,6 +160,15 @@ def _told(call: Call, found: Bound) -> dict[str, Any]:
         return {"systemMessage": _SHOWN} if call.tool == "gemini" else {}
     capture(found.root, found.place)
     return {}
+
+
+def _last_request(found: Bound, new: int) -> str:
+    """What the person said last among so many new messages."""
+    from cortext.lifecycle.workspace import Workspace
+
+    name = found.place.folder[len(found.root) + 1 :]
+    last = Workspace(found.root).store.tail(name, new)
+    return next((m.content for m in reversed(last) if m.role == "user"), "")
 
 
 def _is_closing(prompt: str) -> bool:

@@ -6,22 +6,29 @@ what was put in, and where, lets `uninstall` leave every file as it was, byte fo
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Sequence
-from stat import S_IMODE
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast
 
-from cortext import paths
+from cortext.app.installed import (
+    Installed,
+    Record,
+    alone,
+    as_bytes,
+    as_text,
+    digest,
+    missing_folders,
+    read_or_none,
+    write,
+)
 from cortext.bridges import settings
 from cortext.bridges.commands import WITH_COMMANDS, Command, file_name, file_text, user_folder
 from cortext.bridges.places import TOOLS, own_home
-from cortext.durability.read import read_file
-from cortext.durability.replace import make_private_dir, remove_if_there, replace, storage_errors
+from cortext.bridges.plugin import plugin_path, plugin_text
+from cortext.durability.replace import storage_errors
 from cortext.errors import CortextError
-from cortext.model import json
 
 COMMANDS = (
     Command(
@@ -47,16 +54,19 @@ class Change(NamedTuple):
     path: str
     old: bytes | None
     new: bytes | None
-    record: dict[str, Any] | None = None
+    record: Record | None = None
 
 
 class Plan(NamedTuple):
     """What would be done, and what a person should know about it; `left` are the tools whose
-    settings cannot have our hooks."""
+    settings cannot have our hooks, `gone` the files that are on record and have nothing of ours.
+    `again` makes the same plan, as things are then."""
 
+    again: Callable[[], Plan]
     changes: list[Change]
     notes: list[str]
     left: list[str]
+    gone: list[str]
 
     @property
     def tools(self) -> list[str]:
@@ -69,15 +79,18 @@ def found_tools() -> list[str]:
     return [tool for tool in TOOLS if shutil.which(tool) or os.path.isdir(own_home(tool))]
 
 
-def plan_setup(tools: Sequence[str]) -> Plan:
-    """Hooks and commands for these tools; nothing where all is there already."""
-    plan = Plan([], [], [])
-    installed = _Installed.load()
+def plan_setup(tools: Sequence[str], *, plugin: bool = False) -> Plan:
+    """Hooks and commands for these tools, and the plug-in of OpenCode where it is wanted or is
+    there; nothing where all is there already."""
+    plan = Plan(partial(plan_setup, tools, plugin=plugin), [], [], [], [])
+    installed = Installed.load()
     for tool in tools:
         if tool in settings.FILES:
             _plan_hooks(tool, installed, plan)
         if tool in WITH_COMMANDS:
             _plan_commands(tool, installed, plan)
+        if tool == "opencode" and (plugin or os.path.lexists(plugin_path())):
+            _plan_plugin(tool, installed, plan)
     if shutil.which("cortext") is None:
         plan.notes.append(
             "`cortext` is not on your PATH, and the tools call it by that name: put it there"
@@ -87,50 +100,77 @@ def plan_setup(tools: Sequence[str]) -> Plan:
 
 def plan_uninstall(tools: Sequence[str]) -> Plan:
     """All that `setup` put in goes, for these tools."""
-    plan = Plan([], [], [])
-    installed = _Installed.load()
+    installed = Installed.load()
+    gone = [path for path in installed.paths(tools) if not os.path.exists(path)]
+    plan = Plan(partial(plan_uninstall, tools), [], [], [], gone)
     for tool in tools:
         if tool in settings.FILES:
             _plan_without_hooks(tool, installed, plan)
         if tool in WITH_COMMANDS:
             _plan_without_commands(tool, installed, plan)
+        if tool == "opencode":
+            _plan_without_file(tool, plugin_path(), lambda old: plugin_text(), installed, plan)
     return plan
 
 
-def carry_out(plan: Plan) -> None:
-    """Do what was planned. A file that has changed since is left, and that is an error."""
-    installed = _Installed.load()
-    folders: list[str] = []
-    for change in plan.changes:
-        path = os.path.realpath(change.path)
-        with storage_errors("write", path):
-            if _read(path) != change.old:
-                raise CortextError(
-                    f"{change.path} was changed meanwhile", hint="nothing was done to it: try again"
-                )
-            # The record first: what it says of a file that is not written yet does no harm.
-            if change.record is not None:
-                change.record["folders"] = _missing_folders(path)
-                installed.keep(change.path, {**change.record, "tool": change.tool})
-            _write(path, change.new)
-            if change.record is None:
-                folders += installed.of(change.path).get("folders") or []
-                installed.forget(change.path)
-    _remove_folders(folders)
+def carry_out(plan: Plan, *, anyway: bool = False) -> Plan:
+    """Do what was planned, one process at a time; what was done: not what another has done
+    meanwhile. Where a file is no longer as it was shown, nothing is done, and that is an error;
+    unless `anyway`: then what there is to do now is done."""
+    with storage_errors("set up", "your tools"), alone():
+        fresh = plan.again()
+        if not anyway:
+            _check_agreed(plan, fresh)
+        installed = Installed.load()
+        installed.clean()
+        for change in fresh.changes:
+            _carry_out(change, installed)
+        gone = [change.path for change in fresh.changes if change.record is None]
+        installed.forget([*gone, *fresh.gone])
+    return fresh
+
+
+def _check_agreed(shown: Plan, fresh: Plan) -> None:
+    """A command file may have another secret of its own than was shown."""
+    agreed = {change.path: change for change in shown.changes}
+    for change in fresh.changes:
+        seen = agreed.get(change.path)
+        gone = change.new is None
+        if not seen or seen.old != change.old or (seen.new is None) != gone:
+            raise _changed(change)
+
+
+def _carry_out(change: Change, installed: Installed) -> None:
+    path = os.path.realpath(change.path)
+    with storage_errors("write", path):
+        if read_or_none(path) != change.old:
+            raise _changed(change)
+        if change.record is not None:
+            folders = missing_folders(path)
+            installed.keep(change.path, {**change.record, "tool": change.tool, "folders": folders})
+        write(path, change.new)
+
+
+def _changed(change: Change) -> CortextError:
+    return CortextError(
+        f"{change.path} was changed meanwhile", hint="nothing was done to it: try again"
+    )
 
 
 def has_hooks(tool: str) -> bool:
     """Whether what is said in a tool is captured without anybody doing anything."""
+    if tool == "opencode":
+        return os.path.isfile(plugin_path())
     if tool not in settings.FILES:
         return False
-    text = _text(_read(settings.settings_path(tool)) or b"")
+    text = as_text(read_or_none(settings.settings_path(tool)) or b"")
     return settings.has_hooks(tool, text)
 
 
-def _plan_hooks(tool: str, installed: _Installed, plan: Plan) -> None:
+def _plan_hooks(tool: str, installed: Installed, plan: Plan) -> None:
     path = settings.settings_path(tool)
-    old = _read(path)
-    text = _text(old or b"")
+    old = read_or_none(path)
+    text = as_text(old or b"")
     try:
         if tool == "codex" and settings.has_hooks(tool, text):
             return
@@ -140,10 +180,11 @@ def _plan_hooks(tool: str, installed: _Installed, plan: Plan) -> None:
         plan.notes.append(f"{path} is left as it is: {error}{_instead(tool, text)}")
         plan.left.append(tool)
         return
-    new = _bytes(edited.text)
+    new = as_bytes(edited.text)
     if new != old:
-        record = {"digest": _digest(new), "steps": edited.steps, "made": edited.made}
-        plan.changes.append(Change(tool, path, old, new, {**record, "new": old is None}))
+        record = {"digest": digest(new), "steps": edited.steps, "made": edited.made}
+        made = old is None or installed.of(path).get("new") is True
+        plan.changes.append(Change(tool, path, old, new, {**record, "new": made}))
 
 
 def _instead(tool: str, text: str) -> str:
@@ -154,25 +195,28 @@ def _instead(tool: str, text: str) -> str:
     return f'; to have both, let the program that it names also run `{call} "$1"`'
 
 
-def _plan_without_hooks(tool: str, installed: _Installed, plan: Plan) -> None:
+def _plan_without_hooks(tool: str, installed: Installed, plan: Plan) -> None:
     path = settings.settings_path(tool)
-    old = _read(path)
+    old = read_or_none(path)
     if old is None:
         return
     try:
-        before = _bytes(_before(tool, path, _text(old), installed))
+        before = as_bytes(_before(tool, path, as_text(old), installed))
     except ValueError as error:
         plan.notes.append(f"{path} is left as it is: {error}")
         return
-    if before != old:
-        gone = installed.of(path).get("new") and not before.strip()
+    if before == old:
+        plan.gone.extend([path] if installed.of(path) else [])
+    else:
+        empty = b"".join(before.split()) in (b"", b"{}")
+        gone = empty and installed.of(path).get("new") is True
         plan.changes.append(Change(tool, path, old, None if gone else before))
 
 
-def _before(tool: str, path: str, text: str, installed: _Installed) -> str:
+def _before(tool: str, path: str, text: str, installed: Installed) -> str:
     """The settings as they would be without us: exactly, if nobody has changed them since."""
-    record = installed.of(path)
-    if record.get("digest") == _digest(_bytes(text)):
+    record = installed.of(path, as_bytes(text))
+    if record.get("digest") == digest(as_bytes(text)):
         before = _undone(tool, text, record.get("steps"))
         if before is not None:
             return before
@@ -183,10 +227,12 @@ def _before(tool: str, path: str, text: str, installed: _Installed) -> str:
 
 def _undone(tool: str, text: str, steps: Any) -> str | None:
     """The text before some steps; None unless taking them again gives the text: the record that
-    they are from is a file like any other."""
+    they are from is a file like any other. An earlier release may have taken fewer."""
     try:
         before = settings.undone(text, steps)
-        return before if settings.with_hooks(tool, before).text == text else None
+        lacking = settings.missing_hooks(tool, text)
+        again = settings.with_hooks(tool, before, but=lacking)
+        return before if again.text == text else None
     except (TypeError, ValueError, LookupError):
         return None
 
@@ -197,118 +243,55 @@ def _is_paths(value: Any) -> bool:
     )
 
 
-def _plan_commands(tool: str, installed: _Installed, plan: Plan) -> None:
+def _plan_commands(tool: str, installed: Installed, plan: Plan) -> None:
     for command in COMMANDS:
         path = os.path.join(user_folder(tool), file_name(tool, command))
-        old = _read(path)
-        new = file_text(tool, command, _text(old or b"")).encode()
-        if old == new:
-            continue
-        if old is not None and installed.of(path).get("digest") != _digest(old):
-            plan.notes.append(f"{path} is kept as you have it")
-            continue
-        plan.changes.append(Change(tool, path, old, new, {"digest": _digest(new)}))
+        old = read_or_none(path)
+        new = file_text(tool, command, as_text(old or b"")).encode()
+        _plan_file(tool, path, old, new, installed, plan)
 
 
-def _plan_without_commands(tool: str, installed: _Installed, plan: Plan) -> None:
-    for command in COMMANDS:
-        path = os.path.join(user_folder(tool), file_name(tool, command))
-        old = _read(path)
-        if old is None:
-            continue
-        ours = installed.of(path).get("digest") == _digest(old)
-        if ours or old == file_text(tool, command, _text(old)).encode():
-            plan.changes.append(Change(tool, path, old, None))
-        else:
-            plan.notes.append(f"{path} is kept as you have it")
-
-
-class _Installed:
-    """What we put where: a file of ours, so that a person's own files say nothing about it."""
-
-    def __init__(self, files: dict[str, dict[str, Any]]) -> None:
-        self._files = files
-
-    @classmethod
-    def load(cls) -> _Installed:
-        data = _read(_record_path())
-        try:
-            found = json.decode(data) if data else None
-        except ValueError:
-            found = None  # without it everything is still found by what it looks like
-        files: Any = cast("dict[str, Any]", found).get("files") if isinstance(found, dict) else {}
-        files = cast("dict[str, Any]", files) if isinstance(files, dict) else {}
-        return cls({path: one for path, one in files.items() if isinstance(one, dict)})
-
-    def of(self, path: str) -> dict[str, Any]:
-        return self._files.get(path) or {}
-
-    def keep(self, path: str, record: dict[str, Any]) -> None:
-        folders = [*self.of(path).get("folders", ()), *record["folders"]]
-        self._files[path] = {**record, "folders": folders}
-        self._save()
-
-    def forget(self, path: str) -> None:
-        if self._files.pop(path, None) is not None:
-            self._save()
-
-    def _save(self) -> None:
-        path = _record_path()
-        make_private_dir(os.path.dirname(path))
-        replace(path, [json.pretty({"version": 1, "files": self._files}), b"\n"])
-
-
-def _record_path() -> str:
-    return os.path.join(paths.data_home(), "cortext", "setup.json")
-
-
-def _read(path: str) -> bytes | None:
-    try:
-        return read_file(path)
-    except FileNotFoundError:
-        return None
-
-
-def _write(path: str, data: bytes | None) -> None:
-    """The whole file, with the permissions that it had."""
-    if data is None:
-        remove_if_there(path)
+def _plan_file(
+    tool: str, path: str, old: bytes | None, new: bytes, installed: Installed, plan: Plan
+) -> None:
+    """A file that is ours as a whole, unless a person has changed it."""
+    if old == new:
         return
-    mode = S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else None
-    make_private_dir(os.path.dirname(path))
-    replace(path, [data])
-    if mode is not None:
-        os.chmod(path, mode)
+    if old is not None and installed.of(path, old).get("digest") != digest(old):
+        plan.notes.append(f"{path} is kept as you have it")
+        return
+    plan.changes.append(Change(tool, path, old, new, {"digest": digest(new)}))
 
 
-def _missing_folders(path: str) -> list[str]:
-    """The folders that have to be made for a file, the deepest first."""
-    found: list[str] = []
-    folder = os.path.dirname(path)
-    while not os.path.isdir(folder):
-        found.append(folder)
-        folder = os.path.dirname(folder)
-    return found
+def _plan_plugin(tool: str, installed: Installed, plan: Plan) -> None:
+    path = plugin_path()
+    old = read_or_none(path)
+    _plan_file(tool, path, old, plugin_text(), installed, plan)
+    if old is None:
+        plan.notes.append(
+            "with any plug-in OpenCode asks the npm registry at each start, and waits for it: "
+            "minutes, where the registry cannot be reached and does not refuse"
+        )
 
 
-def _remove_folders(folders: Iterable[str]) -> None:
-    """What we made and nobody uses."""
-    for folder in sorted(folders, key=len, reverse=True):
-        try:
-            os.rmdir(folder)
-        except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
-                raise
+def _plan_without_commands(tool: str, installed: Installed, plan: Plan) -> None:
+    for command in COMMANDS:
+        path = os.path.join(user_folder(tool), file_name(tool, command))
+        ours = partial(_as_we_write_it, tool, command)
+        _plan_without_file(tool, path, ours, installed, plan)
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _as_we_write_it(tool: str, command: Command, old: bytes) -> bytes:
+    return file_text(tool, command, as_text(old)).encode()
 
 
-def _text(data: bytes) -> str:
-    """Whatever the bytes are, `_bytes` gives them back."""
-    return data.decode("utf-8", "surrogateescape")
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+def _plan_without_file(
+    tool: str, path: str, ours: Callable[[bytes], bytes], installed: Installed, plan: Plan
+) -> None:
+    old = read_or_none(path)
+    if old is None:
+        return
+    if installed.of(path, old).get("digest") == digest(old) or old == ours(old):
+        plan.changes.append(Change(tool, path, old, None))
+    else:
+        plan.notes.append(f"{path} is kept as you have it")

@@ -261,6 +261,13 @@ def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Delete
     return Deleted(entry, own[0] if own else "")
 
 
+def pass_over(tool: str, id: str, *, wait: float = 10.0) -> None:
+    """Neither list nor copy a session of a tool: what was said in it is kept elsewhere."""
+    with _lock(wait):
+        _prepare()
+        remember_forgotten(Forgotten(tool, id, wire.iso(clock.now())))
+
+
 def _copies(tool: str, id: str) -> list[str]:
     """All files and folders of the archive that are of one session."""
     home, found = folder_of(tool), list[str]()

@@ -45,20 +45,34 @@ Failures = dict[str, str]
 
 def items(tool: str, failures: Failures) -> Iterator[Item]:
     """All that is to be mirrored of one tool, where it usually is; what cannot be read of it is
-    added to `failures`."""
+    added to `failures`. A transcript that is a link to somewhere else than the tool's folder is
+    no transcript of the tool's; that folder itself may be a link, and those in it."""
     if tool == "opencode":
         return _opencode(failures)
-    return {"claude": _claude, "codex": _codex, "gemini": _gemini}[tool]()
+    found = {"claude": _claude, "codex": _codex, "gemini": _gemini}[tool]()
+    home = os.path.realpath(own_home(tool))
+    return (item for item in found if not _leads_out(item, home, failures))
+
+
+def _leads_out(item: Item, home: str, failures: Failures) -> bool:
+    if item.kind == "side" or not os.path.islink(item.path):
+        return False
+    real = os.path.realpath(item.path)
+    inside = (home, os.path.realpath(os.path.dirname(item.path)))
+    if any(os.path.commonpath((folder, real)) == folder for folder in inside):
+        return False
+    failures[item.path] = "it is a link that leads out of the tool's folder, and is not copied"
+    return True
 
 
 def _claude() -> Iterator[Item]:
     home = own_home("claude")
     for folder in jsonl.listed(os.path.join(home, "projects")):
-        for entry in jsonl.listed(folder.path) if folder.is_dir() else ():
+        for entry in jsonl.listed(folder.path) if os.path.isdir(folder) else ():
             if _UUID.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
                 for one in _walk(entry.path):
                     yield _item(home, one, entry.name)
-            elif entry.name.endswith(".jsonl") and entry.is_file():
+            elif entry.name.endswith(".jsonl") and os.path.isfile(entry):
                 id = entry.name.removesuffix(".jsonl")
                 yield _item(home, entry, id if _UUID.fullmatch(id) else "")
 
@@ -86,7 +100,7 @@ def _gemini() -> Iterator[Item]:
             if entry.is_dir(follow_symlinks=False):
                 for one in _walk(entry.path):
                     yield _item(home, one, entry.name)
-            elif entry.name.endswith((".jsonl", ".json")) and entry.is_file():
+            elif entry.name.endswith((".jsonl", ".json")) and os.path.isfile(entry):
                 yield _item(home, entry)
 
 
@@ -134,7 +148,7 @@ def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
     for entry in jsonl.listed(folder):
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(entry.path)
-        elif entry.is_file() and not entry.name.endswith(SUFFIX):
+        elif os.path.isfile(entry) and not entry.name.endswith(SUFFIX):
             yield entry
 
 

@@ -18,8 +18,8 @@ import os
 import re
 from typing import NamedTuple
 
-from cortext import paths
 from cortext.bridges.places import own_home
+from cortext.bridges.plugin import config_folder
 from cortext.formats.slashed import AFTER
 from cortext.model.text import clean
 
@@ -42,8 +42,7 @@ class Command(NamedTuple):
 def user_folder(tool: str) -> str:
     """Where a tool looks for the commands that a person has everywhere."""
     if tool == "opencode":
-        given = os.environ.get("OPENCODE_CONFIG_DIR")
-        return os.path.join(given or os.path.join(paths.config_home(), "opencode"), "commands")
+        return os.path.join(config_folder(), "commands")
     return os.path.join(own_home(tool), "commands")
 
 

@@ -40,8 +40,9 @@ def settings_path(tool: str) -> str:
     return os.path.join(own_home(tool), FILES[tool])
 
 
-def with_hooks(tool: str, text: str) -> Edited:
-    """The settings with our hooks; ValueError says why they cannot have them."""
+def with_hooks(tool: str, text: str, *, but: Sequence[str] = ()) -> Edited:
+    """The settings with our hooks, `but` for some events; ValueError says why they cannot have
+    them."""
     if tool == "codex":
         if toml_edit.value_of(text, "notify") == list(NOTIFY):
             return Edited(text, [], [])
@@ -51,7 +52,7 @@ def with_hooks(tool: str, text: str) -> Edited:
         edited = _after(edited, [Insertion(len(text), "{}\n")], [])
     for event in EVENTS[tool]:
         plain = json_edit.parse(edited.text).plain
-        if any(_is_ours(tool, hook) for hook in _hooks_of(plain, event)):
+        if event in but or any(_is_ours(tool, hook) for hook in _hooks_of(plain, event)):
             continue
         hook = {"type": "command", "command": f"cortext hook {tool} {event}"}
         element = {"hooks": [{**hook, "timeout": _TIMEOUT[tool]}]}

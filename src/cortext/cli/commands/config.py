@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -12,10 +12,36 @@ from cortext.cli.text import clean
 from cortext.config import SETTINGS, BadSettingError, Config, Setting, UnknownSettingError
 from cortext.errors import CortextError
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+def complete_name(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The settings that begin so, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    found = (setting for setting in SETTINGS if setting.name.startswith(incomplete))
+    return [CompletionItem(setting.name, help=setting.doc) for setting in found]
+
+
+def complete_value(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """What the setting before may be, for the shell: one of some words, or a folder."""
+    from click.shell_completion import CompletionItem
+
+    named = [setting for setting in SETTINGS if setting.name == ctx.params.get("name")]
+    if named and named[0].kind == "path":
+        return [CompletionItem(incomplete, type="dir")]
+    choices = named[0].choices if named else ()
+    return [CompletionItem(word) for word in choices if word.startswith(incomplete)]
+
 
 @click.command("config")
-@click.argument("name", required=False)
-@click.argument("value", required=False)
+@click.argument("name", required=False, shell_complete=complete_name)
+@click.argument("value", required=False, shell_complete=complete_value)
 @click.option("--unset", "remove", is_flag=True, help="Take NAME out of the file.")
 @click.option("--workspace", is_flag=True, help="Change the workspace's file, not yours.")
 @click.option("--path", "show_paths", is_flag=True, help="Print where the files are.")

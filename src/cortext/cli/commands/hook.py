@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+def complete_tool(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The tools that begin so, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from cortext.bridges.places import TOOLS
+
+    return [CompletionItem(tool) for tool in TOOLS if tool.startswith(incomplete)]
+
+
+def complete_event(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The events that the tool before tells of, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from cortext.bridges import plugin, settings
+
+    events = {**settings.EVENTS, "codex": settings.NOTIFY[-1:], "opencode": plugin.EVENTS}
+    known = events.get(str(ctx.params.get("tool")), ())
+    return [CompletionItem(event) for event in known if event.startswith(incomplete)]
 
 
 @click.command("hook")
-@click.argument("tool")
-@click.argument("event")
+@click.argument("tool", shell_complete=complete_tool)
+@click.argument("event", shell_complete=complete_event)
 @click.argument("payload", required=False)
 def command(tool: str, event: str, payload: str | None) -> None:
     """Called by the hooks of AI tools: keeps what was said. JSON comes on standard input, or as

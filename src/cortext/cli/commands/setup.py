@@ -61,9 +61,10 @@ def complete_tools(
     shell_complete=complete_tools,
     help="Only these, with commas: claude,opencode,gemini,codex.  [default: those found here]",
 )
+@click.option("--plugin", is_flag=True, help="Also a plug-in for OpenCode, which has no hooks.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change, all of it.")
 @yes_option
-def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
+def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: bool) -> None:
     """Connect cortext to your AI tools: hooks that keep what is said, and slash commands.
 
     Once per person. The files that would be made or changed are shown, and you are asked. By
@@ -77,16 +78,19 @@ def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
         raise CortextError(
             "no AI tool was found", hint="--tools claude,opencode,gemini,codex names some"
         )
-    plan = plan_setup(names)
+    if plugin and "opencode" not in names:
+        raise CortextError("the plug-in is for OpenCode", hint="add opencode to --tools")
+    plan = plan_setup(names, plugin=plugin)
     show(plan, whole=dry_run)
+    if plan.changes and not dry_run:
+        agree(f"do this to {count(plan)}?", yes)
+        plan = carry_out(plan, anyway=yes)
+        if plan.changes:
+            done = f"{', '.join(plan.tools)}: {count(plan)} written"
+            click.echo(f"{done}; `cortext uninstall` undoes it")
     if not plan.changes:
         whole = [name for name in names if name not in plan.left]
         click.echo(f"nothing to do: {', '.join(whole)} {_have(whole)}" if whole else "nothing done")
-    elif not dry_run:
-        agree(f"do this to {count(plan)}?", yes)
-        carry_out(plan)
-        done = f"{', '.join(plan.tools)}: {count(plan)} written"
-        click.echo(f"{done}; `cortext uninstall` undoes it")
     if "gemini" in plan.tools and not dry_run:
         _say_consent()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,32 @@ from cortext.cli.confirm import agree, yes_option
 from cortext.cli.options import json_option, print_json
 from cortext.cli.text import clean, local
 from cortext.model import wire
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+def complete_entry(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """What may be restored, for the shell: the conversation's id, or the entry's where several
+    have the same or it is not one word."""
+    from collections import Counter
+
+    from click.shell_completion import CompletionItem
+
+    if ctx.params.get(param.name or ""):
+        return []
+    entries = list_trash()
+    names = [entry.label.partition(": ")[0] for entry in entries]
+    times = Counter(names)
+    found: list[CompletionItem] = []
+    for entry, name in zip(entries, names, strict=True):
+        is_word = times[name] == 1 and clean(name) == name and len(name.split()) == 1
+        word = name if is_word else entry.id
+        if word.startswith(incomplete):
+            found.append(CompletionItem(word, help=clean(entry.label, lines=False)))
+    return found
 
 
 @click.group("trash", invoke_without_command=True)
@@ -49,7 +76,7 @@ def show(as_json: bool) -> None:
 
 
 @command.command("restore")
-@click.argument("entry", nargs=-1, required=True)
+@click.argument("entry", nargs=-1, required=True, shell_complete=complete_entry)
 def put_back(entry: tuple[str, ...]) -> None:
     """Put ENTRY back where it was: its number in the list, its id, or words of it."""
     found = restore(" ".join(entry))

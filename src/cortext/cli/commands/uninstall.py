@@ -28,9 +28,11 @@ def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
 
     plan = plan_uninstall(tools or TOOLS)
     show(plan, whole=dry_run)
+    if plan.changes and not dry_run:
+        agree(f"do this to {count(plan)}?", yes)
+    if (plan.changes or plan.gone) and not dry_run:
+        plan = carry_out(plan, anyway=yes)
     if not plan.changes:
         click.echo("nothing of cortext is in your tools")
     elif not dry_run:
-        agree(f"do this to {count(plan)}?", yes)
-        carry_out(plan)
         click.echo(f"{count(plan)} changed back")

@@ -1,0 +1,170 @@
+"""What we put into a person's files: the record of it, and writing and removing it.
+
+The record comes first: what it says of a file that is not written yet does no harm, and whenever
+we are killed, it names all that is there of ours.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+from collections.abc import Iterable
+from stat import S_IMODE
+from typing import Any, cast
+
+from cortext import paths
+from cortext.durability.lock import FileLock
+from cortext.durability.read import read_file
+from cortext.durability.replace import (
+    make_private_dir,
+    remove_if_there,
+    replace,
+    temp_name,
+    write_new,
+)
+from cortext.durability.sync import sync_dir
+from cortext.model import json
+
+Record = dict[str, Any]
+_PATIENCE = 30.0
+
+
+def alone() -> FileLock:
+    """Held while anything is put in or taken out."""
+    path = _record_path()
+    return FileLock(f"{path}.lock", guards=path, wait=_PATIENCE)
+
+
+class Installed:
+    """What we put where: a file of ours, so that a person's own files say nothing about it."""
+
+    def __init__(self, files: dict[str, Record]) -> None:
+        self._files = files
+
+    @classmethod
+    def load(cls) -> Installed:
+        data = read_or_none(_record_path())
+        try:
+            found = json.decode(data) if data else None
+        except ValueError:
+            found = None  # without it everything is still found by what it looks like
+        files: Any = cast("dict[str, Any]", found).get("files") if isinstance(found, dict) else {}
+        files = cast("dict[str, Any]", files) if isinstance(files, dict) else {}
+        return cls({path: one for path, one in files.items() if isinstance(one, dict)})
+
+    def paths(self, tools: Iterable[str]) -> list[str]:
+        """The files of these tools that it names."""
+        wanted = set(tools)
+        return [path for path, record in self._files.items() if record.get("tool") in wanted]
+
+    def of(self, path: str, data: bytes | None = None) -> Record:
+        """What is known of a file; of its two last versions, the one that has these bytes."""
+        record = self._files.get(path) or {}
+        earlier = record.get("earlier")
+        if data is not None and isinstance(earlier, dict) and record.get("digest") != digest(data):
+            known = cast("Record", earlier)
+            return known if known.get("digest") == digest(data) else record
+        return record
+
+    def keep(self, path: str, record: Record) -> None:
+        """What will be in a file. What is in it now stays known: we may be killed before."""
+        known = self.of(path, read_or_none(os.path.realpath(path)))
+        folders = [*_strings(self.of(path).get("folders")), *record["folders"]]
+        kept = {**record, "folders": list(dict.fromkeys(folders))}
+        if known:
+            kept["earlier"] = {k: v for k, v in known.items() if k not in ("earlier", "folders")}
+        self._files[path] = kept
+        self._save()
+
+    def forget(self, gone: Iterable[str]) -> None:
+        """Nothing of ours is in these files: the folders that were made for them go too, if
+        nobody uses them."""
+        records = {path: self._files[path] for path in gone if path in self._files}
+        if records:
+            _remove_folders(f for one in records.values() for f in _strings(one.get("folders")))
+            self._files = {path: one for path, one in self._files.items() if path not in records}
+            self._save()
+
+    def clean(self) -> None:
+        """Remove what one of us left that was killed while it wrote a file."""
+        for path in (_record_path(), *self._files):
+            folder, name = os.path.split(os.path.realpath(path))
+            ours = re.compile(re.escape(f".{name[:100]}.") + r"[0-9a-f]{16}\.tmp")
+            for other in os.listdir(folder) if os.path.isdir(folder) else ():
+                if ours.fullmatch(other):
+                    remove_if_there(os.path.join(folder, other))
+
+    def _save(self) -> None:
+        path = _record_path()
+        make_private_dir(os.path.dirname(path))
+        replace(path, [json.pretty({"version": 1, "files": self._files}), b"\n"])
+
+
+def _record_path() -> str:
+    return os.path.join(paths.data_home(), "cortext", "setup.json")
+
+
+def _strings(value: Any) -> list[str]:
+    found = cast("list[Any]", value) if isinstance(value, list) else []
+    return [one for one in found if isinstance(one, str)]
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def as_text(data: bytes) -> str:
+    """Whatever the bytes are, `as_bytes` gives them back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def as_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def read_or_none(path: str) -> bytes | None:
+    try:
+        return read_file(path)
+    except FileNotFoundError:
+        return None
+
+
+def write(path: str, data: bytes | None) -> None:
+    """The whole file, with the permissions that it had; None removes it."""
+    if data is None:
+        remove_if_there(path)
+        return
+    folder, name = os.path.split(path)
+    mode = S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else 0o600
+    make_private_dir(folder)
+    temp = os.path.join(folder, temp_name(name))
+    try:
+        write_new(temp, [data])
+        os.chmod(temp, mode)
+        os.rename(temp, path)
+    except BaseException:
+        remove_if_there(temp)
+        raise
+    sync_dir(folder)
+
+
+def missing_folders(path: str) -> list[str]:
+    """The folders that have to be made for a file, the deepest first."""
+    found: list[str] = []
+    folder = os.path.dirname(path)
+    while not os.path.isdir(folder):
+        found.append(folder)
+        folder = os.path.dirname(folder)
+    return found
+
+
+def _remove_folders(folders: Iterable[str]) -> None:
+    """What we made and nobody uses."""
+    for folder in sorted(set(folders), key=len, reverse=True):
+        try:
+            os.rmdir(folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+                raise

@@ -1,0 +1,54 @@
+"""What the shell offers for the arguments of commands."""
+
+from pathlib import Path
+
+import pytest
+
+from cortext.config import SETTINGS
+from tests.command import begin, ok
+
+
+def offered(cwd: Path, line: str) -> list[str]:
+    """What completes the last word of a line; a space at its end begins a new one."""
+    words = line.split(" ")
+    env = {
+        "_CORTEXT_COMPLETE": "bash_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    shown = ok(cwd, env=env).splitlines()
+    return [text.partition(",")[2] for text in shown if text]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("cortext config ", [setting.name for setting in SETTINGS]),
+        ("cortext config sessions.g", ["sessions.git"]),
+        ("cortext config sessions.git ", ["auto", "commit", "stage", "off"]),
+        ("cortext config resume.tool c", ["claude", "codex"]),
+        ("cortext config list.limit ", []),
+        ("cortext hook ", ["claude", "opencode", "gemini", "codex"]),
+        ("cortext hook claude S", ["SessionStart", "Stop", "SessionEnd"]),
+        ("cortext hook opencode ", ["session.created", "session.idle"]),
+        ("cortext hook codex ", ["notify"]),
+        ("cortext hook emacs ", []),
+        ("cortext trash ", ["empty", "list", "restore"]),
+    ],
+)
+def test_words_that_are_known(line: str, expected: list[str], tmp_path: Path) -> None:
+    assert offered(tmp_path, line) == expected
+
+
+def test_what_is_in_the_trash(tmp_path: Path) -> None:
+    """By the id of the conversation, one at a time; what is offered restores it."""
+    ok(tmp_path, "init", "--tools", "claude")
+    assert offered(tmp_path, "cortext trash restore ") == []
+    ids = [begin(tmp_path, "plan", topic, "Hello.") for topic in ("One", "Two")]
+    for id in ids:
+        ok(tmp_path, "delete", id, "--yes")
+    assert sorted(offered(tmp_path, "cortext trash restore ")) == ids
+    assert offered(tmp_path, f"cortext trash restore {ids[0][:5]}") == [ids[0]]
+    assert offered(tmp_path, f"cortext trash restore {ids[0]} ") == []
+    ok(tmp_path, "trash", "restore", ids[0])
+    assert offered(tmp_path, "cortext trash restore ") == [ids[1]]
