@@ -9,13 +9,21 @@ import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cortext import paths
 from cortext.app.capture import capture
 from cortext.app.launch import folder_for, write_copy
 from cortext.app.native import find_native
-from cortext.bridges.launch import Plan, ask_plan, deny_everything, require
+from cortext.bridges.launch import (
+    IN_A_COPY,
+    Plan,
+    ask_plan,
+    deny_everything,
+    forget_plan,
+    require,
+)
 from cortext.bridges.writing import Written
 from cortext.durability.read import read_first_line
-from cortext.durability.replace import remove_if_there
+from cortext.durability.replace import make_private_dir, remove_if_there, storage_errors
 from cortext.errors import CortextError
 from cortext.index.listed import Listed
 
@@ -45,25 +53,46 @@ def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[s
         denying = os.path.join(folder, "deny.toml")
         with open(denying, "xb") as file:
             file.write(deny_everything())
-        if native and tool != "gemini":  # which has no fork of its own
+        if native and tool not in IN_A_COPY:
             plan = ask_plan(tool, native.id, question, native.cwd, denying=denying, extra=extra)
             return Answer(_run(plan, folder), [])
-        cwd, notes = folder_for(row)
+        cwd, notes = (_empty_folder(), list[str]()) if tool in IN_A_COPY else folder_for(row)
         written = write_copy(row, tool, cwd=cwd, budget=budget)
         try:
             plan = ask_plan(tool, written.id, question, cwd, denying=denying, extra=extra)
             return Answer(_run(plan, folder), notes)
         finally:
-            if tool != "opencode":  # a file that we made, for this question alone
-                _remove(written)
+            _remove(written, forget_plan(tool, written.id, cwd), folder)
 
 
-def _remove(written: Written) -> None:
-    """The copy, and what the tool left of it: Gemini CLI resumes in a second file, if it does so
-    in another minute than the first was made."""
-    folder = os.path.dirname(written.path)
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
+def _empty_folder() -> str:
+    """A folder of ours with nothing in it, the same one each time: a tool remembers its folders.
+    Not a shared temp folder: tools read settings of the folders above too."""
+    folder = os.path.join(paths.running(), "asking")
+    with storage_errors("write", folder):
+        make_private_dir(folder)
+        if found := os.listdir(folder):
+            raise CortextError(
+                f"{folder} is not empty: {found[0]} is in it",
+                hint="questions are asked there, where a tool finds no settings; empty it",
+            )
+    return folder
+
+
+def _remove(written: Written, plan: Plan | None, folder: str) -> None:
+    """The copy, which was made for this question alone, and what the tool left of it: Gemini CLI
+    resumes in a second file, if it does so in another minute than the first was made."""
+    if plan:
+        try:
+            _run(plan, folder)
+        except (OSError, CortextError) as error:
+            log.warning(
+                "%s was made for a question, and stays in %s: %s", written.id, plan.tool, error
+            )
+        return
+    beside = os.path.dirname(written.path)
+    for name in os.listdir(beside):
+        path = os.path.join(beside, name)
         if path == written.path or (written.id[:8] in name and _is_of(path, written.id)):
             remove_if_there(path)
 
@@ -112,4 +141,9 @@ def _hint(why: str) -> str:
     """What a person can do about a complaint that we know."""
     if "--skip-git-repo-check" in why:
         return "Codex answers only in a git repository: `git init` there, or `--tool` another"
+    if "UnknownError" in why or "ModelNotFound" in why:  # all that OpenCode says of it
+        return (
+            "a question is asked outside the project, whose opencode.json may have named the "
+            "model: name it in your own configuration of OpenCode, or `--tool` another"
+        )
     return ""

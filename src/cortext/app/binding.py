@@ -76,6 +76,22 @@ def bind(
     add_entry(workspace, place, entry)
 
 
+def hold_all(conversation: Listed | Bound, tool: str, session_id: str) -> None:
+    """A session was told of all that its conversation has now: it lacks none of it any more."""
+    place = conversation.place
+    live = _live_in(place)
+
+    def change(session: Session) -> bool:
+        for entry in session.native:
+            if _is_open(entry, tool, session_id):
+                said = _said_in(find_transcript(tool, session_id, _text(entry, "path")))
+                own = {message.id for message in within(entry, said)}
+                entry["held"] = digest_of(m.id for m in live if m.id not in own)
+        return False
+
+    Workspace(conversation.root).change(place, change)
+
+
 def bound(tool: str, session_id: str, cwd: str = "") -> Bound | None:
     """The conversation that what is said now in a tool session belongs to; `cwd` is the folder
     that the tool works in."""

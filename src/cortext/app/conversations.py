@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from cortext import paths
+from cortext.app.resting import rested, resting, was_stopped
 from cortext.config import Config
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
@@ -76,7 +77,7 @@ class Conversations:
         self.pause_minutes = float(self.config["sessions.pause_minutes"])
         self.missing: list[str] = []
         self.idle: list[Listed] = []
-        """What is active on disk and shown as paused, because it rested for long."""
+        """What was paused because it rested for long: shown so, or by a hook on disk too."""
         self.has_transcripts = False
         """Whether tools have written anything, as far as a list had a look."""
         self.left = 0
@@ -118,14 +119,10 @@ class Conversations:
 
     def _paused(self, rows: list[Listed]) -> list[Listed]:
         """The rows as they are shown: what rested for long is paused."""
-        limit = int((time.time() - self.pause_minutes * 60) * 1_000_000)
-        self.idle = [
-            row
-            for row in rows
-            if row.status == "active" and row.last_active < limit and self.pause_minutes
-        ]
-        if self.idle:
-            idle = {(row.root, row.path) for row in self.idle}
+        active = resting(rows, self.pause_minutes)
+        self.idle = [*active, *rested(rows)]
+        if active:
+            idle = {(row.root, row.path) for row in active}
             rows = [r._replace(status="paused") if (r.root, r.path) in idle else r for r in rows]
         return rows
 
@@ -193,7 +190,8 @@ class Conversations:
     def active(self) -> list[Listed]:
         """Those that are going on; if none is, those that were never stopped."""
         rows = self.list(Wanted(tool="")).rows
-        return [row for row in rows if row.status == "active"] or self.idle
+        going_on = [row for row in rows if row.status == "active"]
+        return going_on or [row for row in self.idle if not was_stopped(row)]
 
     def remember_shown(self, rows: Sequence[Listed]) -> None:
         """Let the numbers of this list be good for the next command in this terminal."""

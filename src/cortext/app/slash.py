@@ -49,7 +49,7 @@ class Slash:
     def _session_now(self, typed: bool) -> str:
         """The tool's session, if it is certain: a person may have left the one that was written
         to last for a new one, which is not written yet."""
-        from cortext.app.waiting import note_asked, told_apart
+        from cortext.app.waiting import note_asked, still_in, told_apart
 
         process = self.inside.process if self.inside else None
         if self.inside is None or self.inside.is_told or not process:
@@ -57,7 +57,11 @@ class Slash:
         if not typed:
             self.inside = told_apart(self.inside)
             return self.inside.id
+        again = still_in(self.inside)
         first = note_asked(self.inside.tool, process, self.nonce)
+        if again:
+            self.inside = self.inside._replace(ids=(again,))
+            return again
         return self.inside.id if first and self.inside.id in process.arguments else ""
 
     def list(self) -> str:
@@ -182,18 +186,24 @@ class Slash:
         )
 
     def _resumed(self, row: Listed) -> str:
+        from cortext.app.binding import hold_all
         from cortext.app.capture import capture
         from cortext.app.held import rest_of
         from cortext.app.resume import activate, brief
+        from cortext.app.tool_session import row_of
 
         if row.status:
             capture(row.root, row.place)
+            # It may have found the session that it is had in.
+            row = row_of(self._conversations, Bound(row.root, row.place)) or row
         lacks = self._lacks(row)
         budget = int(self._conversations.config["resume.budget"])
         found = brief(row, budget=budget, with_history=lacks is None)
         history = found.history if lacks is None else rest_of(row, lacks, budget=budget)
         activate(row, reopen=True)
         self._bind(row)
+        if self.inside and self._session and lacks != []:
+            hold_all(row, self.inside.tool, self._session)
         warnings = [f"Warning: {plain(warning)}" for warning in found.warnings]
         parts = [
             section(self.root, "Going on"),

@@ -23,7 +23,7 @@ from cortext.app.binding import (
 )
 from cortext.app.consent import allow, is_allowed
 from cortext.app.transcripts import find_transcript
-from cortext.bridges.inside import Inside, holding, written_at
+from cortext.bridges.inside import Inside, holding, went_elsewhere, written_at
 from cortext.bridges.port import Source
 from cortext.bridges.processes import Process, find_process, folder_of
 from cortext.bridges.registry import BRIDGES, open_bridge
@@ -110,14 +110,30 @@ def told_apart(inside: Inside) -> Inside:
     what an agent starts is a part of doing that."""
     if inside.id or not inside.ids or inside.process is None:
         return inside
+    id, _ = last_asked(inside)
+    return inside._replace(ids=(id,)) if id else inside
+
+
+def last_asked(inside: Inside) -> tuple[str, float]:
+    """The session in which a person last gave a command of ours to a tool's process, and when, in
+    seconds since 1970; "" if that cannot be told."""
+    if inside.process is None:
+        return "", 0.0
     try:
         with open(_file(inside.tool, inside.process, "asked"), encoding="ascii") as file:
-            nonce = file.read()
+            nonce, when = file.read(), os.fstat(file.fileno()).st_mtime
     except OSError:
-        return inside
+        return "", 0.0
     sources = [s for s in open_bridge(inside.tool).sources() if s.id in inside.ids]
     found = holding(sources, nonce)
-    return inside._replace(ids=(found[0].id,)) if len(found) == 1 else inside
+    return (found[0].id, when) if len(found) == 1 else ("", when)
+
+
+def still_in(inside: Inside) -> str:
+    """The session in which a person last gave a command of ours, if it is still the tool's; "" if
+    that is not certain."""
+    id, when = last_asked(inside)
+    return id if id and not went_elsewhere(inside, id, when) else ""
 
 
 def settle_by_time(bound: Bound) -> None:

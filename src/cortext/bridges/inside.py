@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from cortext.bridges.jsonl import listed
 from cortext.bridges.live import is_program
 from cortext.bridges.port import Bridge, Source
 from cortext.bridges.processes import (
@@ -21,11 +23,13 @@ from cortext.bridges.processes import (
     running_since,
 )
 from cortext.bridges.registry import BRIDGES, open_bridge
-from cortext.durability.read import read_file
+from cortext.durability.read import read_file, read_first_line
 from cortext.errors import CortextError
 
 _log = logging.getLogger("cortext.bridges")
 _SAYS_ID = {"claude": "CLAUDE_CODE_SESSION_ID", "codex": "CODEX_THREAD_ID"}
+_HEAD = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
+_LONGEST_HEAD = 1 << 16
 _TICK = 0.02  # seconds: the clock of processes is no finer
 _SAYS_TOOL = {"opencode": "OPENCODE", "gemini": "GEMINI_CLI"}
 
@@ -102,19 +106,66 @@ def _nearest(tools: list[str]) -> tuple[str, Process | None]:
 
 
 def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
-    """The sessions of the tool's folder that were written to since it runs; the one that its
-    arguments name, if they do."""
-    folder = os.path.realpath(folder_of(process.pid) or os.getcwd())
-    found: list[tuple[float, str]] = []
-    for source in bridge.sources():
-        if source.cwd and os.path.realpath(source.cwd) != folder:
-            continue
-        if source.id in process.arguments:
-            return (source.id,)
-        written = written_at(source)
-        if written >= running_since(process) - _TICK:
-            found.append((written, source.id))
+    """The sessions of the tool's folder that were written to since it runs. If its arguments name
+    one, that one and those which began since: a person may have left it for a new one."""
+    here, since = _had_with(bridge, process), running_since(process) - _TICK
+    named = [source for source in here if source.id in process.arguments]
+    written = [(written_at(source), source) for source in here]
+    found = [
+        (when, source.id)
+        for when, source in written
+        if source in named or (when >= since and (not named or _began_at(source) >= since))
+    ]
+    latest = max(found, default=(0.0, ""))[0]
+    found += [new for new in _unspoken(here, since) if new[0] > latest]
     return tuple(dict.fromkeys(id for _, id in sorted(found, reverse=True)))
+
+
+def went_elsewhere(inside: Inside, id: str, since: float) -> bool:
+    """Whether, as far as can be told, another session than this one may be the tool's since a
+    time: one was begun in its folder, or written to. Only Gemini CLI writes a session as soon as
+    it is begun, or gone on with; of another tool that cannot be told."""
+    if inside.tool != "gemini" or inside.process is None:
+        return True
+    here = _had_with(open_bridge(inside.tool), inside.process)
+    if any(written_at(source) >= since for source in here if source.id != id):
+        return True
+    return any(new != id for _, new in _unspoken(here, since))
+
+
+def _had_with(bridge: Bridge, process: Process) -> list[Source]:
+    """The sessions that were had in the folder of a process."""
+    folder = os.path.realpath(folder_of(process.pid) or os.getcwd())
+    return [s for s in bridge.sources() if not s.cwd or os.path.realpath(s.cwd) == folder]
+
+
+def _unspoken(here: Iterable[Source], since: float) -> Iterator[tuple[float, str]]:
+    """The sessions that Gemini CLI began since, and in which nothing was said: `/clear` writes the
+    head of a new one at once. No list has them, so they are no sources."""
+    files = {source.path for source in here if source.tool == "gemini"}
+    for folder in {os.path.dirname(path) for path in files}:
+        for entry in listed(folder):
+            path = entry.path
+            if path in files or not path.endswith(".jsonl"):
+                continue
+            try:
+                when = entry.stat().st_mtime
+                head = read_first_line(path, _LONGEST_HEAD) if when >= since else b""
+            except OSError as error:
+                _log.warning("%s is passed over: %s", path, error)
+                continue
+            if found := _HEAD.search(head):
+                yield when, found[1].decode()
+
+
+def _began_at(source: Source) -> float:
+    """When a session began, in seconds since 1970; 0 if that cannot be told."""
+    try:
+        began = open_bridge(source.tool).glance(source).started_at
+    except (OSError, CortextError) as error:
+        _log.warning("%s is passed over: %s", source.path, error)
+        return 0.0
+    return began.timestamp() if began else 0.0
 
 
 def written_at(source: Source) -> float:

@@ -28,6 +28,10 @@ RESUME = "workspace.resume"
 _CONFIG = "OPENCODE_CONFIG_CONTENT"
 PURE = {"OPENCODE_PURE": "1"}
 """OpenCode without plug-ins, where nobody sees what it starts."""
+IN_A_COPY = ("gemini", "opencode")
+"""Tools that are asked in an empty folder. In a project they run the programs that its settings
+name, hooks, servers, plug-ins, the discovery of tools, and have no words against all of them; and
+OpenCode forks into the folder of the session, wherever it is started."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _NO_CODEX_TOOLS = ("shell_tool", "unified_exec", "multi_agent", "view_image", "goals", "apps")
 _DENY = b'[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
@@ -125,9 +129,9 @@ def ask_plan(
     tool: str, id: str, question: str, cwd: str, *, denying: str, extra: Sequence[str] = ()
 ) -> Plan:
     """One turn without a terminal and without the tool's tools: the question on its stdin, the
-    answer on its stdout. It is had in a fork of the session, which is not kept where the tool can
-    do without; Gemini CLI has no forks, and is given a copy. `denying` is a file with the policy
-    of `deny_everything`."""
+    answer on its stdout. It is had in a fork of the session that is not kept; for the tools of
+    `IN_A_COPY` the session is to be a copy, and the folder an empty one of ours. `denying` is a
+    file with the policy of `deny_everything`."""
     _check(id)
     environment: dict[str, str] = {}
     if tool == "claude":
@@ -137,15 +141,38 @@ def ask_plan(
     elif tool == "opencode":
         # An agent of our own: what a configuration allows one that it names would win.
         mute = f"ask-{os.urandom(8).hex()}"
-        words = ["opencode", "run", "--session", id, "--fork", "--agent", mute, *extra]
+        words = ["opencode", "run", "--session", id, "--agent", mute, *extra]
         environment = {**_muted(mute), **PURE}
     elif tool == "codex":
-        off = [word for name in _NO_CODEX_TOOLS for word in ("-c", f"features.{name}=false")]
-        off += ["-c", 'web_search="disabled"', "-c", "mcp_servers={}", *extra]
-        words = ["codex", "exec", "--sandbox", "read-only", "--ephemeral", *off, "fork", id, "-"]
+        off = [f"features.{name}=false" for name in _NO_CODEX_TOOLS]
+        off += ['web_search="disabled"', "mcp_servers={}", _untrusted(cwd)]
+        settings = [word for each in off for word in ("-c", each)]
+        words = ["codex", "exec", "--sandbox", "read-only", "--ephemeral", *settings, *extra]
+        words += ["fork", id, "-"]
     else:
         words = ["gemini", "--resume", id, "--policy", denying, *extra]
+        # It answers in no folder that nobody trusts; this one is ours, and nothing is in it.
+        environment = {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
     return Plan(tool, tuple(words), cwd, environment, question)
+
+
+def _untrusted(cwd: str) -> str:
+    """Codex reads no settings of a folder that it is told not to trust, for this run; what a
+    project adds to the servers is started else."""
+    folders: list[str] = []
+    for folder in (os.path.abspath(cwd), os.path.realpath(cwd)):
+        while folder not in folders:
+            folders.append(folder)
+            folder = os.path.dirname(folder)
+    each = (f'{json.encode(name).decode()}={{trust_level="untrusted"}}' for name in folders)
+    return f"projects={{{','.join(each)}}}"
+
+
+def forget_plan(tool: str, id: str, cwd: str) -> Plan | None:
+    """Let a tool delete a session that we made in its store; None where that is a file of ours."""
+    _check(id)
+    words = ("opencode", "session", "delete", id)
+    return Plan(tool, words, cwd, PURE) if tool == "opencode" else None
 
 
 def deny_everything() -> bytes:

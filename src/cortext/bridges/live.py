@@ -1,8 +1,10 @@
 """Which sessions of the tools are going on now.
 
 A session is live if a running process of its tool has it: the process that our hook wrote down,
-one with the session's id among its arguments, or one that has its transcript open. That a file
-was written lately proves nothing. Lists ask for it, so this module imports next to nothing.
+one with the session's id among its arguments, or one that has its transcript open. Sessions of
+OpenCode have no files: of those in the folder of a process that has the database open, the one is
+its own that was written to last, since the process runs. That a file was written lately proves
+nothing. Lists ask for it, so this module imports next to nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cortext import paths
-from cortext.bridges.places import TOOLS
+from cortext.bridges.places import TOOLS, own_home
 
 if TYPE_CHECKING:
     from cortext.bridges.processes import Process
@@ -28,6 +30,11 @@ _CHOSEN = "--session-id"
 _COPIES = frozenset(("--fork-session", "--fork"))
 _INTERPRETERS = re.compile(r"node(?:js)?|bun|deno|python[0-9.]*|sh|bash|dash|env")
 _OPEN = (".jsonl",)
+_SESSIONS = """
+SELECT CAST(id AS TEXT), CAST(directory AS TEXT) FROM session
+WHERE parent_id IS NULL AND time_updated >= ? ORDER BY time_updated DESC LIMIT 200"""
+_PATIENCE = 0.5
+"""Seconds that a list waits for a database."""
 _TICK = 0.02
 """Seconds by which two readings of one start may differ."""
 
@@ -91,9 +98,18 @@ def live_sessions() -> dict[tuple[str, str], int]:
         for id, pid, started in _noted(tool):
             if _still_runs(pid, started):
                 live[tool, id] = pid
+    openers: dict[tuple[str, str], list[int]] = {}
     for tool, pid, words in _tools():
-        for id in _named(tool, words) | _opened(pid):
+        opened, database = _opened(pid, tool)
+        for id in _named(tool, words) | opened:
             live.setdefault((tool, id), pid)
+        if database:
+            from cortext.bridges.processes import folder_of
+
+            openers.setdefault((database, folder_of(pid)), []).append(pid)
+    for (database, folder), pids in openers.items():
+        for id, pid in zip(_latest(database, folder, pids), pids, strict=False):
+            live.setdefault(("opencode", id), pid)
     return live
 
 
@@ -181,9 +197,10 @@ def _named(tool: str, words: Sequence[str]) -> set[str]:
     return chosen if _COPIES.intersection(words) else chosen | given
 
 
-def _opened(pid: int) -> set[str]:
-    """The ids of the transcripts that a process has open."""
-    found: set[str] = set()
+def _opened(pid: int, tool: str) -> tuple[set[str], str]:
+    """The ids of the transcripts that a process has open, and the database of OpenCode's."""
+    found, database = set[str](), ""
+    home = f"{os.path.realpath(own_home(tool))}/" if tool == "opencode" else ""
     folder = f"/proc/{pid}/fd"
     with suppress(OSError):
         for name in os.listdir(folder):
@@ -191,4 +208,38 @@ def _opened(pid: int) -> set[str]:
                 target = os.readlink(f"{folder}/{name}")
                 if target.endswith(_OPEN) and (ids := _ID.findall(os.path.basename(target))):
                     found.add(ids[-1])
-    return found
+                elif home and target.endswith(".db") and _is_its(target, home):
+                    database = target
+    return found, database
+
+
+def _is_its(path: str, home: str) -> bool:
+    """Whether this is a database of this person's OpenCode; others may run it too."""
+    given = os.environ.get("OPENCODE_DB", "")
+    return path.startswith(home) or bool(given and os.path.realpath(given) == path)
+
+
+def _latest(database: str, folder: str, pids: Sequence[int]) -> list[str]:
+    """The sessions of a folder that were written to last since the first of these processes runs,
+    one for each of them at most."""
+    import sqlite3
+    from contextlib import closing
+    from urllib.parse import quote
+
+    from cortext.bridges.processes import find_process, running_since
+
+    processes = [found for pid in pids if (found := find_process(pid))]
+    since = min((running_since(process) for process in processes), default=0.0)
+    if not since:
+        return []  # they have ended meanwhile
+    try:
+        uri = f"file:{quote(database)}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE)) as connection:
+            rows = connection.execute(_SESSIONS, (int((since - _TICK) * 1000),)).fetchall()
+    except sqlite3.Error as error:
+        import logging
+
+        logging.getLogger("cortext.bridges").warning("%s is passed over: %s", database, error)
+        return []
+    there = [str(id) for id, cwd in rows if os.path.realpath(str(cwd)) == folder]
+    return there[: len(processes)]

@@ -111,10 +111,13 @@ def run(plan: Plan) -> int:
 
 def command_line(plan: Plan) -> str:
     """What a person would type into a shell."""
-    import shlex
+    from cortext.cli.quoting import quoted
 
-    variables = [f"{name}={shlex.quote(value)}" for name, value in plan.environment.items()]
-    return f"cd {shlex.quote(plan.cwd)} && {' '.join([*variables, shlex.join(plan.words)])}"
+    # So that the line stays one: at the end of a word a newline cannot be spelt.
+    folder = f"{plan.cwd}/." if plan.cwd.endswith("\n") else plan.cwd
+    variables = [f"{name}={quoted(value)}" for name, value in plan.environment.items()]
+    words = [*variables, *map(quoted, plan.words)]
+    return f"cd {quoted(folder)} && {' '.join(words)}"
 
 
 def say(text: str) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from cortext.cli.options import complete_id
+from cortext.cli.options import complete_id, json_option, print_json
 from cortext.cli.reopening import pick_tool, tool_option
 from cortext.cli.text import clean
 
@@ -16,14 +16,17 @@ from cortext.cli.text import clean
 @click.argument("text")
 @tool_option
 @click.option("--all", "everywhere", is_flag=True, help="Look in all your workspaces first.")
-def command(query: str, text: str, tool: str | None, everywhere: bool) -> None:
+@json_option
+def command(query: str, text: str, tool: str | None, everywhere: bool, as_json: bool) -> None:
     """Ask an old conversation a question.
 
     QUERY says which, TEXT is the question, - reads it from stdin. One turn is had on a copy of the
-    conversation, with the tool's own tools off; the answer is printed, nothing else changes.
+    conversation, with the tool's own tools off; the answer is printed, nothing else changes. With
+    --json also the id of the copy, which is not kept, and the tokens, where the tool says them.
     """
     from cortext import paths
     from cortext.app.ask import ask
+    from cortext.bridges.answers import REPORTING, read_report
     from cortext.cli.choose import choose
     from cortext.config import Config
 
@@ -31,7 +34,20 @@ def command(query: str, text: str, tool: str | None, everywhere: bool) -> None:
     row = choose(query, everywhere=everywhere, forgiving=True)
     chosen = pick_tool(row, tool)
     budget = int(Config.load(paths.workspace_root())["resume.budget"])
-    answer = ask(row, question, chosen, budget=budget)
+    words = REPORTING[chosen] if as_json else ()
+    answer = ask(row, question, chosen, budget=budget, extra=words)
     for note in answer.notes:
         click.echo(f"note: {clean(note, lines=False)}", err=True)
+    if as_json:
+        report = read_report(chosen, answer.text)
+        print_json(
+            {
+                "answer": report.text.rstrip("\n"),
+                "tool": chosen,
+                "conversation_id": row.key,
+                "session_id": report.session or None,
+                "usage": report.usage._asdict() if report.usage else None,
+            }
+        )
+        return
     click.echo(clean(answer.text.rstrip("\n")))
