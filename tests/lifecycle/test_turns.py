@@ -105,6 +105,20 @@ def test_retried_exchange_is_not_given() -> None:
     assert texts[2:] == [asked.content, "a better answer"]
 
 
+def test_context_before_a_turn() -> None:
+    """As it was when that turn was asked; the other stays as it is."""
+    context = Context()
+    exchange(context, 1)
+    asked, _ = exchange(context, 2)
+    before = context.before(asked.id)
+    assert [turn.text[:8] for turn in past_of(before.prompt("again").text)] == [
+        "question",
+        "answer 1",
+    ]
+    assert (context.turns, context.before("unknown").turns, before.turns) == (4, 4, 2)
+    assert before.used == context.used // 2
+
+
 def test_cleared_context_gives_nothing() -> None:
     context = Context()
     exchange(context, 1)

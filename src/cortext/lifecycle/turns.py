@@ -61,15 +61,21 @@ class Context:
 
     def add(self, turn: SessionMessage) -> None:
         """A turn was completed, or read from a file."""
-        again = _retried(turn)
-        if again and any(old.id == again for old in self._kept()):
-            while self._drop_latest() != again:
-                pass
+        self._drop_from(_retried(turn))
         (self._first if len(self._first) < FIRST else self._last).append(turn)
         self.used += tokens_of(turn)
         # What does not fit is never given, and a file may hold any number of turns.
         while self.used > self.max_tokens and len(self._last) > LAST:
             self._leave_out()
+
+    def before(self, id: str) -> Context:
+        """What was given when a turn was asked: all but it and what came after. All of it, if the
+        turn is not in it."""
+        found = Context(self.max_tokens)
+        found.used, found.trimmed, found._told = self.used, self.trimmed, self._told
+        found._first, found._last = self._first.copy(), self._last.copy()
+        found._drop_from(id)
+        return found
 
     def prompt(self, text: str, system: str = "") -> Prompt:
         """What the agent is to read: who it is, what was said, and last what the person says."""
@@ -103,16 +109,16 @@ class Context:
         if self.trimmed == before:
             return [f"The context is {now} % full, and there is nothing to leave out."]
         kept = f"the first {FIRST} and the last {len(self._last)} of {self.turns} turns"
-        return [f"The context was {full} % full: the agent gets {kept}. The session keeps them all."]
+        return [f"The context was {full} % full: the agent gets {kept}. The file keeps them all."]
 
     def _leave_out(self) -> None:
         self.used -= tokens_of(self._last.popleft())
         self.trimmed += 1
 
-    def _drop_latest(self) -> str:
-        gone = (self._last or self._first).pop()
-        self.used -= tokens_of(gone)
-        return gone.id
+    def _drop_from(self, id: str) -> None:
+        """Take out a turn and all after it, if it is there."""
+        while id and any(turn.id == id for turn in self._kept()):
+            self.used -= tokens_of((self._last or self._first).pop())
 
     def _kept(self) -> Iterator[SessionMessage]:
         yield from self._first

@@ -126,7 +126,9 @@ class Spawned:
 
     def take_in(self, turns: Iterable[SessionMessage]) -> None:
         """Add turns, also such as were had elsewhere."""
-        self._waiting += turns
+        for turn in turns:
+            self._waiting.append(turn)
+            self.context.add(turn)
         self._flush()
         if not self.title and self._asked:
             self.rename(self._asked[1])
@@ -184,7 +186,7 @@ class Spawned:
         self._store.append(self.id, *self._waiting)
         waited, self._waiting = self._waiting, []
         for turn in waited:
-            self._note(turn)
+            self._count(turn)
 
     def _amend(self, **fields: Any) -> None:
         fields["updated_at"] = max(clock.now(), self._head.updated_at)
@@ -195,11 +197,11 @@ class Spawned:
             refuse_damage(block.damages)
             self.notes += [damage.detail for damage in block.damages]
             for turn in block.messages:
-                self._note(turn)
+                self.context.add(turn)
+                self._count(turn)
 
-    def _note(self, turn: SessionMessage) -> None:
+    def _count(self, turn: SessionMessage) -> None:
         self.count += 1
-        self.context.add(turn)
         self.tokens += tokens_of(turn)
         if turn.role == "user":
             self._asked = turn.id, turn.content

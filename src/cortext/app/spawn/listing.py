@@ -1,0 +1,91 @@
+"""The sessions of `aur spawn`: listing them, and finding the one that is meant.
+
+This module is imported by every such list, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from cortext import paths
+from cortext.index.listed import Listed
+from cortext.index.spawned import SpawnIndex
+
+STATUSES = ("active", "completed", "interrupted")
+SAME = {"paused": "interrupted"}
+"""Words that a filter takes for others."""
+_PATIENCE = 8.0
+"""Seconds that turns are looked through for words."""
+
+
+def list_spawned(agent: str | None = None, status: str | None = None) -> list[Listed]:
+    """Those of an agent and with a status, or all; the latest first."""
+    with SpawnIndex(paths.spawn_sessions()) as index:
+        return only(index.list(), agent, status)
+
+
+def only(rows: list[Listed], agent: str | None, status: str | None) -> list[Listed]:
+    """Those of the rows that were had with an agent and have a status; None is any."""
+    if agent is not None:
+        rows = [row for row in rows if row.agent == agent]
+    if status is not None:
+        wanted = SAME.get(status, status)
+        rows = [row for row in rows if row.status == wanted]
+    return rows
+
+
+def find_spawned(query: str, rows: Sequence[Listed] | None = None) -> list[Listed]:
+    """The one that is meant, several, or none: by its id, the beginning of it, words of its title,
+    or words that were said in it. The first of these that any session has decides."""
+    from cortext.index.resolve import with_words
+
+    text = query.strip()
+    if not text:
+        return []
+    rows = list_spawned() if rows is None else rows
+    return (
+        [row for row in rows if row.key == text]
+        or [row for row in rows if row.key.startswith(text)]
+        or with_words(text, rows)
+        or _said(text, rows)
+    )
+
+
+def _said(text: str, rows: Sequence[Listed]) -> list[Listed]:
+    """Those in which all the words were said; in one turn, if there is such a one. The latest
+    first, for as long as a person has patience."""
+    end = time.monotonic() + _PATIENCE
+    words = text.casefold().split()
+    together: list[Listed] = []
+    apart: list[Listed] = []
+    for row in rows:
+        if time.monotonic() > end:
+            break
+        found = _look(row, words)
+        if found is not None:
+            (together if found else apart).append(row)
+    return together or apart
+
+
+def _look(row: Listed, words: Sequence[str]) -> bool | None:
+    """Whether one turn has all the words; None if not even all turns have them."""
+    from cortext.errors import CortextError
+    from cortext.stores.log import LogStore
+
+    missing = set(words)
+    try:
+        for block in LogStore(row.path.rpartition("/")[0]).blocks(row.key):
+            for turn in block.messages:
+                said = turn.content.casefold()
+                here = {word for word in words if word in said}
+                if len(here) == len(set(words)):
+                    return True
+                missing -= here
+    except (CortextError, OSError) as error:
+        import logging
+
+        log = logging.getLogger("cortext.app")
+        log.warning("%s was not looked through: %s", row.key, error)
+        return None
+    return None if missing else False

@@ -1,0 +1,249 @@
+"""A program that is spoken with, in a process group of its own, and how it and all its children
+are ended."""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import IO, cast
+
+from cortext.bridges.launch import Plan
+from cortext.bridges.processes import Process, find_process
+
+_GRACE = 1.0
+"""Seconds that a program has to end itself, after it was told to."""
+_LOOK = 0.2
+_FOLLOW = 0.03
+_BLOCK = 1 << 16
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_LAST = 4000  # bytes of what it complains about are kept
+
+
+class Talk:
+    """A running program. Bytes go in and come out without one waiting for the other. With
+    `by_file` what it writes goes through a file, for one that loses the end of it in a pipe."""
+
+    def __init__(self, plan: Plan, *, by_file: bool = False) -> None:
+        """OSError if it cannot be started."""
+        self._file = tempfile.TemporaryFile() if by_file else None  # noqa: SIM115  closed by stop
+        try:
+            self._process = _started(plan, self._file)
+        except OSError:
+            if self._file:
+                self._file.close()
+            raise
+        self._streams = [
+            cast("IO[bytes]", stream)
+            for stream in (
+                self._process.stdin,
+                self._file or self._process.stdout,
+                self._process.stderr,
+            )
+        ]
+        self._in, self._out, self._err = (stream.fileno() for stream in self._streams)
+        self._to_write = bytearray()
+        self._ending = False
+        self._code: int | None = None
+        self._complaints = bytearray()
+        self._selector = selectors.DefaultSelector()
+        os.set_blocking(self._in, False)
+        for fd in (self._err,) if self._file else (self._out, self._err):
+            os.set_blocking(fd, False)
+            self._selector.register(fd, selectors.EVENT_READ)
+
+    def write(self, data: bytes) -> None:
+        """Have something written while the output is read."""
+        if self._in < 0:
+            return
+        self._to_write += data
+        if self._in not in self._selector.get_map():
+            self._selector.register(self._in, selectors.EVENT_WRITE)
+
+    def end_input(self) -> None:
+        """Close what it reads, once all of it is written."""
+        self._ending = True
+        if not self._to_write:
+            self._close_input()
+
+    def read(self) -> Iterator[bytes]:
+        """What it writes, as it comes, to its end. A child of it that holds its output open does
+        not keep us."""
+        if self._file:
+            yield from self._follow()
+        while self._out in self._selector.get_map():
+            ended = self.exited()
+            ready = self._attend(0 if ended else _LOOK)
+            if ended and not ready:
+                return
+            if self._out in ready and (data := self._read_some(self._out)):
+                yield data
+
+    def _follow(self) -> Iterator[bytes]:
+        place = 0
+        while True:
+            ended = self.exited()
+            while data := os.pread(self._out, _BLOCK, place):
+                place += len(data)
+                yield data
+            if ended:
+                return
+            self._attend(_FOLLOW)
+
+    def _attend(self, seconds: float) -> set[int]:
+        """Wait until there is something to do; write what can be written. What is ready."""
+        if not self._selector.get_map():
+            time.sleep(seconds)  # an empty selector would not wait on every system
+            return set()
+        ready = {key.fd for key, _ in self._selector.select(seconds)}
+        if self._in in ready:
+            self._write_some()
+        if self._err in ready:
+            self._hear_complaints()
+        return ready
+
+    def complaints(self) -> str:
+        """The end of what it wrote to its stderr, without colours."""
+        return _COLOUR.sub("", self._complaints.decode("utf-8", "replace")).strip()
+
+    def wait(self, until: float | None = None) -> int | None:
+        """Its exit code; None if it runs at the time `until`. It gets nothing more to read."""
+        self._close_input()
+        pause = 0.001
+        while not self.exited():
+            if until is not None and time.monotonic() > until:
+                return None
+            self._hear_complaints()
+            time.sleep(pause)
+            pause = min(pause * 2, 0.05)
+        self._hear_complaints()
+        return self._code
+
+    def stop(self) -> None:
+        """End it and whatever it started, at the latest after a short while. Also if a second
+        Ctrl+C comes meanwhile."""
+        family: set[Process] = set()
+        try:
+            if not self.exited():
+                family = _descendants(self._process.pid)
+                self._signal(signal.SIGTERM)
+                self.wait(time.monotonic() + _GRACE)
+        finally:
+            if not self.exited():
+                family |= _descendants(self._process.pid)
+            self._signal(signal.SIGKILL)
+            for each in family:
+                _kill(each)
+            self._close()
+
+    def exited(self) -> bool:
+        """Whether it ended. It is not reaped, where the system lets us: until then nobody else
+        gets its number, and the group can be signalled safely."""
+        if self._code is None and hasattr(os, "waitid"):
+            options = os.WEXITED | os.WNOWAIT | os.WNOHANG
+            if found := os.waitid(os.P_PID, self._process.pid, options):
+                by_itself = found.si_code == os.CLD_EXITED
+                self._code = found.si_status if by_itself else -found.si_status
+        elif self._code is None:
+            self._code = self._process.poll()
+        return self._code is not None
+
+    def _signal(self, number: signal.Signals) -> None:
+        try:
+            os.killpg(self._process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return  # none of the group is left, or only what is dead: macOS says it so
+
+    def _write_some(self) -> None:
+        try:
+            written = os.write(self._in, self._to_write[:_BLOCK])
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            # It may answer without having read all of it.
+            self._close_input()
+            return
+        del self._to_write[:written]
+        if not self._to_write:
+            self._selector.unregister(self._in)
+            if self._ending:
+                self._close_input()
+
+    def _close_input(self) -> None:
+        if self._in < 0:
+            return
+        if self._in in self._selector.get_map():
+            self._selector.unregister(self._in)
+        self._streams[0].close()
+        self._to_write.clear()
+        self._in = -1
+
+    def _read_some(self, fd: int) -> bytes:
+        try:
+            data = os.read(fd, _BLOCK)
+        except BlockingIOError:
+            return b""
+        if not data:
+            self._selector.unregister(fd)
+        return data
+
+    def _hear_complaints(self) -> None:
+        while self._err in self._selector.get_map():
+            data = self._read_some(self._err)
+            if not data:
+                return
+            self._complaints += data
+            del self._complaints[:-_LAST]
+
+    def _close(self) -> None:
+        self._close_input()
+        self._selector.close()
+        for stream in self._streams:
+            stream.close()
+        self._process.wait()
+
+
+def _started(plan: Plan, out: IO[bytes] | None) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        plan.words,
+        cwd=plan.cwd,
+        env={**os.environ, **plan.environment},
+        stdin=subprocess.PIPE,
+        stdout=out or subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        # Ctrl+C of the terminal is ours to hand on, and the group is ours to end.
+        start_new_session=True,
+    )
+
+
+def _descendants(pid: int) -> set[Process]:
+    """The children of a process, and theirs: tools put what they run into groups of its own. None
+    where the system has no list of processes."""
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return set()
+    found = [process for name in names if (process := find_process(int(name)))]
+    family: set[Process] = set()
+    parents = {pid}
+    while parents:
+        children = {each for each in found if each.parent in parents} - family
+        family |= children
+        parents = {each.pid for each in children}
+    return family
+
+
+def _kill(process: Process) -> None:
+    now = find_process(process.pid)
+    if now is None or now.started != process.started:
+        return
+    try:
+        os.kill(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return  # it ended meanwhile, or became another person's

@@ -1,0 +1,96 @@
+"""The settings of `aur spawn`, from a file that belongs to another program: read, never written.
+
+Lists start with this, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple, cast
+
+from cortext import paths
+
+MAX_TOKENS = 100_000
+_BIGGEST = 1_000_000
+_MOST_DAYS = 36_500
+_MOST_TOKENS = 1_000_000_000
+_LEAST_TOKENS = 1_000
+
+
+class SpawnSettings(NamedTuple):
+    """`tool` is a tool or a command, "" for none; `expiry_days` 0 keeps sessions for ever;
+    `warnings` name what was passed over."""
+
+    tool: str
+    expiry_days: float
+    max_tokens: int
+    warnings: list[str]
+
+
+def load() -> SpawnSettings:
+    """What `config.json` in Aurora's folder says, and the defaults for the rest."""
+    path = os.path.join(paths.aurora_home(), "config.json")
+    warnings: list[str] = []
+    spawner = _section(_read(path, warnings), "spawner", path, warnings)
+    interactive = _section(spawner, "interactive", path, warnings, within="spawner.")
+
+    def number(key: str, default: float, least: float, most: float) -> float:
+        value: Any = interactive.get(key)
+        if value is None:
+            return default
+        # True is an int for Python; NaN is in no range.
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        if good and least <= value <= most:
+            return value
+        name = f"spawner.interactive.{key}"
+        said = f"{path}: {name} is to be a number from {least:g} to {most:g}"
+        warnings.append(f"{said}; it counts as {default:g}")
+        return default
+
+    tool: Any = spawner.get("tool") or ""
+    if not isinstance(tool, str):
+        warnings.append(f"{path}: spawner.tool is to be a text; it counts as not set")
+        tool = ""
+    days = number("session_expiry_days", 0, 0, _MOST_DAYS)
+    tokens = number("max_tokens", MAX_TOKENS, _LEAST_TOKENS, _MOST_TOKENS)
+    return SpawnSettings(tool, days, int(tokens), warnings)
+
+
+def _read(path: str, warnings: list[str]) -> Any:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_BIGGEST + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        warnings.append(f"{path} cannot be read ({reason}); the defaults hold")
+        return None
+    if len(data) > _BIGGEST:
+        warnings.append(f"{path} is larger than {_BIGGEST:,} bytes; the defaults hold")
+        return None
+    import json
+
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        warnings.append(f"{path}{where} is not JSON; the defaults hold")
+        return None
+
+
+def _section(
+    value: Any, name: str, path: str, warnings: list[str], *, within: str = ""
+) -> dict[str, Any]:
+    """An object inside another; nothing if it is not there, or is no object."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        what = within.rstrip(".") or "it"
+        warnings.append(f"{path}: {what} is to be an object; the defaults hold")
+        return {}
+    found: Any = cast("dict[str, Any]", value).get(name)
+    if found is None or isinstance(found, dict):
+        return cast("dict[str, Any]", found or {})
+    warnings.append(f"{path}: {within}{name} is to be an object; the defaults hold")
+    return {}

@@ -1,0 +1,153 @@
+"""Agents: which there are, and what their files may say."""
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from cortext import paths
+from cortext.app.spawn.agents import UnknownAgentError, find_agents, get_agent
+
+QA = """---
+name: qa-test
+description: "Looks for what breaks."
+tool: codex
+model: m-1
+---
+
+Test.
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    (tmp_path / "w/.workspace").mkdir(parents=True)
+    (tmp_path / "w/deep/er").mkdir(parents=True)
+    return tmp_path / "w"
+
+
+def write(folder: Path, name: str, text: str | bytes) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_what_a_file_says(workspace: Path) -> None:
+    """Front matter and prompt are told apart; quotes are no part of a value."""
+    path = write(workspace / ".workspace/agents", "a.md", QA)
+    agent = get_agent("qa-test", str(workspace / "deep/er"))
+    assert agent[:4] == ("qa-test", "Test.", str(path), "Looks for what breaks.")
+    assert agent[4:] == ("codex", "m-1", "codex")
+
+
+def test_a_file_without_front_matter(workspace: Path) -> None:
+    """It is called like its file, and all of it is the prompt."""
+    write(workspace / ".workspace/agents", "architect.md", "Think.\n---\nname: no\n---\n")
+    agent = get_agent("architect", str(workspace))
+    assert (agent.prompt, agent.tool) == ("Think.\n---\nname: no\n---", "")
+
+
+def test_the_first_of_a_name_wins(workspace: Path) -> None:
+    """The workspace's before the project's, that before the person's; each is found."""
+    for folder, text in (
+        (workspace / ".workspace/agents", "workspace"),
+        (workspace / ".claude/agents", "project"),
+        (Path(paths.aurora_home(), "agents"), "person"),
+    ):
+        for name in {"workspace": "a", "project": "ab", "person": "abc"}[text]:
+            write(folder, f"{name}.md", text)
+    agents = find_agents(str(workspace / "deep"))
+    assert {name: agent.prompt for name, agent in agents.items()} == {
+        "a": "workspace",
+        "b": "project",
+        "c": "person",
+        "default": "",
+    }
+
+
+def test_the_person_s_own_claude_agents_are_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the nearest folder of the project is looked at."""
+    write(tmp_path / ".claude/agents", "far.md", "far")
+    near = tmp_path / "p"
+    write(near / ".claude/agents", "near.md", "near")
+    assert list(find_agents(str(near))) == ["default", "near"]
+
+
+def test_default_is_always_there(workspace: Path) -> None:
+    """Without a prompt, unless somebody wrote one."""
+    assert get_agent("default", str(workspace)).prompt == ""
+    write(workspace / ".workspace/agents", "default.md", "Be brief.")
+    assert get_agent("default", str(workspace)).prompt == "Be brief."
+
+
+def test_an_unknown_one(workspace: Path) -> None:
+    """The error names those that there are."""
+    write(workspace / ".workspace/agents", "a.md", QA)
+    with pytest.raises(UnknownAgentError, match="there is no agent nobody") as caught:
+        get_agent("nobody", str(workspace))
+    assert caught.value.hint == "there are default, qa-test"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("bytes.md", b"\xff\xfe"),
+        ("open.md", "---\nname: x\n"),
+        ("bad.md", "---\nname: ../x\n---\n"),
+        ("a b.md", "text"),
+        ("big.md", "x" * 1_000_001),
+    ],
+)
+def test_a_bad_file_is_named(
+    name: str, content: str | bytes, workspace: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is no agent, it is said which, and the others are there."""
+    folder = workspace / ".workspace/agents"
+    write(folder, "a.md", QA)
+    path = write(folder, name, content)
+    with caplog.at_level(logging.WARNING, "cortext.app"):
+        assert list(find_agents(str(workspace))) == ["default", "qa-test"]
+    assert [str(path) in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_what_is_no_file(workspace: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A pipe does not hold us up, nor does a folder or a link that leads nowhere."""
+    folder = workspace / ".workspace/agents"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.md")
+    (folder / "folder.md").mkdir()
+    (folder / "link.md").symlink_to("nowhere")
+    assert list(find_agents(str(workspace))) == ["default"]
+    assert len(caplog.records) == 3
+
+
+@pytest.mark.parametrize("tool", ["/bin/sh", "sh -c 'touch x'", "echo", "./x"])
+def test_a_file_names_no_program(
+    tool: str, workspace: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its tool is one of the four or none: a workspace is not ours."""
+    write(workspace / ".workspace/agents", "a.md", f"---\ntool: {tool}\n---\nx")
+    assert get_agent("a", str(workspace)).tool == ""
+    assert "one of claude" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("folder", "head", "model"),
+    [
+        (".claude/agents", "model: sonnet", ("sonnet", "claude")),
+        (".claude/agents", "model: inherit", ("", "")),
+        (".claude/agents", "tool: codex\nmodel: m-1", ("m-1", "codex")),
+        (".workspace/agents", "model: sonnet", ("", "")),
+    ],
+)
+def test_a_model_belongs_to_a_tool(
+    folder: str, head: str, model: tuple[str, str], workspace: Path
+) -> None:
+    """Claude Code's files name its models; elsewhere a model without a tool says nothing."""
+    write(workspace / folder, "a.md", f"---\n{head}\n---\nx")
+    agent = get_agent("a", str(workspace))
+    assert (agent.model, agent.model_of) == model

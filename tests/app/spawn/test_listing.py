@@ -1,0 +1,78 @@
+"""Which sessions of `aur spawn` are listed, and which one is meant."""
+
+from pathlib import Path
+
+import pytest
+
+from cortext.app.spawn.listing import find_spawned, list_spawned
+from cortext.app.spawn.sessions import Spawned, path_of
+
+
+def had(id: str, agent: str, *said: str, title: str = "", completed: bool = True) -> None:
+    session = Spawned.begin(agent, id=id)
+    for text in said:
+        session.keep(text, f"an answer to {id}")
+    if title:
+        session.rename(title)
+    session.close(completed=completed)
+
+
+def ids(query: str) -> list[str]:
+    return sorted(row.key for row in find_spawned(query))
+
+
+@pytest.fixture
+def sessions() -> None:
+    had("session-1", "qa-test", "why does the parser fail?", title="Parser trouble")
+    had("session-12", "architect", "what of the zebra?", title="Drawing", completed=False)
+    had("other", "qa-test", "a zebra and an Okapi", "no more", title="Parser drawing")
+
+
+@pytest.mark.usefixtures("sessions")
+def test_filters_leave_what_matches() -> None:
+    """By agent, by status, by both; `paused` is another word for interrupted."""
+    assert {row.key for row in list_spawned()} == {"session-1", "session-12", "other"}
+    assert {row.key for row in list_spawned(agent="qa-test")} == {"session-1", "other"}
+    assert {row.key for row in list_spawned(status="interrupted")} == {"session-12"}
+    assert list_spawned(status="paused") == list_spawned(status="interrupted")
+    assert list_spawned("qa-test", "interrupted") == []
+    assert list_spawned(agent="qa") == []
+
+
+def test_an_open_session_is_active() -> None:
+    """While it is open, and not when its process was killed."""
+    session = Spawned.begin("qa-test", id="one")
+    assert [row.key for row in list_spawned(status="active")] == ["one"]
+    session._mark.release()
+    assert [row.key for row in list_spawned(status="interrupted")] == ["one"]
+
+
+@pytest.mark.usefixtures("sessions")
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("session-1", ["session-1"]),
+        ("session", ["session-1", "session-12"]),
+        ("ot", ["other"]),
+        ("trouble PARSER", ["session-1"]),
+        ("drawing", ["other", "session-12"]),
+        ("zebra", ["other", "session-12"]),
+        ("okapi zebra", ["other"]),
+        ("okapi more", ["other"]),
+        ("answer session-12", ["session-12"]),
+        ("unicorn", []),
+        ("", []),
+        ("  ", []),
+    ],
+)
+def test_the_first_tier_that_matches_decides(query: str, found: list[str]) -> None:
+    """An id, the beginning of one, words of a title, words that were said."""
+    assert ids(query) == found
+
+
+@pytest.mark.usefixtures("sessions")
+def test_damage_hides_no_words() -> None:
+    """What can be read of a damaged session is looked through."""
+    path = Path(path_of("session-1"))
+    path.write_bytes(b"{broken\n" + path.read_bytes())
+    assert ids("parser fail") == ["session-1"]
