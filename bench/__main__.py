@@ -10,7 +10,7 @@ import tempfile
 import time
 from typing import Any, NamedTuple
 
-from bench import archive, decoding, lists, ours, race, starts
+from bench import archive, decoding, lists, ours, race, spawn, starts
 from bench.timing import Figures, in_turns, median, ratio, runs
 
 RESULTS = os.path.join(os.path.dirname(__file__), "results")
@@ -45,6 +45,7 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
     size = (30, 35_000_000) if quick else (archive.COUNT, archive.BYTES)
     i = archive.in_child(f"{folder}/i", 5 if quick else 20, *size)
     j = decoding.in_child(f"{folder}/j", 20 if quick else 60)
+    k = spawn.in_child(f"{folder}/k", 5 if quick else 20)
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -90,6 +91,11 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
         ),
         Bar("(j) memory for 60 MB more", j["memory"], 40, "MB"),
         Bar("(j) capture of one new turn in 10 MB", j["turn"], 30, "ms"),
+        Bar("(j) the hook that does it, all of it", j["hook"], 200, "ms"),
+        Bar("(k) spawn --list-sessions of 10,000", k["list"] / k["bare there"], 10, "x"),
+        Bar("(k) spawn -i until its prompt", k["start"] / k["bare"], 25, "x"),
+        Bar("(k) the same with 100,000 turns", k["resume"] / k["bare"], 40, "x"),
+        Bar("(k) memory of that", k["memory"], 120, "MB"),
     ]
     figures = {
         "a": a,
@@ -102,6 +108,7 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
         "h": h,
         "i": i,
         "j": j,
+        "k": k,
     }
     return figures, bars
 
@@ -167,6 +174,8 @@ def show(figures: dict[str, Any], bars: list[Bar]) -> None:
     print(
         f"  (i) archive  {i['sources']:.0f} MB in {i['archive']:.0f} MB, first at {rate:.0f} MB/s"
     )
+    j = figures["j"]
+    print(f"  (j) hook     {j['hook']:.0f} ms, {j['hook'] / j['bare']:.1f} x a bare start")
     print(f"  (f) race     log {median(f, 'log'):.0f}/s, raw {median(f, 'raw'):.0f}/s")
     print(f"\n{'':42} {'measured':>10}  {'bar':>8}")
     for bar in bars:

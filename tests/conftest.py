@@ -17,7 +17,9 @@ HOME = Path(tempfile.mkdtemp(prefix="cortext-home-"))
 for name in [
     name
     for name in os.environ
-    if name.startswith(("XDG_", "CORTEXT_", "CLAUDE", "AURORA_")) and name != "CORTEXT_TEST_CACHE"
+    if (name.startswith(("XDG_", "CORTEXT_", "CLAUDE", "AURORA_")) and name != "CORTEXT_TEST_CACHE")
+    # Tests that run side by side are given the size of a terminal that they do not have.
+    or name in ("COLUMNS", "LINES")
 ]:
     del os.environ[name]
 os.environ |= {

@@ -11,6 +11,7 @@ from cortext.durability.trash import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
+from cortext.index.spawned import SpawnIndex
 from cortext.lifecycle.workspace import Workspace
 
 
@@ -72,6 +73,8 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
     if gone:
         with Catalog.at_home() as catalog:
             catalog.purge()
+        with SpawnIndex(paths.spawn_sessions()) as spawned:
+            spawned.purge()
     for entry in gone:
         for origin in entry.origins:
             _forget_locks(origin)

@@ -1,0 +1,226 @@
+"""The list of `aur spawn --list-sessions`. No option is parsed by the parser here, which takes
+longer to load than the list to make."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cortext.app.spawn.listing import SAME, STATUSES, list_spawned, only
+from cortext.cli.text import cells, clean, fit, say, show
+from cortext.clock import from_micros
+from cortext.index.listed import Listed
+
+if TYPE_CHECKING:
+    from cortext.app.spawn.settings import SpawnSettings
+
+HEADINGS = ("session_id", "agent", "turn_count", "created_at", "status", "title")
+_TURNS, _TITLES = 2, 5
+_DATE = 10
+_LITTLE = 8
+_TITLE = 16
+_SHORT = 13
+"""Columns of an id that still names a session."""
+_FEW = 5
+
+
+def quick(arguments: list[str]) -> bool:
+    """Whether the arguments after `spawn --list-sessions` are no more than its own, each written
+    plainly: then the list has been shown."""
+    wanted = _parse(arguments)
+    if wanted is None:
+        return False
+    from cortext.app.spawn.cleaning import told
+    from cortext.app.spawn.settings import load
+
+    settings = load()
+    for warning in settings.warnings:
+        say(f"warning: {clean(warning, lines=False)}")
+    if went := told():
+        say(went)
+    show_sessions(settings, **wanted)
+    return True
+
+
+def _parse(arguments: list[str]) -> dict[str, Any] | None:
+    """What is asked for; None if the parser has to look at it."""
+    wanted: dict[str, Any] = {}
+    words = iter(arguments)
+    for word in words:
+        if word == "--json":
+            wanted["as_json"] = True
+        elif word in ("--agent", "--status"):
+            value = next(words, "")
+            if not value or value.startswith("-") or word[2:] in wanted:
+                return None
+            wanted[word[2:]] = value
+        else:
+            return None
+    status = wanted.get("status", "active")
+    return wanted if status in STATUSES or status in SAME else None
+
+
+def show_sessions(
+    settings: SpawnSettings,
+    *,
+    agent: str | None = None,
+    status: str | None = None,
+    as_json: bool = False,
+) -> None:
+    """The list with these filters. What is old goes to the trash, if the settings say so, when the
+    list has been shown."""
+    from cortext.app.spawn.cleaning import start_expiry
+
+    rows = list_spawned()
+    show_list(only(rows, agent, status), of=len(rows), json=as_json)
+    start_expiry(settings, rows)
+
+
+def show_list(rows: Sequence[Listed], *, of: int | None = None, json: bool = False) -> None:
+    """The rows as a table and how many they are, or as JSON; `of` are all that there are."""
+    if json:
+        from cortext.model.json import encode
+
+        show(encode(as_json(rows)).decode())
+    elif rows:
+        show(table(rows))
+    sys.stdout.flush()
+    _say_damaged(rows)
+    if not json:
+        say(_count(len(rows), len(rows) if of is None else of))
+
+
+def as_json(rows: Sequence[Listed]) -> list[dict[str, Any]]:
+    """What `--json` prints of each session."""
+    return [
+        {
+            "session_id": row.key,
+            "agent": row.agent,
+            "turn_count": row.messages,
+            "created_at": _iso(row.created_at),
+            "last_turn_at": _iso(row.last_active) if row.messages else None,
+            "status": row.status,
+            "title": row.title,
+            "path": row.path,
+            "damage": row.note or None,
+        }
+        for row in rows
+    ]
+
+
+def table(rows: Sequence[Listed]) -> str:
+    """A line for each; only a terminal cuts lines off at its edge."""
+    edge = _edge()
+    shown = _columns(rows)
+    # Most cells are the same as others.
+    widest = [_widest({name, *column}) for name, column in zip(HEADINGS, shown, strict=True)]
+    lines = _lines(shown, _narrowed(widest, edge) if edge else widest, widest)
+    if edge:
+        lines = [line if cells(line) <= edge else fit(line, edge) for line in lines]
+    return "\n".join(lines)
+
+
+def _widest(texts: set[str]) -> int:
+    return max(map(len if "".join(texts).isascii() else cells, texts))
+
+
+def _columns(rows: Sequence[Listed]) -> list[list[str]]:
+    """The cells below each heading. As whole columns, because a list has thousands of rows."""
+    _, _, ids, statuses, _, texts = map(list, zip(*rows, strict=True))
+    facts = zip(*[text.split("\n", 10) for text in texts], strict=True)
+    notes, _, titles, _, _, began, turns, _, _, agents, _ = map(list, facts)
+    if any(notes):
+        pairs = zip(statuses, notes, strict=True)
+        statuses = [f"{status} (damaged)" if note else status for status, note in pairs]
+    agents = [agent or "-" for agent in agents]
+    return [ids, agents, turns, local_times(began), statuses, titles]
+
+
+def _lines(columns: list[list[str]], widths: list[int], widest: list[int]) -> list[str]:
+    """The columns side by side, below their headings. Python itself fills up cells that are plain
+    and fit, which is faster than to look at each."""
+    pattern: list[str] = []
+    for number, (name, column, width) in enumerate(zip(HEADINGS, columns, widths, strict=True)):
+        column.insert(0, name)
+        if number == _TITLES:
+            pattern.append("%s")
+        elif width == widest[number] and "".join(column).isascii():
+            pattern.append(f"%{width}s" if number == _TURNS else f"%-{width}s")
+        else:
+            column[:] = [fit(cell, width) for cell in column]
+            pattern.append("%s")
+    line = "  ".join(pattern)
+    return [(line % row).rstrip() for row in zip(*columns, strict=True)]
+
+
+def local_times(micros: Iterable[str]) -> list[str]:
+    """Times as the person's clock shows them, to the minute. The system is asked when the day is
+    another, not for each of the thousands of times of a list."""
+    two = [f"{number:02}" for number in range(60)]
+    minutes = [f"{hour}:{minute}" for hour in two[:24] for minute in two]
+    date, midnight, first, last = "", 0, 0, 0
+    shown: list[str] = []
+    for each in map(int, micros):
+        if not first <= each < last:
+            date, midnight, first, last = _day_of(each // 1_000_000)
+        shown.append(date + minutes[(each - midnight) // 60_000_000])
+    return shown
+
+
+def _day_of(seconds: int) -> tuple[str, int, int, int]:
+    """The date of a time, when it was midnight, and the times between which that is so, in
+    microseconds: if the clock is changed on that day, only this second."""
+    now = time.localtime(seconds)
+    midnight = seconds - now.tm_hour * 3600 - now.tm_min * 60 - now.tm_sec
+    first, last = midnight, midnight + 86_400
+    ahead = time.localtime(first).tm_gmtoff, time.localtime(last - 1).tm_gmtoff
+    if ahead != (now.tm_gmtoff, now.tm_gmtoff):
+        first, last = seconds, seconds + 1
+    date = f"{now.tm_year}-{now.tm_mon:02}-{now.tm_mday:02} "
+    return date, midnight * 1_000_000, first * 1_000_000, last * 1_000_000
+
+
+def _narrowed(widths: list[int], edge: int) -> list[int]:
+    """Widths that leave room for titles in a terminal: ids lose their ends, and still name a
+    session; then agents do, and times the hour."""
+    narrow = [*widths]
+    for column, least in ((0, _SHORT), (1, _LITTLE), (3, _DATE)):
+        over = sum(narrow[:-1]) + 2 * (len(narrow) - 1) + min(narrow[-1], _TITLE) - edge
+        if over > 0:
+            narrow[column] = max(narrow[column] - over, min(least, narrow[column]))
+    return narrow
+
+
+def _edge() -> int:
+    """The columns of the terminal that a list goes to; 0 if there is none."""
+    if not sys.stdout.isatty():
+        return 0
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def _say_damaged(rows: Sequence[Listed]) -> None:
+    damaged = [row for row in rows if row.is_damaged]
+    for row in damaged[:_FEW]:
+        say(f"warning: {row.note}")
+    if len(damaged) > _FEW:
+        say(f"warning: {len(damaged) - _FEW} more are damaged")
+
+
+def _count(shown: int, of: int) -> str:
+    if not of:
+        return "no sessions yet\nhint: `aur spawn -i` begins one"
+    if not shown:
+        return f"no session matches, of {_sessions(of)}"
+    return _sessions(of) if shown == of else f"{shown} of {_sessions(of)}"
+
+
+def _sessions(count: int) -> str:
+    return "1 session" if count == 1 else f"{count} sessions"
+
+
+def _iso(micros: int) -> str:
+    return from_micros(micros).isoformat().replace("+00:00", "Z")

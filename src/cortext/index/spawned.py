@@ -1,0 +1,278 @@
+"""The sessions of `aur spawn` as lists show them, derived from the files.
+
+A list costs a `stat` for each session, and a read for each that changed. This module is imported
+by every such list, so what reads a session is imported when one changed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
+
+from cortext.durability.replace import side_dir, storage_errors
+from cortext.index.database import Database, Unreadable, is_damage
+from cortext.index.listed import Listed
+from cortext.index.scan import FRESH_NS
+
+T = TypeVar("T")
+TOOL = "aur"
+SUFFIX = ".jsonl"
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE sessions (id TEXT PRIMARY KEY, inode INTEGER, size INTEGER, time INTEGER,
+    root TEXT NOT NULL, status TEXT NOT NULL, last_active INTEGER, text TEXT NOT NULL);
+CREATE TABLE folder (time INTEGER)
+"""
+_SELECT = "SELECT * FROM sessions ORDER BY rowid"
+_INSERT = "INSERT OR REPLACE INTO sessions VALUES (?,?,?,?,?,?,?,?)"
+_Fields = tuple[str, str, str, str, int, str]
+_Stored = tuple[str, int, int, int, str, str, int, str]
+_latest = itemgetter(4, 1)
+"""When a row was last active; its path, where several were at once."""
+# Listed(…) itself takes as long as the look at a file does.
+_new: Callable[[type[Listed], _Fields], Listed] = tuple[Any, ...].__new__
+
+
+class Read(NamedTuple):
+    """A session that was read: its row, and the fingerprint of the file, or None where that does
+    not tell whether it changes."""
+
+    row: Listed
+    found: tuple[int, int, int] | None
+
+
+class _Look(NamedTuple):
+    """A look at the folder that is open as `fd`: when it began, and the folder's time."""
+
+    fd: int
+    began: int
+    time: int
+
+    def is_settled(self, time: int) -> bool:
+        """Whether what was written at a time would have another, were it written again."""
+        return time < self.began - FRESH_NS
+
+
+class SpawnIndex:
+    """The sessions of one folder. The files are the truth: whatever is wrong with the database, it
+    is made anew, and where nothing can be written it lasts as long as we do.
+
+    A row's `last_active` is the time of the last turn, or of the beginning. What is active on
+    disk is so while somebody has it open, and else interrupted. A damaged session is listed with
+    a note; a torn last line is no damage.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.path.abspath(os.path.expanduser(folder))
+        self._database: Database | None = None
+
+    def __enter__(self) -> SpawnIndex:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def list(self) -> builtins.list[Listed]:
+        """All that is there now, the latest first. SessionStorageError if the folder cannot be
+        read."""
+        with storage_errors("list", self.folder):
+            try:
+                fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return []
+            try:
+                if not os.path.exists(self._path) and not _ids(fd):
+                    return []
+                rows = self._safely(lambda: self._refresh(fd))
+            finally:
+                os.close(fd)
+        return rows
+
+    def purge(self) -> None:
+        """Forget what is not there any more, also in the pages that it stood on."""
+        self.list()
+        if self._database is not None:
+            self._safely(self._database.compact)
+
+    @property
+    def _path(self) -> str:
+        return f"{self.folder}/.cortext/spawned.sqlite3"
+
+    def _refresh(self, fd: int) -> builtins.list[Listed]:
+        """The rows of the folder that is open, after reading what changed."""
+        look = _Look(fd, time.time_ns(), os.fstat(fd).st_mtime_ns)
+        live = Live(self.folder)
+        rows, changed, time_then = self._run(lambda db: self._compare(db, fd, live))
+        # The names in a folder whose time is the same are the same.
+        same = time_then == look.time and look.is_settled(look.time)
+        if same:
+            new = {known[0] for known in changed}
+        else:
+            new = _ids(fd).difference([row.key for row in rows])
+        if new or not same:
+            rows += self._read(new, changed, look, live)
+        try:
+            rows.sort(key=_latest, reverse=True)
+        except TypeError as error:
+            raise Unreadable(f"a session cannot be read: {error}") from None
+        return rows
+
+    def _compare(
+        self, db: sqlite3.Connection, fd: int, live: Live
+    ) -> tuple[builtins.list[Listed], builtins.list[_Stored], int]:
+        """The rows whose files are as they were, what is known of the others, and the time that
+        the folder had."""
+        times = db.execute("SELECT time FROM folder").fetchall()
+        rows: builtins.list[Listed] = []
+        changed: builtins.list[_Stored] = []
+        stat, start = os.stat, f"{self.folder}/"
+        try:
+            # A plain loop: this is what a list of many takes its time for.
+            for known in db.execute(_SELECT):
+                id, inode, size, mtime, root, status, last, text = known
+                name = id + SUFFIX
+                try:
+                    now = stat(name, dir_fd=fd)
+                except OSError:
+                    changed.append(known)
+                    continue
+                if now.st_mtime_ns != mtime or now.st_size != size or now.st_ino != inode:
+                    changed.append(known)
+                    continue
+                if status == "active" and id not in live:
+                    status = "interrupted"
+                rows.append(_new(Listed, (root, start + name, id, status, last, text)))
+        except (TypeError, ValueError) as error:
+            raise Unreadable(f"a session cannot be read: {error}") from None
+        return rows, changed, times[0][0] if len(times) == 1 else 0
+
+    def _read(
+        self, new: set[str], changed: builtins.list[_Stored], look: _Look, live: Live
+    ) -> builtins.list[Listed]:
+        """Read the sessions that are new or changed, and remember them."""
+        rows: builtins.list[Listed] = []
+        before = {known[0]: known for known in changed}
+        written: builtins.list[_Stored] = []
+        for id in new:
+            if not _is_session(self.folder, id):
+                continue
+            from cortext.index.spawn_files import read_spawned
+
+            known = before.get(id)
+            read = read_spawned(self.folder, id, known and self._listed(known))
+            if read is None:
+                continue
+            row = read.row
+            settled = read.found is not None and look.is_settled(read.found[2])
+            inode, size, mtime = read.found if read.found and settled else (0, 0, 0)
+            entry = (id, inode, size, mtime, row.root, row.status, row.last_active, row.text)
+            if entry != known:
+                written.append(entry)
+            lost = row.status == "active" and id not in live
+            rows.append(row._replace(status="interrupted") if lost else row)
+        there = {row.key for row in rows}
+        gone = [(id,) for id in before if id not in there]
+        # In the order of time, so that there is little to sort when they are listed.
+        written.sort(key=itemgetter(6))
+        self._run(lambda db: _store(db, written, gone, look))
+        return rows
+
+    def _listed(self, known: _Stored) -> Listed:
+        id, _, _, _, root, status, last, text = known
+        return Listed(root, f"{self.folder}/{id}{SUFFIX}", id, status, last, text)
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._database is None:
+            side_dir(self.folder)
+            self._database = Database(self._path, schema=_SCHEMA, version=_VERSION)
+        return self._database.run(work)
+
+    def _safely(self, work: Callable[[], T]) -> T:
+        """Do it, if need be with the database made anew, or, where there cannot be one, with one
+        that lasts as long as we do."""
+        try:
+            return work()
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+            self._begin_anew(error)
+        try:
+            return work()
+        except (sqlite3.Error, OSError) as error:
+            self._in_memory(error)
+        return work()
+
+    def _begin_anew(self, error: Exception) -> None:
+        damaged = not isinstance(error, sqlite3.DatabaseError) or is_damage(error)
+        if damaged and self._database is not None and not isinstance(error, OSError):
+            try:
+                self._database.discard()
+            except (sqlite3.Error, OSError) as failure:
+                error = failure
+            else:
+                _log("the index of %s is made anew: %s", self.folder, error)
+                return
+        self._in_memory(error)
+
+    def _in_memory(self, error: Exception) -> None:
+        _log("lists of %s take longer, because there is no index: %s", self.folder, error)
+        self._database = Database(":memory:", schema=_SCHEMA, version=_VERSION)
+
+
+class Live:
+    """The sessions of a folder that somebody has open now."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = f"{folder}/.cortext/live"
+        self._marks: set[str] | None = None
+
+    def __contains__(self, id: str) -> bool:
+        if self._marks is None:
+            try:
+                self._marks = set(os.listdir(self._folder))
+            except OSError:
+                self._marks = set()
+        if id not in self._marks:
+            return False
+        from cortext.durability.live import live_holder
+
+        try:
+            return live_holder(f"{self._folder}/{id}") is not None
+        except OSError:
+            return False  # a link or a folder, which nobody of ours put there
+
+
+def _store(
+    db: sqlite3.Connection, rows: list[_Stored], gone: list[tuple[str]], look: _Look
+) -> None:
+    db.executemany("DELETE FROM sessions WHERE id = ?", gone)
+    db.executemany(_INSERT, rows)
+    db.execute("DELETE FROM folder")
+    if look.is_settled(look.time):
+        db.execute("INSERT INTO folder VALUES (?)", (look.time,))
+
+
+def _ids(fd: int) -> set[str]:
+    """What the files of a folder are called that may be sessions."""
+    cut = -len(SUFFIX)
+    return {name[:cut] for name in os.listdir(fd) if name.endswith(SUFFIX)}
+
+
+def _is_session(folder: str, id: str) -> bool:
+    from cortext.stores.names import is_id
+
+    return is_id(id) and not os.path.isdir(f"{folder}/{id}{SUFFIX}")
+
+
+def _log(sentence: str, *facts: object) -> None:
+    import logging
+
+    logging.getLogger("cortext.index").info(sentence, *facts)
