@@ -14,10 +14,10 @@ SCRIPT = str(Path(sys.executable).with_name("cortext"))
 
 
 def cortext(
-    cwd: Path, *args: str, env: Mapping[str, str] | None = None
+    cwd: Path, *args: str, env: Mapping[str, str] | None = None, script: str = "cortext"
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [SCRIPT, *args],
+        [str(Path(SCRIPT).with_name(script)), *args],
         cwd=cwd,
         env={**os.environ, **(env or {})},
         capture_output=True,
@@ -26,6 +26,13 @@ def cortext(
         stdin=subprocess.DEVNULL,
         check=False,
     )
+
+
+def run_aur(
+    cwd: Path, *args: str, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`aur spawn`, without a terminal."""
+    return cortext(cwd, "spawn", *args, env=env, script="aur")
 
 
 def ok(cwd: Path, *args: str, env: Mapping[str, str] | None = None) -> str:

@@ -7,7 +7,16 @@ import sys
 
 
 def main() -> int:
-    """Run a command; the exit code says how it went."""
+    """Run a command of `cortext`; the exit code says how it went."""
+    return _main("cortext")
+
+
+def aur() -> int:
+    """Run a command of `aur`."""
+    return _main("aur")
+
+
+def _main(program: str) -> int:
     import gc
 
     from cortext.cli.quick import quick
@@ -16,7 +25,7 @@ def main() -> int:
     gc.set_threshold(100_000)
     _settle_streams()
     try:
-        code = 0 if quick(sys.argv[1:]) else _parse_and_run()
+        code = 0 if quick(sys.argv[1:], program) else _parse_and_run(program)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  a person gets a sentence for any of them
         if _reader_has_gone(error):
@@ -37,10 +46,13 @@ def _settle_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _parse_and_run() -> int:
-    from cortext.cli.group import cortext
+def _parse_and_run(program: str) -> int:
+    if program == "aur":
+        from cortext.cli.aur import aur as group
+    else:
+        from cortext.cli.group import cortext as group
 
-    code = cortext.main(prog_name="cortext", standalone_mode=False)
+    code = group.main(prog_name=program, standalone_mode=False)
     return code if isinstance(code, int) else 0
 
 

@@ -40,6 +40,7 @@ GROUPS = {
     },
     "More": {
         "ask": "Ask an old conversation a question.",
+        "spawn": "Talk to an agent in a session that is kept.",
         "hook": "What the hooks of AI tools call.",
         "slash": "What the slash commands inside AI tools call.",
         "stats": "How much you talk, with what, and when.",

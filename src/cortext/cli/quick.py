@@ -6,9 +6,15 @@ import os
 import sys
 
 
-def quick(arguments: list[str]) -> bool:
+def quick(arguments: list[str], program: str = "cortext") -> bool:
     """Whether the arguments are those of a hook, or of a list with no option but `--all`: then it
     has been handled, or shown."""
+    if arguments[:2] == ["spawn", "--list-sessions"]:
+        from cortext.cli.spawned import quick as quick_list
+
+        return quick_list(arguments[2:])
+    if program != "cortext":
+        return False
     if arguments[:1] == ["hook"] and len(arguments) > 2 and "--help" not in arguments[:3]:
         from cortext.cli.hooks import run
 

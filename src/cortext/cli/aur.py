@@ -1,0 +1,20 @@
+"""`aur`: the command of spec 002, which is `cortext spawn` by another name."""
+
+from __future__ import annotations
+
+import click
+
+from cortext import __version__
+from cortext.cli.commands.spawn import command
+from cortext.cli.errors import debugging
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="aur")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def aur(debug: bool) -> None:
+    """Agents that you talk to, turn by turn. It is part of cortext."""
+    debugging.on = debug
+
+
+aur.add_command(command)

@@ -1,0 +1,136 @@
+"""`cortext spawn`, which is also `aur spawn`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cortext.cli.confirm import yes_option
+from cortext.cli.options import json_option
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+_STATUSES = ("active", "completed", "interrupted", "paused")
+_ACTIONS = ("interactive", "resume", "list_sessions", "delete_session", "clean_sessions")
+
+
+def complete_session(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The sessions whose id begins so, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from cortext.app.spawn.listing import list_spawned
+
+    rows = (row for row in list_spawned() if row.key.startswith(incomplete))
+    return [CompletionItem(row.key, help=row.title) for row in rows]
+
+
+def complete_agent(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The agents whose name begins so, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from cortext.app.spawn.agents import find_agents
+
+    agents = find_agents(os.getcwd())
+    found = (agent for name, agent in agents.items() if name.startswith(incomplete))
+    return [CompletionItem(agent.name, help=agent.description) for agent in found]
+
+
+def complete_tool(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The tools, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from cortext.bridges.places import TOOLS
+
+    return [CompletionItem(tool) for tool in TOOLS if tool.startswith(incomplete)]
+
+
+@click.command("spawn")
+@click.argument("task_file", required=False, metavar="[TASK_FILE]")
+@click.option("-i", "--interactive", is_flag=True, help="Talk to an agent.")
+@click.option(
+    "--agent", metavar="NAME", shell_complete=complete_agent, help="Which agent; or whose sessions."
+)
+@click.option("--session", metavar="ID", help="The id of the session that begins.")
+@click.option(
+    "--tool",
+    metavar="TOOL",
+    shell_complete=complete_tool,
+    help="claude, opencode, gemini, codex, or any command that reads a prompt on stdin.",
+)
+@click.option(
+    "--resume", metavar="ID", shell_complete=complete_session, help="Go on with a session."
+)
+@click.option("--list-sessions", is_flag=True, help="List the sessions, the latest first.")
+@click.option("--status", type=click.Choice(_STATUSES), help="List only those.")
+@click.option(
+    "--delete-session",
+    metavar="ID",
+    shell_complete=complete_session,
+    help="Move a session to the trash.",
+)
+@click.option(
+    "--clean-sessions",
+    metavar="DAYS",
+    type=click.FloatRange(min=0),
+    help="Move what rested for DAYS to the trash.",
+)
+@yes_option
+@json_option
+def command(task_file: str | None, yes: bool, **options: Any) -> int:
+    """Talk to an agent, turn by turn, in a session that is kept.
+
+    \b
+      cortext spawn -i                        a new session
+      cortext spawn -i --agent qa-test        with an agent of yours
+      cortext spawn -i --tool "my-llm -s"     answered by any command
+      cortext spawn --resume qa-test-2026     go on: an id, its beginning, or words
+      cortext spawn --list-sessions --status interrupted
+      echo "why is the sky blue?" | cortext spawn -i
+
+    Agents are markdown files in .workspace/agents/, .claude/agents/ and ~/.aurora/agents/.
+    Sessions are files in ~/.aurora/spawn/sessions/, one line a turn.
+    """
+    from cortext.app.spawn.cleaning import start_expiry
+    from cortext.cli import spawning
+    from cortext.cli.spawned import show_sessions
+
+    _check(task_file, options)
+    settings = spawning.prepare()
+    if options["list_sessions"]:
+        show_sessions(settings, **{name: options[name] for name in ("agent", "status", "as_json")})
+        return 0
+    start_expiry(settings)
+    if options["delete_session"] is not None:
+        return spawning.delete_one(options["delete_session"], yes=yes)
+    if options["clean_sessions"] is not None:
+        return spawning.clean_old(options["clean_sessions"])
+    if options["resume"] is not None:
+        return spawning.go_on(options["resume"], options["agent"], options["tool"], settings)
+    return spawning.begin(options["session"], options["agent"], options["tool"], settings)
+
+
+def _check(task_file: str | None, options: dict[str, Any]) -> None:
+    """One thing is asked for, and what goes with it."""
+    from cortext.errors import CortextError
+
+    if task_file is not None:
+        if options["interactive"] or options["resume"]:
+            raise CortextError("Cannot use --interactive with task file")
+        raise CortextError("task files are not run here", hint="-i talks to an agent")
+    asked = [name for name in _ACTIONS if options[name] not in (False, None)]
+    if len(asked) > 1 and asked != ["interactive", "resume"]:
+        words = " and ".join(f"--{name.replace('_', '-')}" for name in asked)
+        raise click.UsageError(f"{words} are two things")
+    if options["resume"] and options["session"]:
+        raise click.UsageError("--session names a new session; --resume an old one")
+    if (options["status"] or options["as_json"]) and not options["list_sessions"]:
+        raise click.UsageError("--status and --json go with --list-sessions")

@@ -1,0 +1,5 @@
+"""The REPL of `aur spawn`."""
+
+from __future__ import annotations
+
+from cortext.cli.repl.loop import run as run

@@ -1,0 +1,253 @@
+"""What can be typed instead of a message: `/help` and the others."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from cortext.cli.repl import files
+from cortext.cli.repl.state import Repl, has_person, tell
+from cortext.cli.repl.turn import ask_again
+from cortext.cli.text import clean, local, show, to_edge
+from cortext.errors import CortextError
+
+if TYPE_CHECKING:
+    from cortext.app.spawn.agents import Agent
+    from cortext.app.spawn.running import Runner
+    from cortext.index.listed import Listed
+
+_WORD = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*!?)(?:\s+(.*))?", re.DOTALL)
+_HISTORY = 10
+_LISTED = 10
+_MOST_LINES = 12
+_BAR = 30
+
+
+class Command(NamedTuple):
+    """`given` is what follows its name, as help shows it."""
+
+    given: str
+    help: str
+    run: Callable[[Repl, str], None]
+
+
+def is_command(text: str) -> bool:
+    """Whether it is one, known or not. A path such as /usr/bin is not."""
+    return _WORD.fullmatch(text.strip()) is not None
+
+
+def typed_names() -> list[str]:
+    """The commands that people are told of; those with a ! only where they are needed."""
+    return [name for name in COMMANDS if not name.endswith("!")]
+
+
+def run_command(repl: Repl, text: str) -> None:
+    """Do what a line says that `is_command`. CortextError for one that is not known."""
+    found = _WORD.fullmatch(text)
+    name, given = (found[1], (found[2] or "").strip()) if found else ("", "")
+    command = COMMANDS.get(name)
+    if command is None:
+        tell(f"Unknown command: /{name}")
+        tell(f"hint: {_nearest(name)}/help lists them")
+        repl.failed = True
+        return
+    if given and not command.given:
+        raise CortextError(f"/{name} takes nothing after it")
+    command.run(repl, given)
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    return "".join(f"did you mean /{each}? " for each in get_close_matches(name, COMMANDS, n=1))
+
+
+def banner(repl: Repl) -> None:
+    """What is open, and how to find out more."""
+    session = repl.session
+    if session.was == "completed":
+        tell("Resuming completed session")
+    turns = f" · {session.count} turns so far" if session.was else ""
+    tell(f"agent {session.agent} · session {session.id} · {repl.runner.name}{turns}")
+    for note in (*session.notes, *repl.runner.notes(repl.cwd)):
+        tell(f"note: {note}")
+    if has_person():
+        tell("/help lists the commands; /exit or Ctrl+D ends")
+
+
+def _help(repl: Repl, given: str) -> None:
+    for name in typed_names():
+        command = COMMANDS[name]
+        show(f"  {f'/{name} {command.given}':<18}{command.help}")
+    show("\nA line that ends in a backslash goes on in the next, and so does Alt+Enter.")
+    show("Ctrl+C stops the agent; /save! and /export! write over a file that is there.")
+
+
+def _exit(repl: Repl, given: str) -> None:
+    repl.over = True
+
+
+def _history(repl: Repl, given: str) -> None:
+    if given and not re.fullmatch(r"[1-9][0-9]{0,8}", given):
+        raise CortextError(f"not a number: {given}", hint="/history 3 shows the last 3 turns")
+    turns = repl.session.last(int(given or _HISTORY))
+    if not turns:
+        tell("nothing was said yet")
+    for number, turn in turns:
+        who = repl.session.agent if turn.role == "assistant" else turn.role
+        show(f"{number}. {clean(who, lines=False)} · {local(turn.timestamp)}")
+        for line in _shortened(clean(turn.content).split("\n")):
+            show(f"   {line}")
+
+
+def _shortened(lines: Sequence[str]) -> Sequence[str]:
+    """On a screen the rest of a long one can wait."""
+    left = len(lines) - _MOST_LINES
+    if left < 2 or not sys.stdout.isatty():
+        return lines
+    return [*lines[:_MOST_LINES], f"… {left} more lines; /save FILE has them all"]
+
+
+def _clear(repl: Repl, given: str) -> None:
+    repl.session.context.clear()
+    tell("The agent gets nothing of what was said so far; the session keeps it.")
+
+
+def _stats(repl: Repl, given: str) -> None:
+    from cortext.cli.chart import bar, can_draw
+
+    session, context = repl.session, repl.session.context
+    blocks = can_draw(sys.stdout.encoding)
+    used = min(context.used, context.max_tokens)
+    drawn = bar(used, context.max_tokens, _BAR, blocks=blocks)
+    show(f"session   {session.id}")
+    show(f"agent     {clean(session.agent, lines=False)} ({repl.runner.name})")
+    show(f"turns     {session.count}")
+    show(f"tokens    about {session.tokens:,}")
+    show(f"context   [{drawn}] {context.percent} % of {context.max_tokens:,} tokens")
+    if context.trimmed:
+        show(f"          {context.trimmed} turns are left out of it")
+
+
+def _agent(repl: Repl, given: str) -> None:
+    from cortext.app.spawn.agents import find_agents, get_agent
+
+    if not given:
+        for name, agent in find_agents(repl.cwd).items():
+            show(to_edge(clean(f"  {name:<18}{agent.description}".rstrip())))
+        return
+    agent = get_agent(given, repl.cwd)
+    runner = _runner_for(repl, agent)
+    repl.session.set_agent(agent.name)
+    repl.agent, repl.runner = agent, runner
+    tell(f"The agent is {agent.name} now, run by {runner.name}.")
+    for note in runner.notes(repl.cwd):
+        tell(f"note: {note}")
+
+
+def _runner_for(repl: Repl, agent: Agent) -> Runner:
+    """What runs another agent. A tool that was asked for stays, and one that came with the agent
+    goes with it."""
+    from cortext.app.spawn.running import choose_runner
+
+    try:
+        own = choose_runner(None, repl.agent, repl.settings).name == repl.runner.name
+    except CortextError:
+        own = False  # what nobody asks for is not there
+    if own:
+        return choose_runner(None, agent, repl.settings)
+    return (
+        choose_runner(repl.runner.tool, agent, repl.settings) if repl.runner.tool else repl.runner
+    )
+
+
+def _title(repl: Repl, given: str) -> None:
+    if not given:
+        show(clean(repl.session.title, lines=False) or "(no title)")
+        return
+    repl.session.rename(given)
+    tell(f"The title is: {repl.session.title}")
+
+
+def _fork(repl: Repl, given: str) -> None:
+    _settle(repl)
+    before = repl.session.id
+    repl.session = repl.session.fork()
+    tell(f"Session {repl.session.id} goes on with what was said in {before}.")
+
+
+def _retry(repl: Repl, given: str) -> None:
+    ask_again(repl)
+
+
+def _resume(repl: Repl, given: str) -> None:
+    from cortext.app.spawn.listing import find_spawned, list_spawned
+
+    if not given:
+        _show_rows(repl, list_spawned()[:_LISTED])
+        return
+    if re.fullmatch(r"[1-9][0-9]{0,2}", given) and int(given) <= len(repl.listed):
+        _reopen(repl, repl.listed[int(given) - 1].key)
+        return
+    found = find_spawned(given)
+    if not found:
+        raise CortextError(
+            f"Session not found: {given}", hint="/resume alone lists the latest, by number"
+        )
+    if len(found) == 1:
+        _reopen(repl, found[0].key)
+        return
+    tell(f"{len(found)} sessions match {given}; /resume NUMBER takes one:")
+    _show_rows(repl, found[: 2 * _LISTED])
+
+
+def _show_rows(repl: Repl, rows: Sequence[Listed]) -> None:
+    from cortext.clock import ago
+
+    repl.listed = list(rows)
+    for number, row in enumerate(rows, 1):
+        facts = f"{row.agent}, {row.messages} turns, {ago(row.last_active)}, {row.status}"
+        here = "this one: " if row.key == repl.session.id else ""
+        show(to_edge(clean(f"{number:3}. {row.key}  ({facts}) {here}{row.title}".rstrip())))
+
+
+def _reopen(repl: Repl, id: str) -> None:
+    from cortext.app.spawn.sessions import Spawned
+    from cortext.cli.spawning import agent_of
+
+    if id == repl.session.id:
+        raise CortextError(f"{id} is the session that is open here")
+    _settle(repl)
+    session = Spawned.reopen(id, max_tokens=repl.settings.max_tokens)
+    before, repl.session = repl.session, session
+    before.close(completed=False)
+    agent = agent_of(session.agent, repl.cwd)
+    repl.agent, repl.runner = agent, _runner_for(repl, agent)
+    banner(repl)
+
+
+def _settle(repl: Repl) -> None:
+    """Nothing may be waiting for the disk in a session that is left."""
+    if not repl.save_again():
+        raise CortextError("the session is not saved, and stays open", hint="/save FILE elsewhere")
+
+
+COMMANDS = {
+    "help": Command("", "this list", _help),
+    "exit": Command("", "save, mark the session as completed, and leave; as Ctrl+D", _exit),
+    "save": Command("FILE", "write the conversation: FILE.md, .html, .json, .jsonl", files.save),
+    "history": Command("[N]", f"show the last N turns ({_HISTORY})", _history),
+    "clear": Command("", "let the agent forget what was said; the session keeps it", _clear),
+    "stats": Command("", "turns, tokens, and how full the context is", _stats),
+    "agent": Command("[NAME]", "go on with another agent; without NAME, list them", _agent),
+    "export": Command("FILE", "copy the session's own file to FILE", files.export),
+    "import": Command("FILE", "add the turns of a file that was saved or exported", files.take_in),
+    "title": Command("[TEXT]", "give the session a title, or show it", _title),
+    "fork": Command("", "go on in a new session with the same turns", _fork),
+    "retry": Command("", "ask the last message again, without the last answer", _retry),
+    "resume": Command("[WORDS]", "go on with another session; without WORDS, list them", _resume),
+    "save!": Command("FILE", "", files.save_over),
+    "export!": Command("FILE", "", files.export_over),
+}

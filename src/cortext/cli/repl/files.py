@@ -1,0 +1,92 @@
+"""Files of a conversation: `/save`, `/export` and `/import`."""
+
+from __future__ import annotations
+
+import os
+
+from cortext import paths
+from cortext.cli.repl.state import Repl, tell
+from cortext.errors import CortextError, SessionStorageError
+
+
+def save(repl: Repl, given: str) -> None:
+    """The conversation as the ending of the file's name says; markdown if it says nothing."""
+    _save(repl, given, over=False)
+
+
+def save_over(repl: Repl, given: str) -> None:
+    _save(repl, given, over=True)
+
+
+def export(repl: Repl, given: str) -> None:
+    """The session's own file, as it is."""
+    _export(repl, given, over=False)
+
+
+def export_over(repl: Repl, given: str) -> None:
+    _export(repl, given, over=True)
+
+
+def take_in(repl: Repl, given: str) -> None:
+    """The turns of another conversation, after those of this one; those that are in it are not
+    added twice."""
+    from cortext.app.import_file import read_export
+
+    found = read_export(_path(repl, given, "import"))
+    for warning in found.warnings:
+        tell(f"warning: {warning}")
+    known = {turn.id for turn in repl.session.turns()}
+    turns = [turn for turn in found.session.messages if turn.content]
+    new = [turn for turn in turns if turn.id not in known]
+    with repl.signals.hold():
+        repl.session.take_in(new)
+    here = f"; {len(turns) - len(new)} were here already" if len(new) < len(turns) else ""
+    tell(f"{len(new)} turns of {found.session.id} were added{here}.")
+
+
+def _save(repl: Repl, given: str, *, over: bool) -> None:
+    from cortext.app.export import format_for, target_file
+    from cortext.app.sessions import show_session
+    from cortext.formats.exports.codec import encode
+
+    path = _path(repl, given, "save")
+    try:
+        format = format_for(path)
+    except CortextError as error:
+        error.hint = "name it .md, .html, .json or .jsonl"
+        raise
+    path = target_file(path, repl.session.id, format)
+    found = show_session(f"log:{paths.spawn_sessions()}", repl.session.id)
+    # A disk that is full is the best reason to save elsewhere.
+    for asked, answered in repl.unsaved:
+        found.session.add_message_from_dict("user", asked)
+        found.session.add_message_from_dict("assistant", answered)
+    _write(path, encode(found.session, format), "save", over=over)
+
+
+def _export(repl: Repl, given: str, *, over: bool) -> None:
+    from cortext.app.export import target_file
+    from cortext.durability.read import read_file
+    from cortext.durability.replace import storage_errors
+
+    path = target_file(_path(repl, given, "export"), repl.session.id, "jsonl")
+    with storage_errors("read", repl.session.path):
+        data = read_file(repl.session.path)
+    _write(path, data, "export", over=over)
+
+
+def _path(repl: Repl, given: str, name: str) -> str:
+    if not given:
+        raise CortextError(f"/{name} needs the name of a file")
+    return os.path.join(repl.cwd, os.path.expanduser(given))
+
+
+def _write(path: str, data: bytes, name: str, *, over: bool) -> None:
+    from cortext.app.export import write_export
+
+    if not over and os.path.lexists(path):
+        raise SessionStorageError(
+            f"{path} is there already", path=path, hint=f"/{name}! writes over it"
+        )
+    write_export(path, data, overwrite=over)
+    tell(f"written: {path}")

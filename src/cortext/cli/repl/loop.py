@@ -1,0 +1,96 @@
+"""The REPL of `aur spawn`: a prompt, what is typed there, and the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cortext.cli.repl.commands import banner, is_command, run_command, typed_names
+from cortext.cli.repl.reading import Reader, open_reader
+from cortext.cli.repl.signals import Signals
+from cortext.cli.repl.state import Repl, has_person, tell, tell_error
+from cortext.cli.repl.turn import ask
+from cortext.errors import CortextError
+
+if TYPE_CHECKING:
+    from cortext.app.spawn.agents import Agent
+    from cortext.app.spawn.running import Runner
+    from cortext.app.spawn.sessions import Spawned
+    from cortext.app.spawn.settings import SpawnSettings
+
+
+def run(session: Spawned, runner: Runner, agent: Agent, settings: SpawnSettings, cwd: str) -> int:
+    """Talk until the person ends it; the exit code. Ended on purpose the session is completed,
+    else it is interrupted. It is closed when this returns or raises."""
+    with Signals() as signals:
+        repl = Repl(session, runner, agent, settings, cwd, signals)
+        try:
+            banner(repl)
+            _talk(repl, open_reader(repl, typed_names()))
+            with signals.hold():
+                return _end(repl)
+        except BaseException:
+            _break_off(repl)
+            # A terminal that has gone makes more errors than the signal that says so.
+            if signals.ended is None:
+                raise
+            return 128 + signals.ended.number
+
+
+def _break_off(repl: Repl) -> None:
+    """Close it as interrupted. It would be seen as that in any case: where it fails there is no
+    need to say so, and with a terminal that has gone nobody to say it to."""
+    try:
+        repl.session.close(completed=False)
+    except CortextError as error:
+        from cortext.app.errors_log import write_error
+
+        write_error("aur spawn", error)
+
+
+def _talk(repl: Repl, reader: Reader) -> None:
+    while not repl.over:
+        try:
+            text = reader.read(repl.session.agent)
+        except KeyboardInterrupt:
+            if not has_person():
+                raise
+            continue
+        try:
+            _take(repl, text)
+        except KeyboardInterrupt:
+            if not has_person():
+                raise
+            tell("Interrupted. Returning to prompt.")
+        except CortextError as error:
+            repl.failed = True
+            tell_error(error)
+
+
+def _take(repl: Repl, text: str | None) -> None:
+    """A message, a command, or nothing more."""
+    if text is None:
+        repl.over = True
+    elif is_command(text):
+        run_command(repl, text.strip())
+    elif text.strip():
+        ask(repl, text)
+    if repl.over:
+        repl.over = _may_leave(repl)
+
+
+def _may_leave(repl: Repl) -> bool:
+    """Whether nothing is lost by it; a person who was told so may leave nevertheless."""
+    if repl.save_again() or repl.warned or not has_person():
+        return True
+    repl.warned = True
+    tell("/save FILE writes the conversation elsewhere; /exit again leaves without saving.")
+    return False
+
+
+def _end(repl: Repl) -> int:
+    session, lost = repl.session, bool(repl.unsaved)
+    session.close(completed=not lost)
+    tell(f"Session {session.id} is saved in {session.path}")
+    tell(f"`aur spawn --resume {session.id}` goes on with it.")
+    # At a prompt the person has seen what failed; a script has only the code.
+    return 1 if lost or (repl.failed and not has_person()) else 0

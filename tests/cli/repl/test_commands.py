@@ -1,0 +1,254 @@
+"""The slash commands, through the real command."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from cortext.cli.repl.commands import COMMANDS, is_command
+from tests.cli.repl.conftest import Person
+
+
+def test_help_names_every_command(person: Person) -> None:
+    """With what it takes, in 80 columns."""
+    shown = person.script("/help\n").stdout
+    for name in COMMANDS:
+        assert f"/{name}" in shown
+    assert max(map(len, shown.split("\n"))) <= 80
+
+
+@pytest.mark.parametrize("text", ["/x", "/help", "/save a b", " /x ", "/title two\nlines"])
+def test_what_is_a_command(text: str) -> None:
+    """A slash and a word."""
+    assert is_command(text)
+
+
+@pytest.mark.parametrize("text", ["/usr/bin fails", "//", "/", "/ x", "1/2", "say /help", "/é"])
+def test_what_is_none(text: str) -> None:
+    """A path, or text."""
+    assert not is_command(text)
+
+
+def test_history_numbers_records_over_the_whole_session(person: Person) -> None:
+    """The last 3 of 10 are 8, 9 and 10."""
+    asked = "".join(f"q{number}\n" for number in range(1, 6))
+    shown = person.script(f"{asked}/history 3\n/history\n").stdout.split("\n", 5)[5]
+    assert re.findall(r"^(\d+)\. (\S+) ", shown, re.MULTILINE)[:3] == [
+        ("8", "qa-test"),
+        ("9", "user"),
+        ("10", "qa-test"),
+    ]
+    assert re.findall(r"^(\d+)\. ", shown, re.MULTILINE)[3:] == [str(n) for n in range(1, 11)]
+    assert "   you said: q4\n9. user" in shown
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "x", "1 2", "9999999999"])
+def test_history_of_no_number(person: Person, given: str) -> None:
+    """One sentence and a hint; the REPL stays."""
+    done = person.script(f"/history {given}\nafter\n")
+    assert f"error: not a number: {given}\nhint: " in done.stderr
+    assert done.stdout == "you said: after\n"
+
+
+def test_stats(person: Person) -> None:
+    """Id, agent, turns, tokens, and the context as a bar."""
+    config = person.home / ".aurora/config.json"
+    config.write_text(json.dumps({"spawner": {"interactive": {"max_tokens": 1000}}}))
+    shown = person.script(f"say {'x' * 396}\n/stats\n").stdout.split("\n", 1)[1]
+    facts = dict(line.split(None, 1) for line in shown.split("\n") if line)
+    assert facts["session"] == "s"
+    assert facts["agent"] == "qa-test (python)"
+    assert (facts["turns"], facts["tokens"]) == ("2", "about 199")
+    assert re.fullmatch(r"\[█{6} {24}\] 19 % of 1,000 tokens", facts["context"])
+
+
+def test_the_context_is_told_before_the_answer(person: Person) -> None:
+    """At 80 and at 90 percent, and when turns are left out."""
+    config = person.home / ".aurora/config.json"
+    config.write_text(json.dumps({"spawner": {"interactive": {"max_tokens": 1000}}}))
+    asked = "".join(f"say {'x' * 200}\n" for _ in range(12))
+    done = person.script(asked)
+    assert re.search(r"context is 8\d % full", done.stderr)
+    assert re.search(r"context is 9\d % full: trimming is next", done.stderr)
+    assert "the agent gets the first 2 and the last" in done.stderr
+    assert len(person.said("s")) == 24
+
+
+def test_clear_is_for_the_agent_only(person: Person) -> None:
+    """The next prompt has nothing of the past; the file has all of it."""
+    done = person.script("secret word\nprompt\n/clear\nprompt\n")
+    first, second = done.stdout.split("you said: secret word\n", 1)[1].rsplit("prompt\n", 2)[:2]
+    assert "secret word" in first
+    assert "secret word" not in second
+    assert person.said("s")[0] == "secret word"
+
+
+def test_the_agent_gets_its_prompt_and_what_was_said(person: Person) -> None:
+    """The system prompt first, the person's message last."""
+    told = person.script("remember me\nprompt\n").stdout.split("\n", 1)[1]
+    assert told.startswith("You test things.")
+    assert "| remember me" in told
+    assert told.endswith("\n\nprompt\n")
+
+
+def test_another_agent(person: Person) -> None:
+    """By name, and it stays in the file; an unknown one leaves all as it was."""
+    done = person.script("/agent nobody\n/agent default\nprompt\n/agent\n")
+    assert "error: there is no agent nobody\nhint: there are default, qa-test" in done.stderr
+    assert "You test things." not in done.stdout
+    assert [line.split()[0] for line in done.stdout.split("\n")[1:3]] == ["default", "qa-test"]
+    assert person.lines("s")[0]["agent"] == "default"
+
+
+def test_another_agent_brings_its_tool(
+    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless one was asked for."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("claude", "codex"):
+        (programs / name).write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    agent = person.home / ".aurora/agents/coder.md"
+    agent.write_text("---\ntool: codex\n---\nYou code.\n", encoding="utf-8")
+    assert "now, run by python." in person.script("/agent coder\n").stderr
+    told = person.script("/agent coder\n/agent default\n", "--tool", "", "--session", "t").stderr
+    assert "session t · claude" in told
+    assert "The agent is coder now, run by codex." in told
+    assert "The agent is default now, run by claude." in told
+
+
+def test_title(person: Person) -> None:
+    """One line, which lists show."""
+    done = person.script("/title\n/title A   new\ttitle\n/title\n")
+    assert done.stdout == "(no title)\nA new title\n"
+    assert person.lines("s")[0]["title"] == "A new title"
+
+
+@pytest.mark.parametrize("name", ["c.md", "c.html", "c.json", "c.jsonl", "with space"])
+def test_save_and_import(person: Person, name: str) -> None:
+    """As its ending says; each can be read back into another session."""
+    person.script(f"what was said\n/save {name}\n")
+    assert b"what was said" in (person.cwd / name).read_bytes()
+    done = person.script(f"/import {name}\n/import {name}\nprompt\n", "--session", "t")
+    assert "2 turns of s were added." in done.stderr
+    assert "0 turns of s were added; 2 were here already." in done.stderr
+    assert person.said("t")[:3] == ["what was said", "you said: what was said", "prompt"]
+    assert done.stdout.count("| what was said") == 1
+
+
+def test_export_is_the_file_itself(person: Person) -> None:
+    """Byte for byte; into a folder under its own name."""
+    done = person.script("one\n/export copy.jsonl\n/export folder/\n")
+    copy = (person.cwd / "copy.jsonl").read_bytes()
+    assert [json.loads(line)["type"] for line in copy.split(b"\n") if line] == [
+        *("metadata", "turn", "turn")
+    ]
+    assert (person.cwd / "folder/s.jsonl").read_bytes() == copy
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("command", ["save", "export"])
+def test_nothing_is_written_over_by_chance(person: Person, command: str) -> None:
+    """Only with a `!`."""
+    file = person.cwd / "mine.md"
+    file.write_text("mine", encoding="utf-8")
+    done = person.script(f"one\n/{command} mine.md\n")
+    assert f"mine.md is there already\nhint: /{command}! writes over it" in done.stderr
+    assert (file.read_text(encoding="utf-8"), done.returncode) == ("mine", 1)
+    done = person.script(f"/{command}! mine.md\n")
+    assert ("one" in file.read_text(encoding="utf-8"), done.returncode) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("/save", "/save needs the name of a file"),
+        ("/save x.docx", "ends in .docx"),
+        ("/save missing/x.md", "could not write"),
+        ("/import missing.md", "could not read"),
+        ("/import .", "is a folder"),
+        ("/exit now", "/exit takes nothing after it"),
+        ("/retry", "nothing was asked yet"),
+        ("/resume no such words", "Session not found: no such words"),
+        ("/resume s", "s is the session that is open here"),
+    ],
+)
+def test_bad_input_is_one_sentence(person: Person, line: str, sentence: str) -> None:
+    """And the REPL stays."""
+    done = person.script(f"{line}\nafter\n")
+    errors = [each for each in done.stderr.split("\n") if each.startswith("error: ")]
+    assert (len(errors), sentence in errors[0]) == (1, True), done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == "you said: after\n"
+
+
+def test_retry_asks_again_without_the_answer(person: Person) -> None:
+    """Also twice; the file has every answer, the agent none that was asked again."""
+    (person.cwd / "answer").write_text("a bad one", encoding="utf-8")
+    done = person.script("start\nshow answer\n/retry\n/retry\nprompt\n")
+    assert person.said("s")[2:8] == ["show answer", "a bad one"] * 3
+    assert done.stdout.count("| a bad one") == 1
+    assert done.stdout.count("| show answer") == 1
+    assert done.stdout.count("| start") == 1
+
+
+def test_the_prompt_of_a_retry_is_the_one_before(person: Person) -> None:
+    """Word for word, but for the mark that is new each time."""
+    told = person.script("start\nprompt\n/retry\n").stdout.split("\n", 1)[1]
+    marks = set(re.findall(r"[0-9a-f]{32}", told))
+    for mark in marks:
+        told = told.replace(mark, "MARK")
+    half = len(told) // 2
+    assert len(marks) == 2
+    assert told[:half] == told[half:]
+
+
+def test_fork_goes_on_elsewhere(person: Person) -> None:
+    """The first session stays as it was, interrupted; the new one has its turns and its parent."""
+    done = person.script("one\n/fork\ntwo\n")
+    (fork,) = (path.stem for path in person.sessions.glob("*.jsonl") if path.stem != "s")
+    assert fork in done.stderr
+    assert (person.said("s"), person.status("s")) == (["one", "you said: one"], "interrupted")
+    assert person.said(fork) == ["one", "you said: one", "two", "you said: two"]
+    assert person.lines(fork)[0]["parent_id"] == "s"
+    assert person.status(fork) == "completed"
+
+
+def test_resume_lists_and_goes_on(person: Person) -> None:
+    """By number, by words; the one that is left is interrupted."""
+    person.script("about whales\n/title Whales\n", "--session", "a")
+    person.script("about ants\n", "--session", "b")
+    done = person.script("here\n/resume\n/resume whales\n/history 1\n", "--session", "c")
+    listed = [line.split()[:2] for line in done.stdout.split("\n")[1:4]]
+    assert listed == [["1.", "c"], ["2.", "b"], ["3.", "a"]]
+    assert "Resuming completed session" in done.stderr
+    assert "session a · python · 2 turns so far" in done.stderr
+    assert (person.status("c"), person.status("a")) == ("interrupted", "completed")
+    assert "you said: about whales" in done.stdout
+    person.script("/resume\n/resume 2\nmore\n", "--session", "d")
+    assert person.said("c")[2:] == ["more", "you said: more"]
+
+
+def test_resume_of_several(person: Person) -> None:
+    """They are shown with numbers, and one is taken by it."""
+    person.script("/title same thing\n", "--session", "one")
+    person.script("/title same thing\n", "--session", "two")
+    done = person.script("/resume same\n/resume 2\nhello\n")
+    assert "2 sessions match same" in done.stderr
+    assert person.said("one") == ["hello", "you said: hello"]
+
+
+def test_a_damaged_one_is_not_resumed(person: Person) -> None:
+    """It is said where, its file stays as it was, and the REPL stays where it is."""
+    person.script("one\n", "--session", "bad")
+    path = Path(person.sessions / "bad.jsonl")
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([lines[0], b"{broken", *lines[2:]]))
+    before = path.read_bytes()
+    done = person.script("/resume bad\nstill here\n")
+    assert f"error: {path}, line 2" in done.stderr
+    assert (path.read_bytes(), person.said("s")[0]) == (before, "still here")

@@ -1,0 +1,172 @@
+"""The parts of the REPL that need no terminal: blocks, completion, history, signals."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortext.cli.repl import history
+from cortext.cli.repl.blocks import Blocks, rows
+from cortext.cli.repl.completing import complete
+from cortext.cli.repl.reading import goes_on
+from cortext.cli.repl.signals import Ended, Signals
+
+TEXT = "One\ntwo\n\n```sh\n\necho\n```\n\n1. a\n\n   b\n\n2. c\n\nlast\n"
+
+
+def cut(text: str, size: int) -> list[str]:
+    """The blocks of a text that comes in pieces of some size."""
+    blocks, found = Blocks(), [""]
+    for start in range(0, len(text), size):
+        for part, ended in blocks.feed(text[start : start + size]):
+            if ended:
+                found.append("")
+            found[-1] += part
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_blocks_end_where_markdown_ends_them(size: int) -> None:
+    """A paragraph, a fence with a blank line in it, a loose list, however the text comes."""
+    assert cut(TEXT, size) == [
+        "One\ntwo\n\n",
+        "```sh\n\necho\n```\n\n",
+        "1. a\n\n   b\n\n2. c\n\n",
+        "last\n",
+    ]
+
+
+def test_a_fence_is_closed_by_its_own_kind() -> None:
+    """Not by a shorter one, another character, or one with a word after it."""
+    text = "````\n```\n~~~~\n```` x\n\n````\nafter\n"
+    assert cut(text, 1000) == [text[: -len("after\n")], "after\n"]
+
+
+@given(st.text(alphabet="a \n`~-1.", max_size=60), st.integers(1, 9))
+def test_no_text_is_lost_in_blocks(text: str, size: int) -> None:
+    """And pieces make no difference."""
+    assert "".join(cut(text, size)) == text
+    assert cut(text, size) == cut(text, 1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\n", 1),
+        ("a\n", 1),
+        ("a" * 10 + "\n", 1),
+        ("a" * 11 + "\n", 2),
+        ("a\n\n" + "b" * 25 + "\n", 5),
+        ("漢" * 5 + "\n", 1),
+        ("a" + "漢" * 5 + "\n", 2),
+        ("a" * 9 + "漢\n", 2),
+        ("e\u0301\n", None),
+        ("\U0001f1e9\U0001f1ea\n", None),
+    ],
+)
+def test_rows_of_a_terminal(text: str, expected: int | None) -> None:
+    """Ten columns wide."""
+    assert rows(text, 10) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/he", ["/help"]),
+        ("/s", ["/save", "/stats"]),
+        ("/agent ", ["default", "qa-test"]),
+        ("/agent q", ["qa-test"]),
+        ("/save ", ["a file.md", "folder/"]),
+        ("/save a f", ["a file.md"]),
+        ("/import folder/", ["folder/inner.md"]),
+        ("/import .", [".hidden"]),
+        ("look at fol", ["folder/"]),
+        ("look at\nfol", ["folder/"]),
+        ("look ", []),
+        ("nowhere/x", []),
+        ("", []),
+    ],
+)
+def test_completion(tmp_path: Path, text: str, expected: list[str]) -> None:
+    """Commands, agents, files; what is hidden only for who asks, what cannot be shown never."""
+    (tmp_path / "folder").mkdir()
+    for name in ("a file.md", "folder/inner.md", ".hidden", "bad\x1b[31m.md"):
+        (tmp_path / name).touch()
+    found = complete(
+        text,
+        commands=["/help", "/save", "/stats"],
+        agents=lambda: ["qa-test", "default"],
+        cwd=str(tmp_path),
+    )
+    assert [each for each, _ in found] == expected
+    assert all(each.startswith(text[len(text) - size :]) for each, size in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("a\\", True), ("a\\\\", False), ("\\\\\\", True), ("a", False)]
+)
+def test_lines_that_go_on(text: str, expected: bool) -> None:
+    """By one backslash, not by two."""
+    assert goes_on(text) is expected
+
+
+@pytest.fixture
+def aurora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AURORA_HOME", str(tmp_path / "aurora"))
+    return tmp_path / "aurora"
+
+
+def test_history_is_the_latest_first(aurora: Path) -> None:
+    """Of any text; what cannot be read costs nothing but itself."""
+    assert history.latest() == []
+    for text in ("one", "two\nlines", "\ud800 half", "漢"):
+        history.add(text)
+    with open(history.history_file(), "ab") as file:
+        file.write(b'{"no": "text"}\nbroken\n')
+    history.add("last")
+    assert history.latest() == ["last", "漢", "\ud800 half", "two\nlines", "one"]
+    assert os.stat(history.history_file()).st_mode & 0o777 == 0o600
+
+
+def test_history_does_not_grow_for_ever(aurora: Path) -> None:
+    """It keeps its last part, whole lines of it; a large paste is not in it."""
+    for number in range(300):
+        history.add(f"{number} {'x' * 19_000}")
+    history.add("y" * 100_000)
+    assert os.path.getsize(history.history_file()) <= 5 << 20
+    found = history.latest()
+    assert found[0].startswith("299 ")
+    assert len(found) > 50
+
+
+def test_history_that_cannot_be_written(aurora: Path, data_home: Path) -> None:
+    """Nothing is raised: the message is on its way; the log has the reason."""
+    (aurora / "spawn/history").mkdir(parents=True)
+    history.add("one")
+    assert history.latest() == []
+    assert "history" in (data_home / "cortext/errors.log").read_text(encoding="utf-8")
+
+
+def save(signals: Signals, number: int) -> None:
+    with signals.hold():
+        os.kill(os.getpid(), number)
+        saved.append(number)
+
+
+saved: list[int] = []
+
+
+def test_signals_wait_until_something_is_saved() -> None:
+    """Both kinds; afterwards they come, once, and the handlers are as they were."""
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    with Signals() as signals:
+        with pytest.raises(Ended):
+            save(signals, signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            save(signals, signal.SIGINT)
+        save(signals, signal.SIGTERM)
+    assert saved == [signal.SIGTERM, signal.SIGINT, signal.SIGTERM]
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before

@@ -1,0 +1,285 @@
+"""Talking to an agent in a terminal: turns, what interrupts them, and how it ends."""
+
+import resource
+import shlex
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.repl.conftest import Person
+from tests.cli.repl.terminal import ALT_ENTER, CTRL_C, CTRL_D, TAB, UP, Terminal
+
+Spawn = Callable[..., Terminal]
+
+
+def test_a_conversation_and_its_end(person: Person, spawn: Spawn) -> None:
+    """The banner names all; both turns are in the file; /exit says where and completes it."""
+    terminal = spawn()
+    banner = terminal.prompt()
+    assert "agent qa-test · session s · python" in banner
+    assert "/help" in banner
+    assert terminal.until("qa-test>")
+    assert person.lines("s")[0]["status"] == "active"
+    terminal.line("hello")
+    terminal.prompt()
+    assert person.said("s") == ["hello", "you said: hello"]
+    terminal.line("/exit")
+    assert terminal.until(str(person.sessions / "s.jsonl"))
+    assert (terminal.ends(), person.status("s")) == (0, "completed")
+
+
+def test_the_end_of_input_completes_it_too(person: Person, spawn: Spawn) -> None:
+    """Ctrl+D at an empty prompt is /exit; the terminal is left as it was."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.keys(CTRL_D)
+    assert (terminal.ends(), person.status("s")) == (0, "completed")
+    assert terminal.echoes()
+
+
+def test_ctrl_c_at_the_prompt_clears_the_line(person: Person, spawn: Spawn) -> None:
+    """And nothing else, however often."""
+    terminal = spawn()
+    terminal.prompt()
+    for _ in range(3):
+        terminal.keys(f"unwanted{CTRL_C}")
+        terminal.prompt()
+    terminal.line("wanted")
+    terminal.until("you said: wanted")
+    terminal.prompt()
+    assert person.said("s") == ["wanted", "you said: wanted"]
+
+
+def test_ctrl_c_stops_the_agent(person: Person, spawn: Spawn) -> None:
+    """The whole of it; nothing of the turn is kept, and the next one is answered."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("wait /nowhere/at/all")
+    terminal.until("waiting")
+    terminal.keys(CTRL_C)
+    terminal.until("Interrupted. Returning to prompt.")
+    terminal.prompt()
+    assert (person.agents_alive(), person.said("s")) == ([], [])
+    terminal.line("and now")
+    terminal.until("you said: and now")
+    terminal.prompt()
+    assert person.said("s") == ["and now", "you said: and now"]
+
+
+def test_a_failed_turn_is_shown_and_not_kept(person: Person, spawn: Spawn) -> None:
+    """With what the agent complained about; the session goes on and completes with 0."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("fail the tank is empty")
+    terminal.until("error: python failed (exit code 3): the tank is empty")
+    terminal.prompt()
+    terminal.line("again")
+    terminal.until("you said: again")
+    terminal.prompt()
+    assert person.said("s") == ["again", "you said: again"]
+    terminal.keys(CTRL_D)
+    assert (terminal.ends(), person.status("s")) == (0, "completed")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_told_to_end_while_an_agent_runs(person: Person, spawn: Spawn, number: int) -> None:
+    """The agent is stopped, the session is interrupted and has what was completed."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("first")
+    terminal.prompt()
+    terminal.line("wait /nowhere/at/all")
+    terminal.until("waiting")
+    terminal.signal(number)
+    assert terminal.ends() == 128 + number
+    assert (person.agents_alive(), person.status("s")) == ([], "interrupted")
+    assert person.said("s") == ["first", "you said: first"]
+    assert terminal.echoes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_told_to_end_at_the_prompt(person: Person, spawn: Spawn, number: int) -> None:
+    """The terminal is left as it was, also in the middle of a line."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.keys("half a li")
+    terminal.until("half a li")
+    terminal.signal(number)
+    assert terminal.ends() == 128 + number
+    assert (person.status("s"), terminal.echoes()) == ("interrupted", True)
+
+
+@pytest.mark.parametrize("said", ["", "wait /nowhere/at/all\r", "hush /nowhere/at/all\r"])
+def test_a_terminal_that_goes_away(person: Person, spawn: Spawn, said: str) -> None:
+    """At the prompt, in an answer and before it: interrupted, and no agent goes on."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("first")
+    terminal.prompt()
+    terminal.keys(said)
+    if said:
+        terminal.until("waiting" if said.startswith("wait") else " python")
+    terminal.hang_up()
+    assert terminal.ends() == 128 + signal.SIGHUP
+    assert (person.agents_alive(), person.status("s")) == ([], "interrupted")
+    assert person.said("s") == ["first", "you said: first"]
+
+
+def test_killed_while_an_answer_comes(person: Person, spawn: Spawn) -> None:
+    """What was completed is there, and it goes on."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("first")
+    terminal.prompt()
+    terminal.line("wait /nowhere/at/all")
+    terminal.until("waiting")
+    terminal.signal(signal.SIGKILL)
+    assert terminal.ends() == -signal.SIGKILL
+    terminal = spawn("--resume", "s")
+    assert "session s · python · 2 turns so far" in terminal.prompt()
+    terminal.line("second")
+    terminal.until("you said: second")
+    terminal.prompt()
+    assert person.said("s")[::2] == ["first", "second"]
+
+
+def test_answers_that_go_elsewhere(person: Person) -> None:
+    """Typed at a terminal with stdout in a file: the prompt and the talk stay with the person."""
+    words = f"exec {shlex.join(person.words('--session', 's'))} > answers"
+    with Terminal(["sh", "-c", words], cwd=person.cwd, env=person.env) as terminal:
+        terminal.until("default> ")
+        terminal.keys("hello\n")
+        terminal.until("default> ")
+        terminal.keys("wait /nowhere/at/all\n")
+        answers = person.cwd / "answers"
+        deadline = time.monotonic() + 30
+        while "waiting" not in answers.read_text(encoding="utf-8"):
+            assert time.monotonic() < deadline
+        terminal.keys(CTRL_C)
+        terminal.until("Interrupted. Returning to prompt.")
+        terminal.until("default> ")
+        terminal.keys(CTRL_D)
+        assert terminal.ends() == 0
+    assert answers.read_text(encoding="utf-8").startswith("you said: hello\n")
+    assert (person.status("s"), person.said("s")) == ("completed", ["hello", "you said: hello"])
+
+
+def test_lines_that_go_on(person: Person, spawn: Spawn) -> None:
+    """By a backslash at the end, or by Alt+Enter; a written backslash stays one."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("one\\")
+    terminal.line("two \\\\")
+    terminal.prompt()
+    terminal.keys(f"three{ALT_ENTER}four\r")
+    terminal.until("you said: four")
+    terminal.prompt()
+    assert person.said("s")[::2] == ["one\ntwo \\\\", "three\nfour"]
+
+
+def test_a_large_paste_is_taken_whole(person: Person, spawn: Spawn) -> None:
+    """100 KB of lines, of which none is a turn of its own."""
+    text = "".join(f"{number} {'x' * 90}\n" for number in range(1100)) + "the end"
+    assert len(text) > 100_000
+    terminal = spawn()
+    terminal.prompt()
+    terminal.paste(text)
+    terminal.keys("\r")
+    terminal.until("you said: the end")
+    terminal.prompt()
+    assert person.said("s") == [text, "you said: the end"]
+
+
+def test_arrows_find_what_was_typed_in_other_sessions(person: Person, spawn: Spawn) -> None:
+    """Also what has several lines; the file is for nobody else."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.keys(f"said before{ALT_ENTER}on two lines\r")
+    terminal.prompt()
+    terminal.keys(CTRL_D)
+    assert terminal.ends() == 0
+    history = person.home / ".aurora/spawn/history"
+    assert history.stat().st_mode & 0o777 == 0o600
+    terminal = spawn("--session", "t")
+    terminal.prompt()
+    terminal.keys(UP)
+    terminal.until("on two lines")
+    terminal.keys("\r")
+    terminal.prompt()
+    assert person.said("t")[0] == "said before\non two lines"
+
+
+def test_tab_completes(person: Person, spawn: Spawn) -> None:
+    """Commands, agents, and files of the folder."""
+    (person.cwd / "notes about it.md").write_text("", encoding="utf-8")
+    terminal = spawn("--session", "s")
+    terminal.prompt()
+    terminal.line(f"/ti{TAB} Tabbed")
+    terminal.until("The title is: Tabbed")
+    terminal.prompt()
+    terminal.line(f"/agent q{TAB}")
+    terminal.until("The agent is qa-test now")
+    terminal.prompt()
+    terminal.line(f"/save no{TAB}")
+    terminal.until("notes about it.md is there already")
+    terminal.prompt()
+    terminal.line(f"see not{TAB}")
+    terminal.until("you said: see notes about it.md")
+
+
+def test_what_is_typed_meanwhile_waits(person: Person, spawn: Spawn, tmp_path: Path) -> None:
+    """It is not in the way of the answer, and it is at the next prompt."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line(f"wait {tmp_path / 'go'}")
+    terminal.until("waiting")
+    terminal.keys("typed ahead\r")
+    assert not terminal.echoes()
+    (tmp_path / "go").touch()
+    assert "typed ahead" not in terminal.until("no more")
+    terminal.until("you said: typed ahead")
+
+
+def test_what_cannot_be_saved_is_kept_and_tried_again(person: Person, spawn: Spawn) -> None:
+    """It is said each time, the file stays as it was, and the next turn brings both."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("one")
+    terminal.prompt()
+    file = person.sessions / "s.jsonl"
+    before = file.read_bytes()
+    resource.prlimit(terminal.process.pid, resource.RLIMIT_FSIZE, (len(before), -1))
+    terminal.line("two")
+    assert "error: could not" in terminal.until("1 exchange is not saved")
+    terminal.prompt()
+    assert file.read_bytes() == before
+    terminal.line("/exit")
+    terminal.until("/exit again leaves without saving")
+    terminal.prompt()
+    resource.prlimit(terminal.process.pid, resource.RLIMIT_FSIZE, (-1, -1))
+    terminal.line("three")
+    terminal.until("saved now")
+    terminal.prompt()
+    assert person.said("s")[::2] == ["one", "two", "three"]
+    terminal.line("/exit")
+    assert (terminal.ends(), person.status("s")) == (0, "completed")
+
+
+def test_control_characters_do_not_reach_the_terminal(person: Person, spawn: Spawn) -> None:
+    """The file has them, also split over pieces and by NO_COLOR; the screen does not."""
+    for env in ({}, {"NO_COLOR": "1"}):
+        id = f"s{len(env)}"
+        terminal = spawn("--session", id, env=env)
+        terminal.prompt()
+        terminal.line(r"say \x1b]0;owned\x07\x1b[31mred\x9b31m\u202eback\r\nnext")
+        terminal.until("next")
+        terminal.prompt()
+        answer = person.said(id)[1]
+        assert answer == "\x1b]0;owned\x07\x1b[31mred\x9b31m\u202eback\r\nnext"
+        assert "\x1b]0;owned" not in terminal.raw
+        assert "\x1b[31mred" not in terminal.raw
+        assert "\u202e" not in terminal.raw
+        assert "\ufffd]0;owned\ufffd\ufffd[31mred" in terminal.raw
