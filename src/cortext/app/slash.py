@@ -15,6 +15,7 @@ from cortext.app.conversations import Conversations, Wanted
 from cortext.app.slash_texts import (
     document_of,
     entries,
+    going_on,
     plain,
     saves,
     section,
@@ -66,8 +67,7 @@ class Slash:
 
     def list(self) -> str:
         """What can be resumed, and how the agent lets the person choose."""
-        own = set(self.inside.ids) if self.inside else set[str]()
-        rows = [row for row in self._conversations.list(_RESUMABLE).rows if row.key not in own]
+        rows = self._others(self._conversations.list(_RESUMABLE).rows)
         if not rows:
             return (
                 "There are no resumable conversations. Tell the person so in one sentence, and "
@@ -108,7 +108,7 @@ class Slash:
         workspace.types.check(kind)
         bound = self._bound()
         if bound is not None:
-            return self._going_on(bound, kind, topic)
+            return going_on(bound, kind, topic)
         text = workspace.types.command(kind).rstrip("\n")
         if not topic.strip():
             return f"{text}\n\nThe person wrote nothing after `/workspace.{kind}`: ask, as above."
@@ -163,12 +163,22 @@ class Slash:
         from cortext.app.slash_numbers import numbered
 
         row = numbered(self._conversations, self.inside, words)
-        found = [row] if row else self._conversations.find(words)
+        found = [row] if row else self._named(words)
         if not found:
             raise SessionNotFoundError(words)
         if len(found) > 1:
             raise AmbiguousIdError(words, [row.key for row in found])
         return found[0]
+
+    def _named(self, words: str) -> Sequence[Listed]:
+        """Those that are meant. This session has the words too, where a person has just said them:
+        it is meant only if nothing else is."""
+        found = self._conversations.find(words)
+        return self._others(found) or found
+
+    def _others(self, rows: Sequence[Listed]) -> list[Listed]:
+        own = self.inside.ids if self.inside else ()
+        return [row for row in rows if row.key not in own]
 
     def _to_stop(self) -> Listed:
         from cortext.app.tool_session import conversation_of_session
@@ -231,22 +241,6 @@ class Slash:
         made = chat_of(paths.workspace_root(row.cwd or None), row.tool, row.key, row.path)
         return row_of(self._conversations, made) or row
 
-    def _going_on(self, bound: Bound, kind: str, topic: str) -> str:
-        session = Workspace(bound.root).store.head_at(bound.place)
-        title = plain(session.title)
-        lines = [
-            Workspace(bound.root).types.command(session.kind).rstrip("\n"),
-            "",
-            f'This session is already the conversation "{title}": go on with it. Nothing new was',
-            "made; `/workspace.stop-conversation` ends it first.",
-            f"The ID of this conversation: {bound.place.day}/{bound.place.name}",
-            f"The markdown of this conversation: {document_of(bound) or 'there is none yet'}",
-        ]
-        if topic.strip():
-            said = f"What the person wrote after `/workspace.{kind}`, each line behind a bar:"
-            lines += ["", said, render_text(topic.strip())]
-        return "\n".join(lines)
-
     def _bound(self, *, also_at_rest: bool = False) -> Bound | None:
         """The conversation that is had in this session; one that was stopped is none."""
         from cortext.app.tool_session import bound_here
@@ -263,11 +257,14 @@ class Slash:
         """What is said in this session from now on belongs to a conversation."""
         from cortext.app.binding import bind
         from cortext.app.waiting import bind_process
+        from cortext.bridges.live import note_running
 
         if self.inside is None:
             return
         if self._session:
             bind(conversation, self.inside.tool, self._session)
+            if self.inside.process:  # where no hook says so, it is live all the same
+                note_running(self.inside.tool, self._session, self.inside.process)
         elif self.inside.process:
             bind_process(conversation, self.inside.tool, self.inside.process, self.nonce)
             self.waits = True
@@ -282,14 +279,12 @@ class Slash:
             lines += ["These are the nearest; ask whether one of them is meant:", entries(found)]
             lines += ['On an answer run `cortext slash briefing "NUMBER"` and do what it prints.']
         else:
-            lines += [
-                "Suggest other words, `/workspace.resume` without any, or a new conversation,"
-            ]
-            lines += ["for example with `/workspace.brainstorm`."]
+            lines += ["Suggest other words, `/workspace.resume` without any, or a new"]
+            lines += ["conversation, for example with `/workspace.brainstorm`."]
         return "\n".join(lines)
 
     def _several(self, words: str) -> str:
-        found = self._conversations.find(words)
+        found = self._named(words)
         self._remember(found[:_SHOWN])
         return "\n".join(
             (

@@ -10,8 +10,10 @@ from cortext.app.binding import Bound
 from cortext.bridges.inside import Inside
 from cortext.clock import ago
 from cortext.durability.read import read_file
+from cortext.formats.briefing import render_text
 from cortext.index.listed import Listed
 from cortext.lifecycle.types import built_in
+from cortext.lifecycle.workspace import Workspace
 from cortext.model.text import clean
 from cortext.stores.layout import document_in
 
@@ -45,6 +47,26 @@ def title_of(topic: str) -> str:
 def document_of(bound: Bound) -> str:
     name = document_in(bound.place.folder)
     return f"{bound.place.folder}/{name}" if name else ""
+
+
+def going_on(bound: Bound, kind: str, topic: str) -> str:
+    """What an agent is told that was asked for another conversation of this type, in a session
+    that has one."""
+    workspace = Workspace(bound.root)
+    session = workspace.store.head_at(bound.place)
+    title = plain(session.title)
+    lines = [
+        workspace.types.command(session.kind).rstrip("\n"),
+        "",
+        f'This session is already the conversation "{title}": go on with it. Nothing new was',
+        "made; `/workspace.stop-conversation` ends it first.",
+        f"The ID of this conversation: {bound.place.day}/{bound.place.name}",
+        f"The markdown of this conversation: {document_of(bound) or 'there is none yet'}",
+    ]
+    if topic.strip():
+        said = f"What the person wrote after `/workspace.{kind}`, each line behind a bar:"
+        lines += ["", said, render_text(topic.strip())]
+    return "\n".join(lines)
 
 
 def plain(text: str) -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WORDS: dict[str, Any] = {"ignore_unknown_options": True}
+# What can wait in a pseudo-terminal: 12 to 20 KB on Linux 6, 64 KB on the oldest kernels.
+_MOST_WAITING = 1 << 16
 
 
 @click.group("slash")
@@ -67,7 +69,7 @@ def briefing(
     def made(slash: Slash, said: str) -> str:
         text = slash.briefing(said, reopen=reopen)
         # What a command file of these tools prints is not cut.
-        return text if typed or name else in_pieces(text)
+        return text if typed or name else in_pieces(without_mentions(text))
 
     _answer(made, words, stdin, typed, name)
 
@@ -104,7 +106,7 @@ def stop(
 
     slash = Slash()
     text, notes = slash.stop(_said(slash, words, stdin, typed), id=id, done=done)
-    click.echo("\n".join([text, *notes]))
+    _tell("\n".join([text, *notes]), slash)
 
 
 def _said(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) -> str:
@@ -146,12 +148,26 @@ def _print(made: Callable[[Slash], str], *, typed: bool = False) -> None:
     """Print it; so that the agent can tell of a failure, that is printed too, and no error."""
     from cortext.app.slash import Slash
 
+    slash = None
     try:
-        text = made(Slash(typed=typed))
+        slash = Slash(typed=typed)
+        text = made(slash)
     except (CortextError, OSError) as error:
         if debugging.on:
             raise
         hint = getattr(error, "hint", "")
         text = f"error: {error}\n" + (f"hint: {hint}\n" if hint else "")
         text += "Tell the person this in one line, and do nothing else."
+    _tell(text, slash)
+
+
+def _tell(text: str, slash: Slash | None) -> None:
+    """Print it so that all of it is read.
+
+    Gemini CLI gives us a terminal, and drops what waits in it at the moment when we end; no call
+    tells us how much does. So that nothing of ours waits, as much as can wait is written after it,
+    which no screen shows and Gemini CLI does not pass on.
+    """
     click.echo(text)
+    if slash and slash.inside and slash.inside.tool == "gemini" and sys.stdout.isatty():
+        click.echo("\r" * _MOST_WAITING, nl=False)
