@@ -58,6 +58,7 @@ def data_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     folder = tmp_path_factory.mktemp("data")
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     monkeypatch.setenv("AURORA_HOME", str(folder / "aurora"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     return folder
 
 

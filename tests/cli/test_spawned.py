@@ -147,7 +147,7 @@ def test_damaged_session_is_marked() -> None:
     path = write("bad", 2, damaged=True)
     done = aur(*LIST)
     assert done.returncode == 0
-    assert "completed (damaged)" in done.stdout.splitlines()[2]
+    assert "damaged" in done.stdout.splitlines()[2]
     assert done.stderr.startswith(f"warning: {path}, line 3: ")
     damage = [row["damage"] for row in json.loads(aur(*LIST, "--json").stdout)]
     assert (damage[0], f"{path}, line 3" in damage[1]) == (None, True)

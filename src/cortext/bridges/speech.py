@@ -10,8 +10,12 @@ from typing import Any, ClassVar, NamedTuple, cast
 from cortext.errors import CortextError
 from cortext.model import json
 
-_LONGEST = 1 << 26
-"""Bytes of one line; tools echo whole files that they read, and no answer is as long."""
+LONGEST = 64 << 20
+"""Bytes of an answer, counted as JSON: all of it is one line of a session's file."""
+LONGEST_TURN = LONGEST + (1 << 20)
+"""Bytes of such a line, with what stands there besides."""
+_LONGEST_LINE = 2 * LONGEST_TURN
+"""Bytes of what a tool writes as one line: an answer, or a file that it read."""
 
 
 class Heard(NamedTuple):
@@ -80,8 +84,8 @@ class Lines(Speech):
             yield bytes(self._rest)
             self._rest.clear()
         self._rest += rest
-        if len(self._rest) > _LONGEST:
-            raise CortextError(f"it wrote a line of over {_LONGEST:,} bytes")
+        if len(self._rest) > _LONGEST_LINE:
+            raise CortextError(f"it wrote a line of more than {_LONGEST_LINE >> 20} MB")
 
     def event(self, event: dict[str, Any], replies: list[dict[str, Any]]) -> Iterator[str]:
         raise NotImplementedError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import click
 
 from cortext import __version__
@@ -17,4 +19,6 @@ def aur(debug: bool) -> None:
     debugging.on = debug
 
 
-aur.add_command(command)
+spawn = copy(command)
+spawn.help = (command.help or "").replace("cortext spawn", "aur spawn")
+aur.add_command(spawn)

@@ -207,7 +207,7 @@ def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
 
 def short_id(row: Listed) -> str:
     """Of a tool's long id, as much as names a session; a conversation has a short one."""
-    return row.key[:_NAMES] if row.tool else row.key
+    return row.key[:_NAMES] if row.tool not in ("", "aur") else row.key
 
 
 def _when(row: Listed, *, narrow: bool) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cortext.app.spawn.listing import SAME, STATUSES, list_spawned, only
-from cortext.cli.text import cells, clean, fit, say, show
+from cortext.cli.text import cells, clean, fit, say, show, spawn
 from cortext.clock import from_micros
 from cortext.index.listed import Listed
 
@@ -32,6 +32,12 @@ def quick(arguments: list[str]) -> bool:
     wanted = _parse(arguments)
     if wanted is None:
         return False
+    show_sessions(prepare(), **wanted)
+    return True
+
+
+def prepare() -> SpawnSettings:
+    """The settings that hold. What is wrong with them, and what a clean-up did, is said."""
     from cortext.app.spawn.cleaning import told
     from cortext.app.spawn.settings import load
 
@@ -40,8 +46,7 @@ def quick(arguments: list[str]) -> bool:
         say(f"warning: {clean(warning, lines=False)}")
     if went := told():
         say(went)
-    show_sessions(settings, **wanted)
-    return True
+    return settings
 
 
 def _parse(arguments: list[str]) -> dict[str, Any] | None:
@@ -133,7 +138,7 @@ def _columns(rows: Sequence[Listed]) -> list[list[str]]:
     notes, _, titles, _, _, began, turns, _, _, agents, _ = map(list, facts)
     if any(notes):
         pairs = zip(statuses, notes, strict=True)
-        statuses = [f"{status} (damaged)" if note else status for status, note in pairs]
+        statuses = ["damaged" if note else status for status, note in pairs]
     agents = [agent or "-" for agent in agents]
     return [ids, agents, turns, local_times(began), statuses, titles]
 
@@ -183,10 +188,10 @@ def _day_of(seconds: int) -> tuple[str, int, int, int]:
 
 
 def _narrowed(widths: list[int], edge: int) -> list[int]:
-    """Widths that leave room for titles in a terminal: ids lose their ends, and still name a
-    session; then agents do, and times the hour."""
+    """Widths that leave room for titles in a terminal: times lose the hour, agents their ends, and
+    last the ids do, which still name a session."""
     narrow = [*widths]
-    for column, least in ((0, _SHORT), (1, _LITTLE), (3, _DATE)):
+    for column, least in ((3, _DATE), (1, _LITTLE), (0, _SHORT)):
         over = sum(narrow[:-1]) + 2 * (len(narrow) - 1) + min(narrow[-1], _TITLE) - edge
         if over > 0:
             narrow[column] = max(narrow[column] - over, min(least, narrow[column]))
@@ -212,7 +217,7 @@ def _say_damaged(rows: Sequence[Listed]) -> None:
 
 def _count(shown: int, of: int) -> str:
     if not of:
-        return "no sessions yet\nhint: `aur spawn -i` begins one"
+        return f"no sessions yet\nhint: `{spawn()} -i` begins one"
     if not shown:
         return f"no session matches, of {_sessions(of)}"
     return _sessions(of) if shown == of else f"{shown} of {_sessions(of)}"

@@ -6,36 +6,28 @@ import os
 
 import click
 
-from cortext.app.spawn.agents import DEFAULT, Agent, UnknownAgentError, get_agent
-from cortext.app.spawn.cleaning import clean, delete, told
-from cortext.app.spawn.listing import find_spawned, list_spawned
-from cortext.app.spawn.running import choose_runner
+from cortext.app.spawn.agents import DEFAULT, Agent, agent_of, get_agent
+from cortext.app.spawn.cleaning import clean, delete
+from cortext.app.spawn.listing import Found, find_spawned, list_spawned
+from cortext.app.spawn.running import ECHO, VARIABLE, Runner, choose_runner
 from cortext.app.spawn.sessions import Spawned, path_of, recover
-from cortext.app.spawn.settings import SpawnSettings, load
+from cortext.app.spawn.settings import SpawnSettings
+from cortext.bridges.launch import installed
 from cortext.cli.choose import ask, can_ask
 from cortext.cli.confirm import agree
 from cortext.cli.repl import run
 from cortext.cli.text import clean as shown
 from cortext.cli.text import to_edge
 from cortext.durability.trash import TrashEntry
-from cortext.errors import SessionCorruptedError
+from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.index.listed import Listed
 
 _SOME = 10
 
 
-def prepare() -> SpawnSettings:
-    """The settings that hold. What an earlier clean-up did is said."""
-    settings = load()
-    for warning in settings.warnings:
-        click.echo(f"warning: {shown(warning, lines=False)}", err=True)
-    if note := told():
-        click.echo(note, err=True)
-    return settings
-
-
 def delete_one(given: str, *, yes: bool) -> int:
-    row = find(given)
+    # What nobody asks about is named whole.
+    row = find(given, exactly=yes)
     agree(f"Delete session '{row.key}'?", yes)
     _say_deleted(row.key, delete(row.key))
     return 0
@@ -48,6 +40,8 @@ def _say_deleted(id: str, entry: TrashEntry) -> None:
 
 def clean_old(days: float) -> int:
     done = clean(days)
+    for entry in done.gone:
+        click.echo(f"to the trash: {shown(entry.label, lines=False)}", err=True)
     for kept in done.kept:
         click.echo(f"kept: {shown(kept, lines=False)}", err=True)
     count = len(done.gone)
@@ -60,46 +54,93 @@ def clean_old(days: float) -> int:
 def begin(id: str | None, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
     """A new session; or, where there is one of this id, that one."""
     if id and os.path.lexists(path_of(id)):
-        return go_on(id, agent, tool, settings)
+        return _go_on(id, agent, tool, settings)
     cwd = os.getcwd()
     who = get_agent(agent or DEFAULT, cwd)
     runner = choose_runner(tool, who, settings)
     session = Spawned.begin(
         who.name, id=id or "", tool=runner.name, cwd=cwd, max_tokens=settings.max_tokens
     )
-    return run(session, runner, who, settings, cwd)
+    return run(session, runner, who, settings, cwd, tool or "")
 
 
 def go_on(given: str, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
     """The session that is meant, where it was left."""
+    return _go_on(find(given).key, agent, tool, settings)
+
+
+def go_on_with_last(agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
+    """The session with the latest turn that nobody has open."""
+    for row in list_spawned(agent):
+        if row.status != "active":
+            return _go_on(row.key, agent, tool, settings)
+    raise CortextError("there is no session to go on with", hint="-i begins one")
+
+
+def _go_on(id: str, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
     cwd = os.getcwd()
-    row = find(given)
-    who = get_agent(agent, cwd) if agent else agent_of(row.agent, cwd)
-    runner = choose_runner(tool, who, settings)
-    session = _reopen(row.key, settings)
-    if agent and agent != session.agent:
-        session.set_agent(agent)
-    return run(session, runner, who, settings, cwd)
-
-
-def agent_of(name: str, cwd: str) -> Agent:
-    """The agent that a session was had with; without a prompt, if there is none of its name now."""
+    asked = get_agent(agent, cwd) if agent else None
+    session = _reopen(id, settings)
     try:
-        return get_agent(name or DEFAULT, cwd)
-    except UnknownAgentError:
-        text = f"there is no agent {name} here: it goes on without a system prompt"
-        click.echo(f"warning: {shown(text, lines=False)}", err=True)
-        return Agent(name, "", "")
+        who = asked or _agent_of(session.agent, cwd)
+        runner = _runner_of(session, tool, who, settings)
+        if agent and agent != session.agent:
+            session.set_agent(agent)
+        session.set_tool(runner.name)
+    except BaseException:
+        session.close(completed=session.was == "completed")
+        raise
+    return run(session, runner, who, settings, cwd, tool or "")
 
 
-def find(given: str) -> Listed:
+def _runner_of(session: Spawned, tool: str | None, agent: Agent, settings: SpawnSettings) -> Runner:
+    """What goes on with a session: what is asked for, else the tool that it was had with. A command
+    that it was had with is not taken from a file: the person names it again."""
+    asked = tool or os.environ.get(VARIABLE) or settings.tool
+    if asked or session.tool in ("", ECHO) or session.tool in installed():
+        return choose_runner(asked or session.tool or None, agent, settings)
+    runner = choose_runner(None, agent, settings)
+    if runner.name == ECHO:
+        raise CortextError(
+            f"this session was had with {session.tool}, which is not here by that name",
+            hint="--tool says what goes on with it",
+        )
+    text = f"this session was had with {session.tool}; {runner.name} goes on with it"
+    click.echo(f"note: {shown(text, lines=False)}", err=True)
+    return runner
+
+
+def _agent_of(name: str, cwd: str) -> Agent:
+    agent, warning = agent_of(name, cwd)
+    if warning:
+        click.echo(f"warning: {shown(warning, lines=False)}", err=True)
+    return agent
+
+
+def find(given: str, *, exactly: bool | None = None) -> Listed:
     """The session that is meant. Several: a person is asked. None: those that there are are shown,
-    and it ends."""
-    rows = find_spawned(given)
-    if len(rows) == 1:
+    and it ends. With `exactly`, by its whole id alone; with False by its beginning too, and not by
+    words."""
+    rows, note = _find(given, exactly)
+    if note:
+        click.echo(note, err=True)
+    if len(rows) == 1 and given.strip():
         return rows[0]
     if rows:
         return ask(rows, given)
+    raise not_found(given)
+
+
+def _find(given: str, exactly: bool | None) -> Found:
+    if not given.strip():
+        return Found(list_spawned()[:_SOME])
+    if exactly:
+        return Found([row for row in list_spawned() if row.key == given])
+    return find_spawned(given, forgiving=exactly is None)
+
+
+def not_found(given: str) -> click.exceptions.Exit:
+    """Say so, and what there is."""
     click.echo(f"Session not found: {shown(given, lines=False)}", err=True)
     known = list_spawned()
     if known:
@@ -108,7 +149,7 @@ def find(given: str) -> Listed:
         click.echo(to_edge(f"  {row.key}  {row.title}", err=True), err=True)
     if len(known) > _SOME:
         click.echo(f"  and {len(known) - _SOME} more: --list-sessions shows all", err=True)
-    raise click.exceptions.Exit(1)
+    return click.exceptions.Exit(1)
 
 
 def _reopen(id: str, settings: SpawnSettings) -> Spawned:
@@ -116,6 +157,8 @@ def _reopen(id: str, settings: SpawnSettings) -> Spawned:
     is not to be recovered."""
     try:
         return Spawned.reopen(id, max_tokens=settings.max_tokens)
+    except SessionNotFoundError:
+        raise not_found(id) from None
     except SessionCorruptedError as error:
         if not can_ask():
             error.hint = "in a terminal you can delete or recover it; the file is as it was"
@@ -134,7 +177,7 @@ def _reopen(id: str, settings: SpawnSettings) -> Spawned:
         raise click.exceptions.Exit(0 if answer == "d" else 5)
     done = recover(id)
     click.echo(
-        f"{done.kept} turns were kept, {done.lost} lines could not be read; the file as it was is "
+        f"turns kept: {done.kept}; lines that could not be read: {done.lost}; the file as it was: "
         f"{done.aside}",
         err=True,
     )

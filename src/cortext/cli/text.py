@@ -18,6 +18,11 @@ def say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def spawn() -> str:
+    """The name by which `spawn` was called."""
+    return "aur spawn" if sys.argv[0].rpartition("/")[2] == "aur" else "cortext spawn"
+
+
 def local(when: datetime) -> str:
     """A time as the person's clock shows it."""
     try:

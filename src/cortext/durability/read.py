@@ -45,16 +45,16 @@ def read_blocks(path: str, size: int = 1 << 20) -> Iterator[bytes]:
     """A file as it is now, in blocks of whole lines; only the last may end without a newline."""
     fd = open_file(path)
     try:
-        at, end, kept = 0, os.fstat(fd).st_size, b""
+        at, end, kept = 0, os.fstat(fd).st_size, list[bytes]()
         while data := read_range(fd, at, min(at + size, end)):
             at += len(data)
             cut = data.rfind(b"\n") + 1
             if cut:
-                yield kept + data[:cut]
-                kept = b""
-            kept += data[cut:]
-        if kept:
-            yield kept
+                yield b"".join((*kept, data[:cut]))
+                kept.clear()
+            kept.append(data[cut:])
+        if rest := b"".join(kept):
+            yield rest
     finally:
         os.close(fd)
 

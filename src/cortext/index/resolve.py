@@ -40,7 +40,8 @@ def _was_had_in(row: Listed, text: str) -> bool:
 
 def _begins_with(row: Listed, text: str) -> bool:
     if row.tool:
-        return len(text) >= _ENOUGH and row.key.startswith(text)
+        # Ids of `aur` are names that people gave.
+        return (len(text) >= _ENOUGH or row.tool == "aur") and row.key.startswith(text)
     if any(name.startswith(text) for name in (row.id, row.address, row.path)):
         return True
     # The ids stand at the end of the text: most rows have none.

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
+from cortext.bridges.speech import LONGEST_TURN
 from cortext.durability.read import open_file, read_range
 from cortext.errors import NewerVersionError
 from cortext.formats.log import LOG, decode_head_line
@@ -24,8 +25,9 @@ from cortext.stores.checks import refuse_newer
 from cortext.stores.seen import Fingerprint
 
 _BLOCK = 1 << 20
-_LONGEST = 64 << 20
-"""Bytes of a line beyond which it is no turn: a file may be all zeros, and larger than memory."""
+_LONGEST = LONGEST_TURN + 2 * _BLOCK
+"""Bytes of a line beyond which it is no turn: a file may be all zeros, and larger than memory.
+Counted in blocks, of which the first and the last may be nearly empty."""
 _END = 64
 """Bytes by which a file that has grown is known again."""
 _WORDS = {"paused": "interrupted"}

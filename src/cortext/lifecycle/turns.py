@@ -15,6 +15,7 @@ FIRST, LAST = 2, 10
 """Turns that are kept, of the beginning and of the end, when there are too many."""
 _NEAR, _NEXT = 80, 90  # percent
 _FEWEST = 2
+_MOST_IN_ONE = 1_000_000
 RETRIES = "retries"
 """In the structured data of a user's turn: the id of the turn that it asks again."""
 
@@ -32,7 +33,10 @@ def estimate(text: str) -> int:
 
 
 def tokens_of(turn: SessionMessage) -> int:
-    return estimate(turn.content) if turn.tokens is None else turn.tokens
+    """As its tool counted them, if that can be: a file may say anything."""
+    told = turn.tokens
+    believable = told is not None and 0 <= told <= _MOST_IN_ONE + len(turn.content)
+    return told if told is not None and believable else estimate(turn.content)
 
 
 class Context:
@@ -49,6 +53,7 @@ class Context:
         self._first: list[SessionMessage] = []
         self._last: deque[SessionMessage] = deque()
         self._told = 0
+        self._dropped = 0  # turns that were left out and nobody was told of
 
     @property
     def percent(self) -> int:
@@ -67,6 +72,7 @@ class Context:
         # What does not fit is never given, and a file may hold any number of turns.
         while self.used > self.max_tokens and len(self._last) > LAST:
             self._leave_out()
+            self._dropped += 1
 
     def before(self, id: str) -> Context:
         """What was given when a turn was asked: all but it and what came after. All of it, if the
@@ -74,6 +80,7 @@ class Context:
         found = Context(self.max_tokens)
         found.used, found.trimmed, found._told = self.used, self.trimmed, self._told
         found._first, found._last = self._first.copy(), self._last.copy()
+        found._dropped = self._dropped
         found._drop_from(id)
         return found
 
@@ -90,7 +97,7 @@ class Context:
 
     def _make_room(self, more: int) -> list[str]:
         full = (self.used + more) * 100 // self.max_tokens
-        if full >= _NEXT and (self._told >= _NEXT or full >= 100):
+        if self._dropped or (full >= _NEXT and (self._told >= _NEXT or full >= 100)):
             return self._trim(more, full)
         for level, means in ((_NEXT, ": trimming is next"), (_NEAR, "")):
             if full >= level > self._told:
@@ -99,7 +106,7 @@ class Context:
         return []
 
     def _trim(self, more: int, full: int) -> list[str]:
-        before = self.trimmed
+        before, self._dropped = self.trimmed - self._dropped, 0
         while len(self._last) > LAST:
             self._leave_out()
         while len(self._last) > _FEWEST and self.used + more > self.max_tokens:
@@ -109,7 +116,7 @@ class Context:
         if self.trimmed == before:
             return [f"The context is {now} % full, and there is nothing to leave out."]
         kept = f"the first {FIRST} and the last {len(self._last)} of {self.turns} turns"
-        return [f"The context was {full} % full: the agent gets {kept}. The file keeps them all."]
+        return [f"The context is full: the agent gets {kept}. The file keeps them all."]
 
     def _leave_out(self) -> None:
         self.used -= tokens_of(self._last.popleft())
@@ -117,15 +124,16 @@ class Context:
 
     def _drop_from(self, id: str) -> None:
         """Take out a turn and all after it, if it is there."""
-        while id and any(turn.id == id for turn in self._kept()):
+        while id and any(turn.id == id for turn in self.kept()):
             self.used -= tokens_of((self._last or self._first).pop())
 
-    def _kept(self) -> Iterator[SessionMessage]:
+    def kept(self) -> Iterator[SessionMessage]:
+        """The turns that are given, in order."""
         yield from self._first
         yield from self._last
 
     def _history(self) -> list[Past | Left]:
-        told: list[Past | Left] = [Past(t.role, t.timestamp, t.content) for t in self._kept()]
+        told: list[Past | Left] = [Past(t.role, t.timestamp, t.content) for t in self.kept()]
         if self.trimmed:
             told.insert(FIRST, Left(f"{self.trimmed} turns are left out here"))
         return told

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app.spawn.agents import UnknownAgentError, find_agents, get_agent
+from cortext.app.spawn.agents import Agent, UnknownAgentError, agent_of, find_agents, get_agent
 
 QA = """---
 name: qa-test
@@ -89,7 +89,7 @@ def test_an_unknown_one(workspace: Path) -> None:
     write(workspace / ".workspace/agents", "a.md", QA)
     with pytest.raises(UnknownAgentError, match="there is no agent nobody") as caught:
         get_agent("nobody", str(workspace))
-    assert caught.value.hint == "there are default, qa-test"
+    assert caught.value.hint.startswith("there are default, qa-test; agents are markdown files in ")
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,15 @@ def test_a_bad_file_is_named(
     with caplog.at_level(logging.WARNING, "cortext.app"):
         assert list(find_agents(str(workspace))) == ["default", "qa-test"]
     assert [str(path) in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_the_agent_of_a_session(workspace: Path) -> None:
+    """One that is not here any more has a name and no prompt, and that is said."""
+    write(workspace / ".workspace/agents", "a.md", "You are a.")
+    assert agent_of("a", str(workspace)) == (get_agent("a", str(workspace)), "")
+    assert agent_of("", str(workspace))[0].name == "default"
+    agent, warning = agent_of("gone", str(workspace))
+    assert (agent, "no agent gone" in warning) == (Agent("gone", "", ""), True)
 
 
 def test_what_is_no_file(workspace: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -18,7 +18,7 @@ def had(id: str, agent: str, *said: str, title: str = "", completed: bool = True
 
 
 def ids(query: str) -> list[str]:
-    return sorted(row.key for row in find_spawned(query))
+    return sorted(row.key for row in find_spawned(query).rows)
 
 
 @pytest.fixture

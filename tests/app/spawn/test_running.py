@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from cortext.app.spawn.agents import Agent
-from cortext.app.spawn.running import AgentFailedError, Runner, choose_runner
+from cortext.app.spawn.running import AgentFailedError, Runner, Turn, choose_runner
 from cortext.app.spawn.settings import SpawnSettings
-from cortext.bridges.launch import PACKAGES, ToolMissingError
+from cortext.bridges import speech
+from cortext.bridges.launch import PACKAGES, Plan, ToolMissingError
 from cortext.bridges.processes import find_process
 from cortext.errors import CortextError
 
@@ -196,6 +198,88 @@ def test_a_second_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
         interrupted(family(tmp_path), tmp_path, again.start)
     again.join()
     assert left(tmp_path) == []
+
+
+@pytest.mark.needs("/proc/self/exe", "to see processes")
+def test_many_ctrl_c_leave_nothing_behind(tmp_path: Path) -> None:
+    """However fast they come; it is Ctrl+C that the caller gets."""
+    code = (
+        "import os, signal, sys, time\n"
+        "for _ in range(400):\n"
+        "    os.kill(int(sys.argv[1]), signal.SIGINT)\n"
+        "    time.sleep(0.0005)\n"
+    )
+    before = signal.getsignal(signal.SIGINT)
+    many: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        many.append(subprocess.Popen([sys.executable, "-c", code, str(os.getpid())]))
+        many[0].wait(PATIENCE)
+
+    def quietly() -> None:
+        """Those that come when the turn is over are not ours."""
+        try:
+            interrupted(family(tmp_path), tmp_path, start)
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            quietly()
+        many[0].wait(PATIENCE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert left(tmp_path) == []
+
+
+def stopped(runner: Runner, cwd: Path, pids: list[int]) -> None:
+    """A turn whose first piece is the number of its process, and the last thing that is wanted."""
+    with runner.start("", cwd=str(cwd)) as turn:
+        for piece in turn:
+            pids.append(int(piece))
+            raise KeyboardInterrupt
+
+
+def test_told_to_end_while_it_is_ended(tmp_path: Path) -> None:
+    """The program is ended first; then it is raised, in the place of Ctrl+C."""
+
+    class EndedError(Exception):
+        pass
+
+    def end(number: int, frame: object) -> None:
+        raise EndedError
+
+    code = "trap 'kill -TERM $PPID; kill -TERM $PPID' TERM; echo $$; while :; do sleep 0.01; done"
+    before = signal.signal(signal.SIGTERM, end)
+    pids: list[int] = []
+    try:
+        with pytest.raises(EndedError):
+            stopped(shell(code), tmp_path, pids)
+        assert signal.getsignal(signal.SIGTERM) is end
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert gone(pids[0])
+
+
+@pytest.mark.parametrize("code", ["yes", "yes | tr -d '\\n'", "cat /dev/zero"])
+def test_an_answer_without_end(tmp_path: Path, code: str) -> None:
+    """It fails when it is longer than can be kept, and the program is ended."""
+    error = failure(shell(f"echo $$ > pid; exec {code}"), tmp_path)
+    assert error.why == "its answer is longer than 64 MB"
+    assert gone(int((tmp_path / "pid").read_text(encoding="utf-8")))
+
+
+def test_a_line_of_a_tool_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails by the tool's name, as anything that it does wrong."""
+    monkeypatch.setattr(speech, "_LONGEST_LINE", 1 << 20)
+    plan = Plan("", ("/bin/sh", "-c", "exec cat /dev/zero"), str(tmp_path))
+    with pytest.raises(AgentFailedError, match="claude failed: it wrote a line of more than 1 MB"):
+        have(Turn("claude", plan, speech.ClaudeSpeech(), ""))
+
+
+def have(turn: Turn) -> None:
+    with turn:
+        list(turn)
 
 
 def test_leaving_early_ends_it(tmp_path: Path) -> None:

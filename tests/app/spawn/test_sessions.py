@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,9 +11,19 @@ from typing import Any
 
 import pytest
 
-from cortext import SessionCorruptedError, SessionLockedError, SessionMessage, SessionStorageError
+from cortext import (
+    SessionCorruptedError,
+    SessionLockedError,
+    SessionMessage,
+    SessionNotFoundError,
+    SessionStorageError,
+)
+from cortext.app.spawn import sessions
+from cortext.app.spawn.listing import list_spawned
 from cortext.app.spawn.sessions import Spawned, live_path, path_of, recover
+from cortext.bridges.speech import LONGEST, LONGEST_TURN
 from cortext.durability.live import live_holder
+from cortext.errors import CortextError
 from cortext.stores.log import LogStore
 
 
@@ -175,6 +186,7 @@ def test_fork_goes_on_with_the_same_turns() -> None:
     session = Spawned.begin("qa-test", id="one")
     session.keep("what?", "that")
     fork = session.fork()
+    session.close(completed=False)
     fork.keep("and?", "this")
     fork.close(completed=True)
     head, *turns = lines_of(fork.id)
@@ -185,16 +197,145 @@ def test_fork_goes_on_with_the_same_turns() -> None:
 
 
 def test_title_is_the_first_request() -> None:
-    """On one line, and not longer than a list can show; a person's own stays."""
+    """Its first line, not longer than any other title; a person's own stays as it is."""
     session = Spawned.begin("qa-test", id="one")
-    session.keep("why\nis " + "it " * 60, "because")
-    title = lines_of("one")[0]["title"]
-    assert title.startswith("why is it it")
-    assert len(title) == 80
-    session.rename("My words")
+    session.keep("\n  why " + "it " * 60 + "\nmore", "because")
+    assert lines_of("one")[0]["title"] == ("why " + "it " * 60)[:47] + "..."
+    session.rename("My " + "words " * 30)
     session.keep("more", "yes")
     session.close(completed=True)
-    assert lines_of("one")[0]["title"] == "My words"
+    assert lines_of("one")[0]["title"] == ("My " + "words " * 30).strip()
+    with pytest.raises(CortextError, match="at most 1,000 characters"):
+        session.rename("x" * 1001)
+
+
+def test_title_of_many_at_once() -> None:
+    """The first request of an import or a fork, not the last."""
+    session = Spawned.begin("qa-test", id="one")
+    session.take_in([SessionMessage("user", text) for text in (" ", "first", "last")])
+    assert session.title == "first"
+    session.rename("")
+    assert session.fork().title == "first"
+
+
+def test_what_is_closed_stays_so() -> None:
+    """The first that closes it says how it ended."""
+    session = Spawned.begin("qa-test", id="one")
+    session.close(completed=True)
+    session.close(completed=False)
+    assert lines_of("one")[0]["status"] == "completed"
+
+
+def full(*args: object, **kwargs: object) -> None:
+    raise SessionStorageError("could not write: no space left on device")
+
+
+def test_session_that_could_not_begin_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It can begin when there is room."""
+    with monkeypatch.context() as patch:
+        patch.setattr(LogStore, "save", full)
+        with pytest.raises(SessionStorageError) as caught:
+            Spawned.begin("qa-test", id="one")
+    assert caught.value  # it keeps the frames in which the session was
+    assert live_holder(live_path("one")) is None
+
+
+def test_fork_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a file nor a lock; the session is open as it was."""
+    session = Spawned.begin("qa-test", id="one")
+    session.keep("what?", "that")
+    with monkeypatch.context() as patch:
+        patch.setattr(LogStore, "append", full)
+        with pytest.raises(SessionStorageError) as caught:
+            session.fork()
+    assert caught.value
+    folder = Path(session.path).parent
+    assert [path.name for path in folder.glob("*.jsonl")] == ["one.jsonl"]
+    marks = [path.name for path in (folder / ".cortext/live").iterdir()]
+    assert [name for name in marks if live_holder(live_path(name))] == ["one"]
+    session.keep("and?", "this")
+    assert len(lines_of("one")) == 5
+
+
+def test_head_is_read_by_who_has_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another changed before it let go is not lost."""
+    had("one", completed=False)
+    take = sessions._take  # pyright: ignore[reportPrivateUsage]
+
+    def late(id: str) -> Any:
+        LogStore(Path(path_of(id)).parent).amend(id, status="completed")
+        return take(id)
+
+    monkeypatch.setattr(sessions, "_take", late)
+    assert Spawned.reopen("one").was == "completed"
+
+
+def test_session_that_is_not_there_leaves_no_mark() -> None:
+    with pytest.raises(SessionNotFoundError):
+        Spawned.reopen("nobody")
+    assert not os.path.exists(live_path("nobody"))
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_file_that_vanished_is_written_anew(folder: bool) -> None:
+    """From what is held, also after the agent was told to forget; it is said, once."""
+    session = Spawned.begin("qa-test", id="one")
+    session.keep("first", "answer")
+    if folder:
+        shutil.rmtree(Path(session.path).parent)
+    else:
+        os.unlink(session.path)
+    assert [turn.content for _, turn in session.last(9)] == ["first", "answer"]
+    assert [turn.content for turn in session.whole().messages] == ["first", "answer"]
+    session.keep("second", "answer")
+    assert [line.get("content") for line in lines_of("one")] == [
+        *(None, "first", "answer", "second", "answer")
+    ]
+    assert session.notes == [f"{session.path} was gone, and is written anew from memory"]
+    assert live_holder(live_path("one"))
+    session.context.clear()
+    os.unlink(session.path)
+    session.keep("third", "answer")
+    assert session.notes[1].endswith("; 4 of 6 turns are lost")
+    assert [line["content"] for line in lines_of("one")[1:]] == ["third", "answer"]
+    session.close(completed=True)
+    assert lines_of("one")[0]["status"] == "completed"
+
+
+def test_what_waits_is_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of its history, of what can be asked again, and of what is saved elsewhere."""
+    session = Spawned.begin("qa-test", id="one")
+    session.keep("first", "answer")
+    monkeypatch.setattr(LogStore, "append", full)
+    with pytest.raises(SessionStorageError):
+        session.keep("second", "late")
+    assert [(n, turn.content) for n, turn in session.last(3)] == [
+        *((2, "answer"), (3, "second"), (4, "late"))
+    ]
+    asked = session.last_asked()
+    assert asked == (session.waiting[0].id, "second")
+    assert [turn.content for turn in session.whole().messages][2:] == ["second", "late"]
+    assert [turn.content for turn in session.turns()][2:] == ["second", "late"]
+    assert "second" in session.context.prompt("x").text
+
+
+def test_longest_turn_is_no_damage() -> None:
+    """What can be answered can be kept and listed."""
+    session = Spawned.begin("qa-test", id="one")
+    # The answer begins at the end of a block that is read, which makes the most blocks.
+    session.keep("x" * ((1 << 20) - 1000), '"' * (LONGEST // 2))
+    session.take_in([SessionMessage("assistant", "x" * (LONGEST_TURN - 1000))])
+    session.close(completed=True)
+    (row,) = list_spawned()
+    assert (row.note, row.messages) == ("", 3)
+
+
+def test_turn_that_is_too_long_is_refused() -> None:
+    """With one sentence, and nothing of it is kept."""
+    session = Spawned.begin("qa-test", id="one")
+    with pytest.raises(CortextError, match="more than 65 MB"):
+        session.keep("x", "\n" * LONGEST)
+    assert (session.waiting, session.context.turns, len(lines_of("one"))) == ([], 0, 1)
 
 
 def test_turns_from_elsewhere_are_added() -> None:

@@ -39,13 +39,13 @@ class Person:
             "AGENT_CALLED": str(self.called),
         }
 
-    def words(self, *more: str) -> list[str]:
-        return [SCRIPT, "spawn", "-i", "--tool", AGENT, *more]
+    def words(self, *more: str, tool: str = AGENT) -> list[str]:
+        return [SCRIPT, "spawn", "-i", *(("--tool", tool) if tool else ()), *more]
 
-    def script(self, text: str, *more: str) -> subprocess.CompletedProcess[str]:
+    def script(self, text: str, *more: str, tool: str = AGENT) -> subprocess.CompletedProcess[str]:
         """The same without a terminal: what is said comes from a pipe."""
         return subprocess.run(
-            self.words(*(more or ("--agent", "qa-test", "--session", "s"))),
+            self.words(*(more or ("--agent", "qa-test", "--session", "s")), tool=tool),
             cwd=self.cwd,
             env={**os.environ, **self.env},
             input=text,

@@ -3,12 +3,14 @@
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cortext.cli.repl.commands import COMMANDS, is_command
 from tests.cli.repl.conftest import Person
+from tests.cli.repl.terminal import Terminal
 
 
 def test_help_names_every_command(person: Person) -> None:
@@ -19,7 +21,7 @@ def test_help_names_every_command(person: Person) -> None:
     assert max(map(len, shown.split("\n"))) <= 80
 
 
-@pytest.mark.parametrize("text", ["/x", "/help", "/save a b", " /x ", "/title two\nlines"])
+@pytest.mark.parametrize("text", ["/x", "/?", "/HELP", "/save a b", " /x ", "/title two\nlines"])
 def test_what_is_a_command(text: str) -> None:
     """A slash and a word."""
     assert is_command(text)
@@ -59,7 +61,7 @@ def test_stats(person: Person) -> None:
     shown = person.script(f"say {'x' * 396}\n/stats\n").stdout.split("\n", 1)[1]
     facts = dict(line.split(None, 1) for line in shown.split("\n") if line)
     assert facts["session"] == "s"
-    assert facts["agent"] == "qa-test (python)"
+    assert facts["agent"] == "qa-test (python agent.py)"
     assert (facts["turns"], facts["tokens"]) == ("2", "about 199")
     assert re.fullmatch(r"\[█{6} {24}\] 19 % of 1,000 tokens", facts["context"])
 
@@ -114,8 +116,10 @@ def test_another_agent_brings_its_tool(
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
     agent = person.home / ".aurora/agents/coder.md"
     agent.write_text("---\ntool: codex\n---\nYou code.\n", encoding="utf-8")
-    assert "now, run by python." in person.script("/agent coder\n").stderr
-    told = person.script("/agent coder\n/agent default\n", "--tool", "", "--session", "t").stderr
+    assert "now, run by python agent.py." in person.script("/agent coder\n").stderr
+    told = person.script("/agent coder\n", "--session", "asked", tool="claude").stderr
+    assert "The agent is coder now, run by claude." in told
+    told = person.script("/agent coder\n/agent default\n", "--session", "t", tool="").stderr
     assert "session t · claude" in told
     assert "The agent is coder now, run by codex." in told
     assert "The agent is default now, run by claude." in told
@@ -152,15 +156,65 @@ def test_export_is_the_file_itself(person: Person) -> None:
 
 
 @pytest.mark.parametrize("command", ["save", "export"])
-def test_nothing_is_written_over_by_chance(person: Person, command: str) -> None:
+def test_nothing_is_written_over_by_chance(
+    person: Person, spawn: Callable[..., Terminal], command: str
+) -> None:
     """Only with a `!`."""
     file = person.cwd / "mine.md"
     file.write_text("mine", encoding="utf-8")
-    done = person.script(f"one\n/{command} mine.md\n")
-    assert f"mine.md is there already\nhint: /{command}! writes over it" in done.stderr
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("one")
+    terminal.prompt()
+    terminal.line(f"/{command} mine.md")
+    terminal.until(f"hint: /{command}! writes over it")
+    terminal.prompt()
+    assert file.read_text(encoding="utf-8") == "mine"
+    terminal.line(f"/{command}! mine.md")
+    terminal.until("written: ")
+    terminal.prompt()
+    assert "one" in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", ["save", "export"])
+def test_a_pipe_writes_over_nothing(person: Person, command: str) -> None:
+    """What comes by it is often not the person's own text."""
+    file = person.cwd / "mine.md"
+    file.write_text("mine", encoding="utf-8")
+    done = person.script(f"one\n/{command} mine.md\n/{command}! mine.md\n")
+    assert "mine.md is there already\nhint: give it another name" in done.stderr
+    assert f"error: /{command}! works at a terminal only\nhint: /{command} FILE" in done.stderr
     assert (file.read_text(encoding="utf-8"), done.returncode) == ("mine", 1)
-    done = person.script(f"/{command}! mine.md\n")
-    assert ("one" in file.read_text(encoding="utf-8"), done.returncode) == (True, 0)
+
+
+def test_a_slash_more_is_no_command(person: Person) -> None:
+    """Only where it would be one: a comment in code stays as it is."""
+    person.script("//help me\n// a comment\n//usr/bin\n")
+    assert person.said("s")[::2] == ["/help me", "// a comment", "//usr/bin"]
+
+
+def test_commands_in_any_case(person: Person) -> None:
+    """And by the names that other programs have for them."""
+    done = person.script("/STATS\n/Title Mine\n/?\n/Quit\nnot asked\n")
+    assert "turns     0" in done.stdout
+    assert "/history [N]" in done.stdout
+    assert (person.lines("s")[0]["title"], person.said("s")) == ("Mine", [])
+    assert done.returncode == 0
+
+
+def test_one_turn_is_one(person: Person) -> None:
+    """In the banner, in the list, and when it is added."""
+    person.script("one\n")
+    lines = (person.sessions / "s.jsonl").read_bytes().split(b"\n")
+    data = b"\n".join(lines[:2]).replace(b'"session_id":"s"', b'"session_id":"t"') + b"\n"
+    (person.sessions / "t.jsonl").write_bytes(data)
+    (person.cwd / "one.jsonl").write_bytes(data)
+    done = person.script("/resume\n/import one.jsonl\n/import one.jsonl\n", "--resume", "t")
+    assert "1 turn so far" in done.stderr
+    assert ", 1 turn, " in done.stdout
+    assert "0 turns of t were added; 1 was here already." in done.stderr
+    done = person.script("/import one.jsonl\n", "--session", "u")
+    assert "1 turn of t was added." in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -226,7 +280,7 @@ def test_resume_lists_and_goes_on(person: Person) -> None:
     listed = [line.split()[:2] for line in done.stdout.split("\n")[1:4]]
     assert listed == [["1.", "c"], ["2.", "b"], ["3.", "a"]]
     assert "Resuming completed session" in done.stderr
-    assert "session a · python · 2 turns so far" in done.stderr
+    assert "session a · python agent.py · 2 turns so far" in done.stderr
     assert (person.status("c"), person.status("a")) == ("interrupted", "completed")
     assert "you said: about whales" in done.stdout
     person.script("/resume\n/resume 2\nmore\n", "--session", "d")

@@ -1,5 +1,6 @@
 """The parts of the REPL that need no terminal: blocks, completion, history, signals."""
 
+import errno
 import os
 import signal
 from pathlib import Path
@@ -13,6 +14,7 @@ from cortext.cli.repl.blocks import Blocks, rows
 from cortext.cli.repl.completing import complete
 from cortext.cli.repl.reading import goes_on
 from cortext.cli.repl.signals import Ended, Signals
+from cortext.durability.lock import FileLock
 
 TEXT = "One\ntwo\n\n```sh\n\necho\n```\n\n1. a\n\n   b\n\n2. c\n\nlast\n"
 
@@ -150,6 +152,51 @@ def test_history_that_cannot_be_written(aurora: Path, data_home: Path) -> None:
     assert "history" in (data_home / "cortext/errors.log").read_text(encoding="utf-8")
 
 
+def test_history_is_not_lost_by_a_full_disk(
+    aurora: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is made shorter it stays as it is, until the shorter one is there."""
+    for number in range(20):
+        history.add(f"{number}")
+    monkeypatch.setattr(history, "_MOST_BYTES", 50)
+    monkeypatch.setattr(history, "_KEPT_BYTES", 20)
+
+    def full(fd: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        history.add("lost")
+    assert history.latest()[-1] == "0"
+    history.add("20")
+    assert history.latest() == ["20", "19", "18", "17"]
+
+
+def test_history_is_written_by_one_at_a_time(
+    aurora: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who does not get his turn says so in the log, and waits no longer."""
+    history.add("one")
+    monkeypatch.setattr(history, "_PATIENCE", 0)
+    with FileLock(f"{history.history_file()}.lock"):
+        history.add("two")
+    history.add("three")
+    assert history.latest() == ["three", "one"]
+    assert "history" in (data_home / "cortext/errors.log").read_text(encoding="utf-8")
+
+
+def test_history_that_is_a_pipe(aurora: Path, data_home: Path) -> None:
+    """Nobody waits for its other end, whether somebody has it open or not."""
+    (aurora / "spawn").mkdir(parents=True)
+    os.mkfifo(history.history_file())
+    history.add("one")
+    other = os.open(history.history_file(), os.O_RDONLY | os.O_NONBLOCK)
+    history.add("two")
+    assert os.read(other, 100) == b""
+    os.close(other)
+    assert history.latest() == []
+
+
 def save(signals: Signals, number: int) -> None:
     with signals.hold():
         os.kill(os.getpid(), number)
@@ -170,3 +217,18 @@ def test_signals_wait_until_something_is_saved() -> None:
         save(signals, signal.SIGTERM)
     assert saved == [signal.SIGTERM, signal.SIGINT, signal.SIGTERM]
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+def test_an_interrupt_that_comes_too_late() -> None:
+    """It is passed over; being told to end is not, even by what fails meanwhile."""
+    with Signals() as signals:
+        with signals.hold(interrupts=False):
+            os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(Ended):
+            fail(signals)
+
+
+def fail(signals: Signals) -> None:
+    with signals.hold(interrupts=False):
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise ValueError("it failed")

@@ -124,7 +124,8 @@ def test_something_moves_until_the_first_byte(screen: Screen, person: Person) ->
     frames: set[str] = set()
     deadline = time.monotonic() + 30
     while len(frames) < 3 and time.monotonic() < deadline:
-        frames.add(terminal.wait_for(" python")[-8])
+        shown = terminal.wait_for(name := " python agent.py")
+        frames.add(shown.rstrip()[-len(name) - 1])
     assert len(frames) == 3
     (person.cwd / "go").touch()
     shown = terminal.wait_for("default>")

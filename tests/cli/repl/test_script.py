@@ -29,7 +29,7 @@ def test_an_answer_goes_out_as_it_came(person: Person) -> None:
 def test_a_failed_turn_fails_the_script_at_its_end(person: Person) -> None:
     """What follows it is asked all the same."""
     done = person.script("fail so it goes\nafter\n")
-    assert "error: python failed (exit code 3): so it goes" in done.stderr
+    assert "error: python agent.py failed (exit code 3): so it goes" in done.stderr
     assert done.stdout.endswith("you said: after\n")
     assert (done.returncode, person.status("s")) == (1, "completed")
     assert person.said("s") == ["after", "you said: after"]

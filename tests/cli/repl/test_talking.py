@@ -74,7 +74,7 @@ def test_a_failed_turn_is_shown_and_not_kept(person: Person, spawn: Spawn) -> No
     terminal = spawn()
     terminal.prompt()
     terminal.line("fail the tank is empty")
-    terminal.until("error: python failed (exit code 3): the tank is empty")
+    terminal.until("error: python agent.py failed (exit code 3): the tank is empty")
     terminal.prompt()
     terminal.line("again")
     terminal.until("you said: again")
@@ -139,7 +139,7 @@ def test_killed_while_an_answer_comes(person: Person, spawn: Spawn) -> None:
     terminal.signal(signal.SIGKILL)
     assert terminal.ends() == -signal.SIGKILL
     terminal = spawn("--resume", "s")
-    assert "session s · python · 2 turns so far" in terminal.prompt()
+    assert "session s · python agent.py · 2 turns so far" in terminal.prompt()
     terminal.line("second")
     terminal.until("you said: second")
     terminal.prompt()
@@ -266,6 +266,57 @@ def test_what_cannot_be_saved_is_kept_and_tried_again(person: Person, spawn: Spa
     assert person.said("s")[::2] == ["one", "two", "three"]
     terminal.line("/exit")
     assert (terminal.ends(), person.status("s")) == (0, "completed")
+
+
+@pytest.mark.parametrize("how", ["fails", "is stopped"])
+def test_retry_of_what_had_no_answer(
+    person: Person, spawn: Spawn, tmp_path: Path, how: str
+) -> None:
+    """It is asked for the first time; the answer before it stays what it was."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("first")
+    terminal.prompt()
+    said = f"show {tmp_path / 'late'}" if how == "fails" else f"wait {tmp_path / 'late'}"
+    terminal.line(said)
+    if how == "is stopped":
+        terminal.until("waiting")
+        terminal.keys(CTRL_C)
+    terminal.prompt()
+    assert person.said("s") == ["first", "you said: first"]
+    (tmp_path / "late").write_text("here now", encoding="utf-8")
+    terminal.line("/retry")
+    terminal.prompt()
+    answer = "here now" if how == "fails" else "waiting no more"
+    assert person.said("s") == ["first", "you said: first", said, answer]
+    terminal.line("prompt")
+    terminal.prompt()
+    assert "| you said: first" in person.said("s")[-1]
+
+
+def test_a_file_that_vanishes(person: Person, spawn: Spawn) -> None:
+    """It is written anew from what is held, once, and that is said; /save needs no file."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("one")
+    terminal.prompt()
+    file = person.sessions / "s.jsonl"
+    file.unlink()
+    terminal.line("/save copy.md")
+    terminal.until("written: ")
+    terminal.prompt()
+    assert "you said: one" in (person.cwd / "copy.md").read_text(encoding="utf-8")
+    terminal.line("two")
+    terminal.until("s.jsonl was gone, and is written anew")
+    terminal.prompt()
+    assert person.said("s")[::2] == ["one", "two"]
+    terminal.line("three")
+    assert "gone" not in terminal.prompt()
+    file.unlink()
+    terminal.line("/exit")
+    terminal.until("was gone, and is written anew")
+    assert (terminal.ends(), person.status("s")) == (0, "completed")
+    assert person.said("s")[::2] == ["one", "two", "three"]
 
 
 def test_control_characters_do_not_reach_the_terminal(person: Person, spawn: Spawn) -> None:

@@ -43,11 +43,20 @@ class UnknownAgentError(CortextError, LookupError):
 
     def __init__(self, name: str, known: list[str]) -> None:
         self.name, self.known = name, known
-        super().__init__(f"there is no agent {name}", hint=f"there are {', '.join(known)}")
+        from difflib import get_close_matches
+
+        near = "".join(f"did you mean {each}? " for each in get_close_matches(name, known, n=1))
+        where = "markdown files in .workspace/agents/, .claude/agents/ and ~/.aurora/agents/"
+        what = "is" if len(known) == 1 else "are"
+        super().__init__(
+            f"there is no agent {name}",
+            hint=f"{near}there {what} {', '.join(known)}; agents are {where}",
+        )
 
 
 def find_agents(cwd: str) -> dict[str, Agent]:
-    """The agents that can be named in a folder, by name; what cannot be read is in the log."""
+    """The agents that can be named in a folder, by name; what cannot be read is said in the log,
+    once."""
     found: dict[str, Agent] = {}
     for folder in _folders(cwd):
         for path in _files(folder):
@@ -58,12 +67,31 @@ def find_agents(cwd: str) -> dict[str, Agent]:
     return dict(sorted(found.items()))
 
 
+_said: set[str] = set()
+
+
+def _warn(sentence: str) -> None:
+    if sentence not in _said:
+        _said.add(sentence)
+        _log.warning("%s", sentence)
+
+
 def get_agent(name: str, cwd: str) -> Agent:
     """The agent of this name; UnknownAgentError with those that there are."""
     agents = find_agents(cwd)
     if name not in agents:
         raise UnknownAgentError(name, list(agents))
     return agents[name]
+
+
+def agent_of(name: str, cwd: str) -> tuple[Agent, str]:
+    """The agent that a session was had with; without a prompt, and with a warning, if there is
+    none of its name now."""
+    try:
+        return get_agent(name or DEFAULT, cwd), ""
+    except UnknownAgentError:
+        warning = f"there is no agent {name} here: it goes on without a system prompt"
+        return Agent(name, "", ""), warning
 
 
 def _folders(cwd: str) -> Iterator[str]:
@@ -87,7 +115,7 @@ def _files(folder: str) -> list[str]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        _log.warning("%s is passed over: %s", folder, (error.strerror or str(error)).lower())
+        _warn(f"{folder} is passed over: {(error.strerror or str(error)).lower()}")
         return []
     return [os.path.join(folder, name) for name in names if name.endswith(".md")]
 
@@ -110,7 +138,7 @@ def _read(path: str) -> Agent | None:
         reason = "not UTF-8"
     except ValueError as error:
         reason = str(error)
-    _log.warning("the agent in %s is passed over: %s", path, reason)
+    _warn(f"the agent in {path} is passed over: {reason}")
     return None
 
 
@@ -122,7 +150,7 @@ def _parse(text: str, path: str) -> Agent:
         raise ValueError(f"{name!r} is no name: letters a to z, digits, '.', '_' and '-'")
     tool, model = head.get("tool", ""), head.get("model", "")
     if tool and tool not in TOOLS:
-        _log.warning("%s: its tool is to be one of %s, not %r", path, ", ".join(TOOLS), tool)
+        _warn(f"{path}: its tool is to be one of {', '.join(TOOLS)}, not {tool!r}")
         tool = ""
     # Claude Code's own files name its models, or say that there is none.
     of_claude = os.path.basename(os.path.dirname(os.path.dirname(path))) == ".claude"

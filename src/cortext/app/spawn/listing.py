@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from cortext import paths
 from cortext.index.listed import Listed
@@ -35,37 +36,42 @@ def only(rows: list[Listed], agent: str | None, status: str | None) -> list[List
     return rows
 
 
-def find_spawned(query: str, rows: Sequence[Listed] | None = None) -> list[Listed]:
-    """The one that is meant, several, or none: by its id, the beginning of it, words of its title,
-    or words that were said in it. The first of these that any session has decides."""
-    from cortext.index.resolve import with_words
+class Found(NamedTuple):
+    """The one that is meant, several, or none; and what a person should know about the search."""
 
-    text = query.strip()
-    if not text:
-        return []
-    rows = list_spawned() if rows is None else rows
-    return (
-        [row for row in rows if row.key == text]
-        or [row for row in rows if row.key.startswith(text)]
-        or with_words(text, rows)
-        or _said(text, rows)
-    )
+    rows: list[Listed]
+    note: str = ""
 
 
-def _said(text: str, rows: Sequence[Listed]) -> list[Listed]:
+def find_spawned(query: str, *, forgiving: bool = True) -> Found:
+    """By its id, the beginning of it, or words of its title; where nothing is lost by it, be
+    `forgiving`: also by words that were said in it, or by a misspelt title. The first of these
+    that any session has decides."""
+    from cortext.index.resolve import misspelt, resolve
+
+    rows = list_spawned()
+    found = resolve(query, rows)
+    if found or not forgiving or not query.strip():
+        return Found(found if forgiving else [row for row in found if row.key.startswith(query)])
+    said = _said(query, rows)
+    return said if said.rows else said._replace(rows=misspelt(query, rows))
+
+
+def _said(text: str, rows: Sequence[Listed]) -> Found:
     """Those in which all the words were said; in one turn, if there is such a one. The latest
     first, for as long as a person has patience."""
     end = time.monotonic() + _PATIENCE
     words = text.casefold().split()
     together: list[Listed] = []
     apart: list[Listed] = []
-    for row in rows:
+    for number, row in enumerate(rows):
         if time.monotonic() > end:
-            break
-        found = _look(row, words)
+            note = f"only the latest {number} of {len(rows)} sessions were looked through"
+            return Found(together or apart, note)
+        found = None if row.is_damaged else _look(row, words)
         if found is not None:
             (together if found else apart).append(row)
-    return together or apart
+    return Found(together or apart)
 
 
 def _look(row: Listed, words: Sequence[str]) -> bool | None:

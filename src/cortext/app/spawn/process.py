@@ -3,6 +3,7 @@ are ended."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import selectors
@@ -10,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, cast
 
 from cortext.bridges.launch import Plan
@@ -71,12 +72,12 @@ class Talk:
         if not self._to_write:
             self._close_input()
 
-    def read(self) -> Iterator[bytes]:
-        """What it writes, as it comes, to its end. A child of it that holds its output open does
-        not keep us."""
+    def read(self, until: float = math.inf) -> Iterator[bytes]:
+        """What it writes, as it comes, to its end, or to the time `until`. A child of it that
+        holds its output open does not keep us."""
         if self._file:
-            yield from self._follow()
-        while self._out in self._selector.get_map():
+            yield from self._follow(until)
+        while self._out in self._selector.get_map() and time.monotonic() < until:
             ended = self.exited()
             ready = self._attend(0 if ended else _LOOK)
             if ended and not ready:
@@ -84,9 +85,9 @@ class Talk:
             if self._out in ready and (data := self._read_some(self._out)):
                 yield data
 
-    def _follow(self) -> Iterator[bytes]:
+    def _follow(self, until: float) -> Iterator[bytes]:
         place = 0
-        while True:
+        while time.monotonic() < until:
             ended = self.exited()
             while data := os.pread(self._out, _BLOCK, place):
                 place += len(data)
@@ -111,12 +112,16 @@ class Talk:
         """The end of what it wrote to its stderr, without colours."""
         return _COLOUR.sub("", self._complaints.decode("utf-8", "replace")).strip()
 
-    def wait(self, until: float | None = None) -> int | None:
-        """Its exit code; None if it runs at the time `until`. It gets nothing more to read."""
+    def wait(
+        self, until: float | None = None, hurried: Callable[[], bool] = lambda: False
+    ) -> int | None:
+        """Its exit code; None if it runs at the time `until`, or when somebody is in a hurry. It
+        gets nothing more to read."""
         self._close_input()
         pause = 0.001
         while not self.exited():
-            if until is not None and time.monotonic() > until:
+            late = until is not None and time.monotonic() > until
+            if late or hurried():
                 return None
             self._hear_complaints()
             time.sleep(pause)
@@ -124,15 +129,15 @@ class Talk:
         self._hear_complaints()
         return self._code
 
-    def stop(self) -> None:
-        """End it and whatever it started, at the latest after a short while. Also if a second
-        Ctrl+C comes meanwhile."""
+    def stop(self, hurried: Callable[[], bool] = lambda: False) -> None:
+        """End it and whatever it started, at the latest after a short while; at once if somebody
+        is in a hurry."""
         family: set[Process] = set()
         try:
             if not self.exited():
                 family = _descendants(self._process.pid)
                 self._signal(signal.SIGTERM)
-                self.wait(time.monotonic() + _GRACE)
+                self.wait(time.monotonic() + _GRACE, hurried)
         finally:
             if not self.exited():
                 family |= _descendants(self._process.pid)

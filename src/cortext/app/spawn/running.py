@@ -5,24 +5,28 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
+import threading
 import time
-from collections.abc import Iterator
-from types import TracebackType
-from typing import NamedTuple, Self
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple, Self
 
 from cortext.app.spawn.agents import Agent
 from cortext.app.spawn.process import Talk
 from cortext.app.spawn.settings import SpawnSettings
 from cortext.bridges.launch import PACKAGES, Plan, installed, require
 from cortext.bridges.places import TOOLS
-from cortext.bridges.speech import Speech
+from cortext.bridges.speech import LONGEST, Speech
 from cortext.bridges.turns import speech_of, turn_notes, turn_plan
 from cortext.errors import CortextError
+from cortext.model import json
 
 ECHO = "echo"
 VARIABLE = "AURORA_SPAWN_TOOL"
 _LINGERING = 5.0
 """Seconds that a tool has to end after it said that it has answered."""
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class AgentFailedError(CortextError):
@@ -34,19 +38,76 @@ class AgentFailedError(CortextError):
         super().__init__(f"{name} failed{how}: {why}", hint=_hint(why))
 
 
+class Held:
+    """Ctrl+C and the like, while a program of ours runs: nothing may keep us from ending it. The
+    first is raised where it comes, once they are released; what comes later is raised when all is
+    done. Only where their handlers are Python's: other signals end us without asking."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._came: set[int] = set()
+        self._free = False
+
+    def begin(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return  # they come to that one
+        for number in _ENDING:
+            handler = signal.getsignal(number)
+            if callable(handler):
+                self._before[number] = handler
+                signal.signal(number, self._take)
+
+    def release(self) -> None:
+        self._free = True
+        if self._came:
+            self._free = False
+            self._raise()
+
+    def hold(self) -> None:
+        self._free = False
+
+    def hurried(self) -> bool:
+        """Whether somebody does not want to wait."""
+        return bool(self._came)
+
+    def end(self, *, interrupted: bool = False) -> None:
+        """Raise what came; a Ctrl+C not, if something else is on its way already."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if interrupted:
+            self._came.discard(signal.SIGINT)
+        self._raise()
+
+    def _raise(self) -> None:
+        for number in _ENDING:
+            if number in self._came:
+                self._came.discard(number)
+                self._before[number](number, None)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if not self._free:
+            self._came.add(number)
+            return
+        self._free = False
+        self._before[number](number, frame)
+        self._free = True
+
+
 class Turn:
     """One answer, in pieces as they come; the program runs while the block does.
 
-    Leaving the block, also by Ctrl+C, ends the program and all that it started. `tokens` are those
-    of the answer, after its end, where the tool counts them; `session` is the id of the session
-    that the tool keeps of the turn, "" if it keeps none; `remark` is what it had to say besides,
-    of a permission that it did not get, or "". AgentFailedError if there is no answer.
+    Leaving the block, also by Ctrl+C, ends the program and all that it started, and a Ctrl+C more
+    only makes that faster. `tokens` are those of the answer, after its end, where the tool counts
+    them; `session` is the id of the session that the tool keeps of the turn, "" if it keeps none;
+    `remark` is what it had to say besides, of a permission that it did not get, or "".
+    AgentFailedError if there is no answer, or one that is too long to keep.
     """
 
     def __init__(self, name: str, plan: Plan, speech: Speech, prompt: str) -> None:
         self.name = name
         self._plan, self._speech, self._prompt = plan, speech, prompt
         self._talk: Talk | None = None
+        self._held = Held()
 
     @property
     def tokens(self) -> int | None:
@@ -61,9 +122,11 @@ class Turn:
         return self._speech.session
 
     def __enter__(self) -> Self:
+        self._held.begin()
         try:
             self._talk = Talk(self._plan, by_file=self._speech.by_file)
         except OSError as error:
+            self._held.end()
             why = (error.strerror or str(error)).lower()
             raise AgentFailedError(self.name, f"it cannot be started: {why}") from error
         return self
@@ -74,21 +137,30 @@ class Turn:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._talk:
-            self._talk.stop()
-        if self.session:
-            _pass_over(self._plan.tool, self.session)
+        self._held.hold()
+        try:
+            if self._talk:
+                self._talk.stop(self._held.hurried)
+            if self.session:
+                _pass_over(self._plan.tool, self.session)
+        finally:
+            self._held.end(interrupted=kind is not None)
 
     def __iter__(self) -> Iterator[str]:
         talk, speech = self._talk, self._speech
         if talk is None:
             raise CortextError("a turn is had inside its `with` block")
-        said = False
+        said, size = False, 0
+        self._held.release()
         talk.write(speech.opening(self._prompt))
         if not speech.stays:
             talk.end_input()
         for text in self._heard(talk, speech):
             said = said or not text.isspace()
+            size += len(json.encode(text)) - 2
+            if size > LONGEST:
+                why = f"its answer is longer than {LONGEST >> 20} MB"
+                raise AgentFailedError(self.name, why)
             yield text
         talk.end_input()
         code = talk.wait(time.monotonic() + _LINGERING if speech.over else None)
@@ -96,7 +168,10 @@ class Turn:
 
     def _heard(self, talk: Talk, speech: Speech) -> Iterator[str]:
         for data in talk.read():
-            heard = speech.hear(data)
+            try:
+                heard = speech.hear(data)
+            except CortextError as error:
+                raise AgentFailedError(self.name, str(error)) from None
             if heard.reply:
                 talk.write(heard.reply)
             if heard.text:
@@ -206,7 +281,13 @@ def _command(text: str) -> Runner:
         raise CortextError(
             f"there is no program {first}", hint=f"--tool is one of {tools}, or a command"
         )
-    return Runner(os.path.basename(first), words=(os.path.abspath(program), *rest))
+    return Runner(_shown(first, rest), words=(os.path.abspath(program), *rest))
+
+
+def _shown(program: str, rest: list[str]) -> str:
+    """What a person calls it: an interpreter is known by what it runs."""
+    names = [os.path.basename(word) for word in (program, *rest[:1]) if not word.startswith("-")]
+    return " ".join(names)[:40]
 
 
 def _hint(why: str) -> str:

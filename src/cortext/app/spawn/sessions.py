@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from copy import copy
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from cortext import clock, paths
+from cortext.bridges.speech import LONGEST_TURN
 from cortext.durability.live import LiveMark
 from cortext.durability.replace import set_aside, side_dir, storage_errors
-from cortext.errors import SessionLockedError, SessionStorageError
+from cortext.errors import (
+    CortextError,
+    SessionLockedError,
+    SessionNotFoundError,
+    SessionStorageError,
+)
+from cortext.formats.log import LOG
+from cortext.formats.records import encode_record
 from cortext.lifecycle.turns import MAX_TOKENS, RETRIES, Context, estimate, tokens_of
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.title import generate_title
 from cortext.stores.checks import refuse_damage
 from cortext.stores.log import LogStore
 
-_LONGEST_TITLE = 80
+_LONGEST_TITLE = 1000
 
 
 class Recovered(NamedTuple):
@@ -41,9 +51,12 @@ class Spawned:
         self.was = ""
         """What it was before it was reopened: completed or interrupted."""
         self.notes: list[str] = []
-        """What is wrong with the file and cost nothing."""
-        self._asked: tuple[str, str] | None = None
-        self._waiting: list[SessionMessage] = []
+        """What a person should know of the file."""
+        self.waiting: list[SessionMessage] = []
+        """Turns that could not be saved yet."""
+        self._first: SessionMessage | None = None
+        self._asked: SessionMessage | None = None
+        self._closed = False
 
     @classmethod
     def begin(
@@ -62,12 +75,16 @@ class Spawned:
         head.id = check_id(id) if id else _new_name(agent, head.created_at)
         head.metadata = {"tool": tool} if tool else {}
         mark = _take(head.id)
-        if store.exists(head.id):
+        try:
+            if store.exists(head.id):
+                raise SessionStorageError(
+                    f"there is a session {head.id} already",
+                    hint=f"--resume {head.id} goes on with it",
+                )
+            store.save(head)
+        except BaseException:
             mark.release()
-            raise SessionStorageError(
-                f"there is a session {head.id} already", hint=f"--resume {head.id} goes on with it"
-            )
-        store.save(head)
+            raise
         return cls(store, head, mark, max_tokens)
 
     @classmethod
@@ -75,12 +92,14 @@ class Spawned:
         """Go on with a session; all its turns are read again, and those that an agent can take are
         in its context. SessionCorruptedError names the first line that cannot be read."""
         store = _store()
-        head = store.head(id)
+        if not os.path.lexists(path_of(id)):
+            raise SessionNotFoundError(id, path=path_of(id))
         mark = _take(id)
-        session = cls(store, head, mark, max_tokens)
         try:
+            session = cls(store, store.head(id), mark, max_tokens)
             session._read()
-            session.was = "completed" if head.status == "completed" else "interrupted"
+            completed = session._head.status == "completed"
+            session.was = "completed" if completed else "interrupted"
             session._amend(status="active", stop_reason="")
         except BaseException:
             mark.release()
@@ -125,37 +144,68 @@ class Spawned:
         self.take_in([question, answer])
 
     def take_in(self, turns: Iterable[SessionMessage]) -> None:
-        """Add turns, also such as were had elsewhere."""
+        """Add turns, also such as were had elsewhere. CortextError, and none is added, if one is
+        longer than a file of ours may have it."""
+        turns = list(turns)
         for turn in turns:
-            self._waiting.append(turn)
+            if len(encode_record(turn, LOG.records)) > LONGEST_TURN:
+                raise CortextError(f"a turn of more than {LONGEST_TURN >> 20} MB is not kept")
+        for turn in turns:
+            self.waiting.append(turn)
             self.context.add(turn)
         self._flush()
-        if not self.title and self._asked:
-            self.rename(self._asked[1])
+        if not self.title and self._first:
+            self._amend(title=generate_title(Session(messages=[self._first])))
 
     def last(self, count: int) -> list[tuple[int, SessionMessage]]:
-        """The last turns, with their numbers in the whole session."""
-        found = self._store.tail(self.id, count) if count > 0 else []
-        return list(enumerate(found, self.count - len(found) + 1))
+        """The last turns, with their numbers in the whole session; those too that wait."""
+        if count <= 0:
+            return []
+        try:
+            saved = self._store.tail(self.id, count)
+        except SessionNotFoundError:
+            waiting = {turn.id for turn in self.waiting}
+            saved = [turn for turn in self.context.kept() if turn.id not in waiting]
+        found = [*saved, *self.waiting][-count:]
+        return list(enumerate(found, self.count + len(self.waiting) - len(found) + 1))
 
     def turns(self) -> Iterator[SessionMessage]:
+        """All of them; those too that wait."""
         for block in self._store.blocks(self.id):
             yield from block.messages
+        yield from self.waiting
+
+    def whole(self) -> Session:
+        """All of it, with the turns that wait; where its file is gone, what is held of it."""
+        try:
+            session = self._store.read(self.id).session
+        except SessionNotFoundError:
+            return self._held()
+        session.messages.extend(self.waiting)
+        return session
 
     def last_asked(self) -> tuple[str, str] | None:
         """The id and the text of the user's last turn."""
-        return self._asked
+        asked = [turn for turn in (self._asked, *self.waiting) if turn and turn.role == "user"]
+        return (asked[-1].id, asked[-1].content) if asked else None
 
     def rename(self, title: str) -> None:
+        """A person's own words, on one line."""
         line = " ".join(title.split())
-        short = len(line) <= _LONGEST_TITLE
-        self._amend(title=line if short else f"{line[: _LONGEST_TITLE - 1]}…")
+        if len(line) > _LONGEST_TITLE:
+            raise CortextError(f"a title has at most {_LONGEST_TITLE:,} characters")
+        self._amend(title=line)
 
     def set_agent(self, name: str) -> None:
         self._amend(agent=name)
 
+    def set_tool(self, name: str) -> None:
+        if name != self.tool:
+            self._amend(metadata={**self._head.metadata, "tool": name})
+
     def fork(self) -> Spawned:
-        """A new session with the same turns, in which it goes on; this one stays as it is."""
+        """A new session with the same turns, open beside this one, which stays as it is. There is
+        none if that fails."""
         fork = Spawned.begin(
             self.agent,
             tool=self.tool,
@@ -163,15 +213,35 @@ class Spawned:
             parent_id=self.id,
             max_tokens=self.context.max_tokens,
         )
-        for block in self._store.blocks(self.id):
-            fork.take_in(block.messages)
-        if self.title:
-            fork.rename(self.title)
-        self.close(completed=False)
+        try:
+            for block in self._store.blocks(self.id):
+                fork.take_in(block.messages)
+            if self.title:
+                fork._amend(title=self.title)
+        except BaseException:
+            fork._discard()
+            raise
         return fork
 
+    def _discard(self) -> None:
+        """It never was. Where it cannot be removed it stays, interrupted."""
+        self._closed = True
+        try:
+            self._store.delete(self.id)
+        except SessionStorageError as error:
+            from cortext.app.errors_log import write_error
+
+            write_error("aur spawn", error)
+        finally:
+            self._mark.release()
+            self._store.close()
+
     def close(self, *, completed: bool, reason: str = "interrupt") -> None:
-        """It ends here; or, if it is not completed, it can go on where it was interrupted."""
+        """It ends here; or, if it is not completed, it can go on where it was interrupted. What is
+        closed stays as it was closed."""
+        if self._closed:
+            return
+        self._closed = True
         try:
             self._flush()
             status = "completed" if completed else "paused"
@@ -181,16 +251,46 @@ class Spawned:
             self._store.close()
 
     def _flush(self) -> None:
-        if not self._waiting:
+        if not self.waiting:
             return
-        self._store.append(self.id, *self._waiting)
-        waited, self._waiting = self._waiting, []
+        try:
+            self._store.append(self.id, *self.waiting)
+        except SessionNotFoundError:
+            self._write_anew()
+            return
+        waited, self.waiting = self.waiting, []
         for turn in waited:
             self._count(turn)
 
     def _amend(self, **fields: Any) -> None:
         fields["updated_at"] = max(clock.now(), self._head.updated_at)
-        self._head = self._store.amend(self.id, **fields)
+        try:
+            self._head = self._store.amend(self.id, **fields)
+        except SessionNotFoundError:
+            self._write_anew()
+            self._head = self._store.amend(self.id, **fields)
+
+    def _write_anew(self) -> None:
+        """The file is gone: what is held of it is all there is."""
+        session, known = self._held(), self.count + len(self.waiting)
+        if not os.path.exists(live_path(self.id)):
+            self._mark = _take(self.id)
+        self._store.save(session)
+        self.waiting, self.count, self.tokens = [], 0, 0
+        for turn in session.messages:
+            self._count(turn)
+        lost = known - self.count
+        rest = f"; {lost} of {known} turns are lost" if lost else ""
+        self.notes.append(f"{self.path} was gone, and is written anew from memory{rest}")
+
+    def _held(self) -> Session:
+        """What is known of it without its file: the turns that an agent gets, and those that
+        wait."""
+        session = copy(self._head)
+        session.messages = list(self.context.kept())
+        known = {turn.id for turn in session.messages}
+        session.messages += [turn for turn in self.waiting if turn.id not in known]
+        return session
 
     def _read(self) -> None:
         for block in self._store.blocks(self.id):
@@ -204,7 +304,8 @@ class Spawned:
         self.count += 1
         self.tokens += tokens_of(turn)
         if turn.role == "user":
-            self._asked = turn.id, turn.content
+            self._asked = turn
+            self._first = self._first or (turn if turn.content.strip() else None)
 
 
 def recover(id: str) -> Recovered:

@@ -9,6 +9,7 @@ import os
 from typing import Any, NamedTuple, cast
 
 from cortext import paths
+from cortext.durability.read import open_file, read_range
 
 MAX_TOKENS = 100_000
 _BIGGEST = 1_000_000
@@ -58,8 +59,11 @@ def load() -> SpawnSettings:
 
 def _read(path: str, warnings: list[str]) -> Any:
     try:
-        with open(path, "rb") as file:
-            data = file.read(_BIGGEST + 1)
+        fd = open_file(path)
+        try:
+            data = read_range(fd, 0, _BIGGEST + 1)
+        finally:
+            os.close(fd)
     except FileNotFoundError:
         return None
     except OSError as error:

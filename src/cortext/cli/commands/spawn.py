@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cortext.app.spawn.listing import SAME, STATUSES
 from cortext.cli.confirm import yes_option
 from cortext.cli.options import json_option
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-_STATUSES = ("active", "completed", "interrupted", "paused")
-_ACTIONS = ("interactive", "resume", "list_sessions", "delete_session", "clean_sessions")
+_ACTIONS = ("interactive", "resume", "last", "list_sessions", "delete_session", "clean_sessions")
 
 
 def complete_session(
@@ -59,7 +59,9 @@ def complete_tool(
 @click.option(
     "--agent", metavar="NAME", shell_complete=complete_agent, help="Which agent; or whose sessions."
 )
-@click.option("--session", metavar="ID", help="The id of the session that begins.")
+@click.option(
+    "--session", metavar="ID", help="The id of the new session; one that is there goes on."
+)
 @click.option(
     "--tool",
     metavar="TOOL",
@@ -67,10 +69,16 @@ def complete_tool(
     help="claude, opencode, gemini, codex, or any command that reads a prompt on stdin.",
 )
 @click.option(
-    "--resume", metavar="ID", shell_complete=complete_session, help="Go on with a session."
+    "--resume",
+    metavar="[ID]",
+    is_flag=False,
+    flag_value="",
+    shell_complete=complete_session,
+    help="Go on with a session; without ID, choose one of the latest.",
 )
+@click.option("-c", "--last", is_flag=True, help="Go on with the latest that is not open.")
 @click.option("--list-sessions", is_flag=True, help="List the sessions, the latest first.")
-@click.option("--status", type=click.Choice(_STATUSES), help="List only those.")
+@click.option("--status", type=click.Choice((*STATUSES, *SAME)), help="List only those.")
 @click.option(
     "--delete-session",
     metavar="ID",
@@ -80,7 +88,7 @@ def complete_tool(
 @click.option(
     "--clean-sessions",
     metavar="DAYS",
-    type=click.FloatRange(min=0),
+    type=float,
     help="Move what rested for DAYS to the trash.",
 )
 @yes_option
@@ -101,10 +109,10 @@ def command(task_file: str | None, yes: bool, **options: Any) -> int:
     """
     from cortext.app.spawn.cleaning import start_expiry
     from cortext.cli import spawning
-    from cortext.cli.spawned import show_sessions
+    from cortext.cli.spawned import prepare, show_sessions
 
     _check(task_file, options)
-    settings = spawning.prepare()
+    settings = prepare()
     if options["list_sessions"]:
         show_sessions(settings, **{name: options[name] for name in ("agent", "status", "as_json")})
         return 0
@@ -113,6 +121,8 @@ def command(task_file: str | None, yes: bool, **options: Any) -> int:
         return spawning.delete_one(options["delete_session"], yes=yes)
     if options["clean_sessions"] is not None:
         return spawning.clean_old(options["clean_sessions"])
+    if options["last"]:
+        return spawning.go_on_with_last(options["agent"], options["tool"], settings)
     if options["resume"] is not None:
         return spawning.go_on(options["resume"], options["agent"], options["tool"], settings)
     return spawning.begin(options["session"], options["agent"], options["tool"], settings)
@@ -123,14 +133,17 @@ def _check(task_file: str | None, options: dict[str, Any]) -> None:
     from cortext.errors import CortextError
 
     if task_file is not None:
-        if options["interactive"] or options["resume"]:
+        if options["interactive"] or options["resume"] is not None:
             raise CortextError("Cannot use --interactive with task file")
         raise CortextError("task files are not run here", hint="-i talks to an agent")
-    asked = [name for name in _ACTIONS if options[name] not in (False, None)]
-    if len(asked) > 1 and asked != ["interactive", "resume"]:
+    # 0 days is as much as any: `0 in (False, None)` would be true.
+    asked = [name for name in _ACTIONS if options[name] is not None and options[name] is not False]
+    if len(asked) > 1 and asked not in (["interactive", "resume"], ["interactive", "last"]):
         words = " and ".join(f"--{name.replace('_', '-')}" for name in asked)
         raise click.UsageError(f"{words} are two things")
-    if options["resume"] and options["session"]:
+    if options["tool"] is not None and not options["tool"].strip():
+        raise click.UsageError("--tool is one of the four tools, or a command")
+    if (options["resume"] is not None or options["last"]) and options["session"]:
         raise click.UsageError("--session names a new session; --resume an old one")
     if (options["status"] or options["as_json"]) and not options["list_sessions"]:
         raise click.UsageError("--status and --json go with --list-sessions")

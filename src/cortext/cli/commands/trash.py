@@ -78,11 +78,16 @@ def show(as_json: bool) -> None:
 @command.command("restore")
 @click.argument("entry", nargs=-1, required=True, shell_complete=complete_entry)
 def put_back(entry: tuple[str, ...]) -> None:
-    """Put ENTRY back where it was: its number in the list, its id, or words of it."""
-    found = restore(" ".join(entry))
-    click.echo(f"restored {clean(found.label, lines=False)}")
-    for origin in found.origins:
-        click.echo(clean(origin, lines=False), err=True)
+    """Put ENTRY back where it was: its number in the list, its id, or words of it. Several
+    numbers are several entries."""
+    several = len(entry) > 1 and all(word.isascii() and word.isdecimal() for word in entry)
+    # Each that is put back moves up those that were deleted before it.
+    words = sorted(set(entry), key=int, reverse=True) if several else [" ".join(entry)]
+    for word in words:
+        found = restore(word)
+        click.echo(f"restored {clean(found.label, lines=False)}")
+        for origin in found.origins:
+            click.echo(clean(origin, lines=False), err=True)
 
 
 @command.command("empty")

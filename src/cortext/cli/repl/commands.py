@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from cortext.cli.chart import counted
 from cortext.cli.repl import files
 from cortext.cli.repl.state import Repl, has_person, tell
 from cortext.cli.repl.turn import ask_again
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
     from cortext.app.spawn.agents import Agent
     from cortext.app.spawn.running import Runner
     from cortext.index.listed import Listed
+    from cortext.model.message import SessionMessage
 
-_WORD = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*!?)(?:\s+(.*))?", re.DOTALL)
+_WORD = re.compile(r"/(\?|[A-Za-z][A-Za-z0-9_-]*!?)(?:\s+(.*))?", re.DOTALL)
 _HISTORY = 10
 _LISTED = 10
 _MOST_LINES = 12
 _BAR = 30
+_SAME = {"quit": "exit", "q": "exit", "?": "help"}
+"""What other programs call it."""
 
 
 class Command(NamedTuple):
@@ -38,6 +42,13 @@ def is_command(text: str) -> bool:
     return _WORD.fullmatch(text.strip()) is not None
 
 
+def as_text(text: str) -> str:
+    """A message without the slash that says that it is no command."""
+    start = len(text) - len(text.lstrip())
+    shorter = text[:start] + text[start + 1 :]
+    return shorter if text[start : start + 2] == "//" and is_command(shorter) else text
+
+
 def typed_names() -> list[str]:
     """The commands that people are told of; those with a ! only where they are needed."""
     return [name for name in COMMANDS if not name.endswith("!")]
@@ -47,7 +58,8 @@ def run_command(repl: Repl, text: str) -> None:
     """Do what a line says that `is_command`. CortextError for one that is not known."""
     found = _WORD.fullmatch(text)
     name, given = (found[1], (found[2] or "").strip()) if found else ("", "")
-    command = COMMANDS.get(name)
+    name = name.lower()
+    command = COMMANDS.get(_SAME.get(name, name))
     if command is None:
         tell(f"Unknown command: /{name}")
         tell(f"hint: {_nearest(name)}/help lists them")
@@ -55,6 +67,11 @@ def run_command(repl: Repl, text: str) -> None:
         return
     if given and not command.given:
         raise CortextError(f"/{name} takes nothing after it")
+    if name.endswith("!") and not has_person():
+        # What comes by a pipe is often not the person's own text.
+        raise CortextError(
+            f"/{name} works at a terminal only", hint=f"/{name[:-1]} FILE writes a new file"
+        )
     command.run(repl, given)
 
 
@@ -69,11 +86,13 @@ def banner(repl: Repl) -> None:
     session = repl.session
     if session.was == "completed":
         tell("Resuming completed session")
-    turns = f" · {session.count} turns so far" if session.was else ""
+    turns = f" · {counted(session.count, 'turn')} so far" if session.was else ""
     tell(f"agent {session.agent} · session {session.id} · {repl.runner.name}{turns}")
-    for note in (*session.notes, *repl.runner.notes(repl.cwd)):
+    repl.tell_notes()
+    for note in repl.runner.notes(repl.cwd):
         tell(f"note: {note}")
     if has_person():
+        _show_turns(repl, session.last(2))
         tell("/help lists the commands; /exit or Ctrl+D ends")
 
 
@@ -83,6 +102,7 @@ def _help(repl: Repl, given: str) -> None:
         show(f"  {f'/{name} {command.given}':<18}{command.help}")
     show("\nA line that ends in a backslash goes on in the next, and so does Alt+Enter.")
     show("Ctrl+C stops the agent; /save! and /export! write over a file that is there.")
+    show("A message that looks like a command has a slash more: //help sends /help.")
 
 
 def _exit(repl: Repl, given: str) -> None:
@@ -95,6 +115,10 @@ def _history(repl: Repl, given: str) -> None:
     turns = repl.session.last(int(given or _HISTORY))
     if not turns:
         tell("nothing was said yet")
+    _show_turns(repl, turns)
+
+
+def _show_turns(repl: Repl, turns: Sequence[tuple[int, SessionMessage]]) -> None:
     for number, turn in turns:
         who = repl.session.agent if turn.role == "assistant" else turn.role
         show(f"{number}. {clean(who, lines=False)} · {local(turn.timestamp)}")
@@ -152,15 +176,7 @@ def _runner_for(repl: Repl, agent: Agent) -> Runner:
     goes with it."""
     from cortext.app.spawn.running import choose_runner
 
-    try:
-        own = choose_runner(None, repl.agent, repl.settings).name == repl.runner.name
-    except CortextError:
-        own = False  # what nobody asks for is not there
-    if own:
-        return choose_runner(None, agent, repl.settings)
-    return (
-        choose_runner(repl.runner.tool, agent, repl.settings) if repl.runner.tool else repl.runner
-    )
+    return choose_runner(repl.asked_tool, agent, repl.settings)
 
 
 def _title(repl: Repl, given: str) -> None:
@@ -173,9 +189,11 @@ def _title(repl: Repl, given: str) -> None:
 
 def _fork(repl: Repl, given: str) -> None:
     _settle(repl)
-    before = repl.session.id
-    repl.session = repl.session.fork()
-    tell(f"Session {repl.session.id} goes on with what was said in {before}.")
+    before = repl.session
+    with repl.signals.hold():
+        repl.session = before.fork()
+        tell(f"Session {repl.session.id} goes on with what was said in {before.id}.")
+        before.close(completed=False)
 
 
 def _retry(repl: Repl, given: str) -> None:
@@ -191,7 +209,9 @@ def _resume(repl: Repl, given: str) -> None:
     if re.fullmatch(r"[1-9][0-9]{0,2}", given) and int(given) <= len(repl.listed):
         _reopen(repl, repl.listed[int(given) - 1].key)
         return
-    found = find_spawned(given)
+    found, note = find_spawned(given)
+    if note:
+        tell(note)
     if not found:
         raise CortextError(
             f"Session not found: {given}", hint="/resume alone lists the latest, by number"
@@ -208,24 +228,35 @@ def _show_rows(repl: Repl, rows: Sequence[Listed]) -> None:
 
     repl.listed = list(rows)
     for number, row in enumerate(rows, 1):
-        facts = f"{row.agent}, {row.messages} turns, {ago(row.last_active)}, {row.status}"
+        facts = (
+            f"{row.agent}, {counted(row.messages, 'turn')}, {ago(row.last_active)}, {row.status}"
+        )
         here = "this one: " if row.key == repl.session.id else ""
         show(to_edge(clean(f"{number:3}. {row.key}  ({facts}) {here}{row.title}".rstrip())))
 
 
 def _reopen(repl: Repl, id: str) -> None:
+    from cortext.app.spawn.agents import agent_of
     from cortext.app.spawn.sessions import Spawned
-    from cortext.cli.spawning import agent_of
 
     if id == repl.session.id:
         raise CortextError(f"{id} is the session that is open here")
     _settle(repl)
-    session = Spawned.reopen(id, max_tokens=repl.settings.max_tokens)
-    before, repl.session = repl.session, session
-    before.close(completed=False)
-    agent = agent_of(session.agent, repl.cwd)
-    repl.agent, repl.runner = agent, _runner_for(repl, agent)
-    banner(repl)
+    with repl.signals.hold():
+        session = Spawned.reopen(id, max_tokens=repl.settings.max_tokens)
+        try:
+            agent, warning = agent_of(session.agent, repl.cwd)
+            runner = _runner_for(repl, agent)
+            session.set_tool(runner.name)
+        except BaseException:
+            session.close(completed=session.was == "completed")
+            raise
+        before, repl.session = repl.session, session
+        repl.agent, repl.runner, repl.unanswered = agent, runner, None
+        if warning:
+            tell(f"warning: {warning}")
+        banner(repl)
+        before.close(completed=False)
 
 
 def _settle(repl: Repl) -> None:

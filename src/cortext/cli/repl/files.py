@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from cortext import paths
-from cortext.cli.repl.state import Repl, tell
+from cortext.cli.chart import counted
+from cortext.cli.repl.state import Repl, has_person, tell
 from cortext.errors import CortextError, SessionStorageError
 
 
@@ -40,13 +40,17 @@ def take_in(repl: Repl, given: str) -> None:
     new = [turn for turn in turns if turn.id not in known]
     with repl.signals.hold():
         repl.session.take_in(new)
-    here = f"; {len(turns) - len(new)} were here already" if len(new) < len(turns) else ""
-    tell(f"{len(new)} turns of {found.session.id} were added{here}.")
+    added, known_already = len(new), len(turns) - len(new)
+    here = f"; {known_already} {_were(known_already)} here already" if known_already else ""
+    tell(f"{counted(added, 'turn')} of {found.session.id} {_were(added)} added{here}.")
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _save(repl: Repl, given: str, *, over: bool) -> None:
     from cortext.app.export import format_for, target_file
-    from cortext.app.sessions import show_session
     from cortext.formats.exports.codec import encode
 
     path = _path(repl, given, "save")
@@ -56,26 +60,27 @@ def _save(repl: Repl, given: str, *, over: bool) -> None:
         error.hint = "name it .md, .html, .json or .jsonl"
         raise
     path = target_file(path, repl.session.id, format)
-    found = show_session(f"log:{paths.spawn_sessions()}", repl.session.id)
-    # A disk that is full is the best reason to save elsewhere.
-    for asked, answered in repl.unsaved:
-        found.session.add_message_from_dict("user", asked)
-        found.session.add_message_from_dict("assistant", answered)
-    _write(path, encode(found.session, format), "save", over=over)
+    _write(path, encode(repl.session.whole(), format), "save", over=over)
 
 
 def _export(repl: Repl, given: str, *, over: bool) -> None:
     from cortext.app.export import target_file
     from cortext.durability.read import read_file
     from cortext.durability.replace import storage_errors
+    from cortext.formats import log
 
     path = target_file(_path(repl, given, "export"), repl.session.id, "jsonl")
     with storage_errors("read", repl.session.path):
-        data = read_file(repl.session.path)
+        try:
+            data = read_file(repl.session.path)
+        except FileNotFoundError:
+            data = log.encode(repl.session.whole())
     _write(path, data, "export", over=over)
 
 
 def _path(repl: Repl, given: str, name: str) -> str:
+    if len(given) > 1 and given[0] == given[-1] and given[0] in "'\"":
+        given = given[1:-1]
     if not given:
         raise CortextError(f"/{name} needs the name of a file")
     return os.path.join(repl.cwd, os.path.expanduser(given))
@@ -85,8 +90,7 @@ def _write(path: str, data: bytes, name: str, *, over: bool) -> None:
     from cortext.app.export import write_export
 
     if not over and os.path.lexists(path):
-        raise SessionStorageError(
-            f"{path} is there already", path=path, hint=f"/{name}! writes over it"
-        )
+        hint = f"/{name}! writes over it" if has_person() else "give it another name"
+        raise SessionStorageError(f"{path} is there already", path=path, hint=hint)
     write_export(path, data, overwrite=over)
     tell(f"written: {path}")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from cortext import paths
-from cortext.durability.replace import make_private_dir, write_all
+from cortext.durability.lock import FileLock
+from cortext.durability.read import read_tail
+from cortext.durability.replace import make_private_dir, replace, write_all
 from cortext.durability.tail import read_last_lines
 from cortext.model import json
 
-_OPEN = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+# Not to wait for a pipe that stands where the file should.
+_OPEN = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PATIENCE = 1.0
 _LATEST = 1000
 _LONGEST = 20_000
 _MOST_BYTES = 4 << 20
@@ -42,24 +47,31 @@ def add(text: str) -> None:
     path = history_file()
     try:
         make_private_dir(os.path.dirname(path))
-        fd = os.open(path, _OPEN, 0o600)
-        try:
-            _shorten(path, fd)
-            write_all(fd, json.encode(text) + b"\n")
-        finally:
-            os.close(fd)
+        with FileLock(f"{path}.lock", guards=path, wait=_PATIENCE):
+            _shorten(path)
+            _append(path, json.encode(text) + b"\n")
     except OSError as error:
         _log(error)
 
 
-def _shorten(path: str, fd: int) -> None:
-    size = os.fstat(fd).st_size
+def _shorten(path: str) -> None:
+    """Keep the last part of what has grown large."""
+    try:
+        size = os.stat(path).st_size
+    except FileNotFoundError:
+        return
     if size > _MOST_BYTES:
-        with open(path, "rb") as file:
-            file.seek(size - _KEPT_BYTES)
-            kept = file.read().partition(b"\n")[2]
-        os.ftruncate(fd, 0)
-        write_all(fd, kept)
+        replace(path, [read_tail(path, _KEPT_BYTES).partition(b"\n")[2]])
+
+
+def _append(path: str, line: bytes) -> None:
+    fd = os.open(path, _OPEN, 0o600)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(f"{path} is not a file")
+        write_all(fd, line)
+    finally:
+        os.close(fd)
 
 
 def _decoded(line: bytes) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cortext.cli.repl.commands import banner, is_command, run_command, typed_names
+from cortext.cli.repl.commands import as_text, banner, is_command, run_command, typed_names
 from cortext.cli.repl.reading import Reader, open_reader
 from cortext.cli.repl.signals import Signals
 from cortext.cli.repl.state import Repl, has_person, tell, tell_error
 from cortext.cli.repl.turn import ask
+from cortext.cli.text import spawn
 from cortext.errors import CortextError
 
 if TYPE_CHECKING:
@@ -18,15 +19,27 @@ if TYPE_CHECKING:
     from cortext.app.spawn.settings import SpawnSettings
 
 
-def run(session: Spawned, runner: Runner, agent: Agent, settings: SpawnSettings, cwd: str) -> int:
+_HOW_TO_LEAVE = "/exit or Ctrl+D leaves."
+
+
+def run(
+    session: Spawned,
+    runner: Runner,
+    agent: Agent,
+    settings: SpawnSettings,
+    cwd: str,
+    tool: str = "",
+) -> int:
     """Talk until the person ends it; the exit code. Ended on purpose the session is completed,
-    else it is interrupted. It is closed when this returns or raises."""
+    else it is interrupted. It is closed when this returns or raises. `tool` is what the person
+    asked for by name."""
     with Signals() as signals:
         repl = Repl(session, runner, agent, settings, cwd, signals)
+        repl.asked_tool = tool
         try:
             banner(repl)
             _talk(repl, open_reader(repl, typed_names()))
-            with signals.hold():
+            with signals.hold(interrupts=False):
                 return _end(repl)
         except BaseException:
             _break_off(repl)
@@ -37,10 +50,10 @@ def run(session: Spawned, runner: Runner, agent: Agent, settings: SpawnSettings,
 
 
 def _break_off(repl: Repl) -> None:
-    """Close it as interrupted. It would be seen as that in any case: where it fails there is no
-    need to say so, and with a terminal that has gone nobody to say it to."""
+    """Close it as interrupted, unless it was to end. It would be seen as that in any case: where
+    it fails there is no need to say so, and with a terminal that has gone nobody to say it to."""
     try:
-        repl.session.close(completed=False)
+        repl.session.close(completed=repl.over and not repl.session.waiting)
     except CortextError as error:
         from cortext.app.errors_log import write_error
 
@@ -48,22 +61,30 @@ def _break_off(repl: Repl) -> None:
 
 
 def _talk(repl: Repl, reader: Reader) -> None:
+    person = has_person()
     while not repl.over:
         try:
-            text = reader.read(repl.session.agent)
+            _once(repl, reader)
         except KeyboardInterrupt:
-            if not has_person():
+            # The second one, while the first was told.
+            if not person:
                 raise
-            continue
-        try:
-            _take(repl, text)
-        except KeyboardInterrupt:
-            if not has_person():
-                raise
-            tell("Interrupted. Returning to prompt.")
-        except CortextError as error:
-            repl.failed = True
-            tell_error(error)
+
+
+def _once(repl: Repl, reader: Reader) -> None:
+    stopped = _HOW_TO_LEAVE
+    try:
+        text = reader.read(repl.session.agent)
+        stopped = "Interrupted. Returning to prompt."
+        _take(repl, text)
+        repl.tell_notes()
+    except KeyboardInterrupt:
+        if not has_person():
+            raise
+        tell(stopped)
+    except CortextError as error:
+        repl.failed = True
+        tell_error(error)
 
 
 def _take(repl: Repl, text: str | None) -> None:
@@ -72,9 +93,12 @@ def _take(repl: Repl, text: str | None) -> None:
         repl.over = True
     elif is_command(text):
         run_command(repl, text.strip())
+    elif has_person() and text.strip() in ("exit", "quit"):
+        tell(_HOW_TO_LEAVE)
     elif text.strip():
-        ask(repl, text)
+        ask(repl, as_text(text))
     if repl.over:
+        repl.over = False  # a Ctrl+C may come before it is known
         repl.over = _may_leave(repl)
 
 
@@ -88,9 +112,11 @@ def _may_leave(repl: Repl) -> bool:
 
 
 def _end(repl: Repl) -> int:
-    session, lost = repl.session, bool(repl.unsaved)
+    session, lost = repl.session, bool(repl.session.waiting)
     session.close(completed=not lost)
+    repl.tell_notes()
     tell(f"Session {session.id} is saved in {session.path}")
-    tell(f"`aur spawn --resume {session.id}` goes on with it.")
+    again = f"{spawn()} --resume {session.id}{repl.tool_words}"
+    tell(f"`{again}` goes on with it.")
     # At a prompt the person has seen what failed; a script has only the code.
     return 1 if lost or (repl.failed and not has_person()) else 0

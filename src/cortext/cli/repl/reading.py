@@ -110,7 +110,8 @@ def _prompt_session(repl: Repl, commands: list[str]) -> PromptSession[str]:
         reserve_space_for_menu=0,
         key_bindings=_keys(),
         multiline=True,
-        prompt_continuation="... ",
+        # A line that is only too long for the screen is still one.
+        prompt_continuation=lambda width, number, wraps: "" if wraps else "... ",
         enable_suspend=True,
         output=_output(),
     )

@@ -60,8 +60,9 @@ class Signals:
             raise error
 
     @contextmanager
-    def hold(self) -> Generator[None]:
-        """What comes meanwhile, Ctrl+C too, is raised at the end."""
+    def hold(self, *, interrupts: bool = True) -> Generator[None]:
+        """What comes meanwhile, Ctrl+C too, is raised at the end. Without `interrupts` a Ctrl+C is
+        passed over: what it would have stopped is done then."""
 
         def interrupt(number: int, frame: FrameType | None) -> None:
             self._raise(KeyboardInterrupt())
@@ -74,5 +75,7 @@ class Signals:
             signal.signal(signal.SIGINT, before)
             self._held = False
             came, self._came = self._came, None
-        if came is not None:
+            if isinstance(came, Ended):
+                raise came  # even if the rest failed: it comes once
+        if came is not None and interrupts:
             raise came

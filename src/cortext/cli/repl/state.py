@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from cortext.cli.repl.signals import Signals
@@ -31,8 +32,10 @@ class Repl:
     ) -> None:
         self.session, self.runner, self.agent = session, runner, agent
         self.settings, self.cwd, self.signals = settings, cwd, signals
-        self.unsaved: list[tuple[str, str]] = []
-        """Exchanges that wait for a disk that takes them: what was asked, and the answer."""
+        self.asked_tool = ""
+        """What the person named to answer, a tool or a command; "" if nothing."""
+        self.unanswered: tuple[str, str] | None = None
+        """What was asked last, if its answer was not had, and the id of the turn it asks again."""
         self.warned = False
         """Whether the person knows that leaving now would lose them."""
         self.failed = False
@@ -40,28 +43,39 @@ class Repl:
         self.listed: list[Listed] = []
         """What the last list showed, by number."""
 
+    @property
+    def tool_words(self) -> str:
+        """The words that name the tool again, where a person named it."""
+        return f" --tool {quote(self.asked_tool)}" if self.asked_tool else ""
+
     def save_again(self) -> bool:
         """Try once more what could not be saved; whether nothing is left to save."""
-        if not self.unsaved:
+        if not self.session.waiting:
             return True
         try:
             with self.signals.hold():
                 self.session.take_in([])
         except SessionStorageError as error:
             self.tell_unsaved(error)
+        if self.session.waiting:
             return False
         tell("What could not be saved before is saved now.")
-        self.saved()
+        self.warned = False
         return True
 
-    def saved(self) -> None:
-        self.unsaved.clear()
-        self.warned = False
-
     def tell_unsaved(self, error: SessionStorageError) -> None:
+        """What failed, and what waits for a disk that takes it."""
         tell_error(error)
-        what = "exchange is" if len(self.unsaved) == 1 else "exchanges are"
-        tell(f"{len(self.unsaved)} {what} not saved; that is tried again with the next one.")
+        count = sum(turn.role == "user" for turn in self.session.waiting)
+        if self.session.waiting:
+            what = "exchange is" if count == 1 else "exchanges are"
+            tell(f"{count} {what} not saved; that is tried again with the next one.")
+
+    def tell_notes(self) -> None:
+        """What the session has to say of its file, once."""
+        notes, self.session.notes = self.session.notes, []
+        for note in notes:
+            tell(f"note: {note}")
 
 
 def has_person() -> bool:

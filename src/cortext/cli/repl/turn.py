@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cortext.cli.repl.state import Repl, tell, tell_error
+from cortext.app.spawn.running import ECHO
+from cortext.cli.repl.state import Repl, has_person, tell, tell_error
 from cortext.cli.repl.writing import showing
 from cortext.errors import CortextError, SessionStorageError
 
@@ -13,15 +14,19 @@ def ask(repl: Repl, text: str) -> None:
 
 
 def ask_again(repl: Repl) -> None:
-    """Ask what was asked last, as if it had not been answered."""
-    last = repl.session.last_asked()
-    if last is None:
+    """Ask what was asked last: for the first time, if there was no answer; else as if it had not
+    been answered."""
+    if repl.unanswered:
+        text, retries = repl.unanswered
+    elif last := repl.session.last_asked():
+        retries, text = last
+    else:
         raise CortextError("nothing was asked yet")
-    id, text = last
-    _take_turn(repl, text, retries=id)
+    _take_turn(repl, text, retries=retries)
 
 
 def _take_turn(repl: Repl, text: str, *, retries: str) -> None:
+    repl.unanswered = text, retries
     repl.save_again()
     try:
         answer, tokens = _answer(repl, text, retries)
@@ -30,21 +35,19 @@ def _take_turn(repl: Repl, text: str, *, retries: str) -> None:
         tell_error(error)
     else:
         _keep(repl, text, answer, tokens, retries)
+        # Nobody answered, and a script has only the exit code.
+        repl.failed = repl.failed or repl.runner.name == ECHO
 
 
 def _keep(repl: Repl, asked: str, answer: str, tokens: int | None, retries: str) -> None:
-    before = repl.session.count
-    repl.unsaved.append((asked, answer))
-    try:
-        with repl.signals.hold():
+    # A Ctrl+C that comes now stops nothing any more; a script is ended by it all the same.
+    with repl.signals.hold(interrupts=not has_person()):
+        try:
             repl.session.keep(asked, answer, tokens=tokens, retries=retries)
-            repl.saved()
-    except SessionStorageError as error:
-        if repl.session.count > before:
-            repl.saved()  # only its title is not
-            tell_error(error)
-        else:
+            repl.warned = False
+        except SessionStorageError as error:
             repl.tell_unsaved(error)
+        repl.unanswered = None
 
 
 def _answer(repl: Repl, text: str, retries: str) -> tuple[str, int | None]:
@@ -63,5 +66,7 @@ def _answer(repl: Repl, text: str, retries: str) -> tuple[str, int | None]:
             pieces.append(piece)
             shown.write(piece)
         shown.end()
+    if turn.remark:
+        tell(f"note: {turn.remark}")
     # The newline at the end is a program's, not the answer's.
     return "".join(pieces).removesuffix("\n"), turn.tokens

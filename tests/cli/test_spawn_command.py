@@ -1,0 +1,185 @@
+"""`cortext spawn` and `aur spawn` from the outside: what is asked for, and what is refused."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.repl.terminal import CTRL_D, Terminal
+from tests.command import SCRIPT, cortext, run_aur
+
+TAIL = ("--tool", "tail -n 1")
+
+
+@pytest.fixture
+def sessions(data_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the sessions; no AI tool is installed."""
+    monkeypatch.setenv("PATH", os.defpath)
+    return data_home / "aurora/spawn/sessions"
+
+
+def have(cwd: Path, id: str, text: str, *options: str) -> None:
+    """A session in which one thing was said."""
+    done = subprocess.run(
+        [SCRIPT, "spawn", "-i", "--session", id, *(options or TAIL)],
+        cwd=cwd, input=f"{text}\n", capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def listed(cwd: Path) -> list[dict[str, Any]]:
+    return json.loads(run_aur(cwd, "--list-sessions", "--json").stdout)
+
+
+def test_delete_takes_no_guess(tmp_path: Path, sessions: Path) -> None:
+    """What was only said, or an id that only begins so, is not deleted without a question."""
+    have(tmp_path, "alpha", "zebra-77 was here")
+    for given in ("zebra-77", "alph"):
+        done = run_aur(tmp_path, "--delete-session", given, "--yes")
+        assert (done.returncode, f"Session not found: {given}" in done.stderr) == (1, True)
+        assert "  alpha  zebra-77 was here" in done.stderr
+    assert run_aur(tmp_path, "--delete-session", "alpha", "--yes").returncode == 0
+    assert listed(tmp_path) == []
+
+
+def test_unknown_session(tmp_path: Path, sessions: Path) -> None:
+    """The available ones are named, and the exit code is 1; also for a link to nothing."""
+    have(tmp_path, "alpha", "hello")
+    (sessions / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    for given in ("nothing-like-it", "gone"):
+        done = run_aur(tmp_path, "--resume", given)
+        assert (done.returncode, f"Session not found: {given}\n" in done.stderr) == (1, True)
+        assert "Available sessions:\n" in done.stderr
+
+
+def test_two_things_at_once(tmp_path: Path, sessions: Path) -> None:
+    """Nothing is done; also where one of them is for 0 days."""
+    have(tmp_path, "alpha", "hello")
+    for words in (("-i", "--clean-sessions", "0"), ("--list-sessions", "--clean-sessions", "0")):
+        done = run_aur(tmp_path, *words)
+        assert (done.returncode, "are two things" in done.stderr) == (2, True)
+    done = run_aur(tmp_path, "tasks.md", "--interactive")
+    assert (done.returncode, "Cannot use --interactive with task file" in done.stderr) == (1, True)
+    assert len(listed(tmp_path)) == 1
+
+
+def test_named_session_is_that_one(tmp_path: Path, sessions: Path) -> None:
+    """Never another whose id begins so."""
+    have(tmp_path, "xyz", "hello")
+    (sessions / "x.jsonl").mkdir()
+    done = run_aur(tmp_path, "-i", "--session", "x", *TAIL)
+    assert done.returncode != 0
+    assert "xyz" not in done.stdout
+    assert {row["session_id"]: row["turn_count"] for row in listed(tmp_path)}["xyz"] == 2
+
+
+def test_session_goes_on_with_its_tool(
+    tmp_path: Path, sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of ours is found again; a command is not taken from a file, but named."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("claude", "gemini"):
+        (programs / name).write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        (programs / name).chmod(0o700)
+    have(tmp_path, "mine", "hello")
+    done = run_aur(tmp_path, "--resume", "mine")
+    assert (done.returncode, "had with tail" in done.stderr) == (1, True)
+    assert "hint: --tool" in done.stderr
+    assert listed(tmp_path)[0]["status"] == "completed"
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    done = run_aur(tmp_path, "--resume", "mine")
+    assert "was had with tail; claude goes on with it" in done.stderr
+    run_aur(tmp_path, "-i", "--session", "theirs", "--tool", "gemini")
+    assert "session theirs · gemini" in run_aur(tmp_path, "--resume", "theirs").stderr
+
+
+def test_how_it_goes_on_is_said_with_the_tool(tmp_path: Path, sessions: Path) -> None:
+    """The line can be copied, by the name that was called."""
+    done = run_aur(tmp_path, "-i", "--session", "mine", *TAIL)
+    assert "`aur spawn --resume mine --tool 'tail -n 1'` goes on with it." in done.stderr
+    done = cortext(tmp_path, "spawn", "--resume", "mine", *TAIL)
+    assert "`cortext spawn --resume mine --tool 'tail -n 1'` goes on with it." in done.stderr
+
+
+def test_the_latest_goes_on(tmp_path: Path, sessions: Path) -> None:
+    """`-c` takes the one with the latest turn that nobody has open."""
+    have(tmp_path, "first", "hello")
+    have(tmp_path, "second", "hello")
+    assert "session second" in run_aur(tmp_path, "-c", *TAIL).stderr
+    have(tmp_path, "first", "again")
+    assert "session first" in run_aur(tmp_path, "-c", *TAIL).stderr
+
+
+def test_a_person_chooses(tmp_path: Path, sessions: Path) -> None:
+    """`--resume` alone shows the latest by number; without a person it says which there are."""
+    have(tmp_path, "first", "hello")
+    have(tmp_path, "second", "good bye")
+    aur = str(Path(sys.executable).with_name("aur"))
+    with Terminal([aur, "spawn", "--resume"], cwd=tmp_path, env={}) as terminal:
+        shown = terminal.until("which one?")
+        assert "1. second" in shown
+        assert "2. first" in shown
+        terminal.line("q")
+        assert terminal.ends() == 1
+    assert run_aur(tmp_path, "--resume").returncode == 4
+
+
+def test_nobody_answers_a_script(tmp_path: Path, sessions: Path) -> None:
+    """With nothing installed the echo says so, and the exit code does."""
+    done = subprocess.run(
+        [SCRIPT, "spawn"],
+        cwd=tmp_path, input="hello\n", capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "this is an echo" in done.stdout) == (1, True)
+
+
+def test_closed_stdin(tmp_path: Path, sessions: Path) -> None:
+    """There is nothing to read, and that is no error."""
+    done = subprocess.run(
+        ["sh", "-c", f"{SCRIPT} spawn -i --tool 'tail -n 1' <&-"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "unexpected" in done.stderr) == (0, False)
+
+
+def test_pipe_in_the_place_of_the_settings(tmp_path: Path, sessions: Path) -> None:
+    """Nobody waits for it; the defaults hold, and that is said."""
+    sessions.mkdir(parents=True)
+    os.mkfifo(sessions.parents[1] / "config.json")
+    done = run_aur(tmp_path, "--list-sessions")
+    assert (done.returncode, "the defaults hold" in done.stderr) == (0, True)
+
+
+def test_clean_says_which(tmp_path: Path, sessions: Path) -> None:
+    have(tmp_path, "alpha", "hello")
+    done = run_aur(tmp_path, "--clean-sessions", "0")
+    assert done.stdout == "1 session went to the trash.\n"
+    assert "to the trash: alpha: hello\n" in done.stderr
+
+
+def test_several_are_restored_by_their_numbers(tmp_path: Path, sessions: Path) -> None:
+    """Those of the list that was shown, not of one that got shorter meanwhile."""
+    for id in ("a", "b", "c"):
+        have(tmp_path, id, "hello")
+        run_aur(tmp_path, "--delete-session", id, "--yes")
+    done = cortext(tmp_path, "trash", "restore", "1", "3")
+    assert done.returncode == 0, done.stderr
+    assert sorted(row["session_id"] for row in listed(tmp_path)) == ["a", "c"]
+
+
+def test_reopened_session_shows_what_was_said_last(tmp_path: Path, sessions: Path) -> None:
+    """What was said last is shown when a session is reopened."""
+    have(tmp_path, "alpha", "what was it?")
+    aur = str(Path(sys.executable).with_name("aur"))
+    with Terminal([aur, "spawn", "--resume", "alpha", *TAIL], cwd=tmp_path, env={}) as terminal:
+        shown = terminal.prompt()
+        assert "Resuming completed session" in shown
+        assert "1. user" in shown
+        assert "what was it?" in shown
+        terminal.keys(CTRL_D)
+        assert terminal.ends() == 0
