@@ -1,15 +1,28 @@
 """Asking an old conversation, with programs in the place of the tools."""
 
 import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from cortext.app.archive import folder_of
 from cortext.app.ask import ask
+from cortext.app.conversations import Conversations
 from cortext.app.tool_session import row_in_list
-from cortext.bridges.writing import Written
+from cortext.bridges.gemini_writer import GeminiWriter
+from cortext.bridges.registry import open_bridge
+from cortext.bridges.writing import Turn, Written
 from cortext.errors import CortextError
 from tests.app.captures import Bench
+from tests.app.spawn.test_running import gone
 
 
 def program(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,20 +66,104 @@ def test_codex_without_a_repository_has_a_hint(
 
 
 def test_an_empty_folder_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where somebody put settings into it, no tool is started there."""
+    """Where somebody put settings into it, another is taken."""
     gemini = Bench("gemini", tmp_path, monkeypatch)
     gemini.bind()
-    program(tmp_path, "gemini", f"pwd > {tmp_path}/ran; echo answered", monkeypatch)
+    program(tmp_path, "gemini", f"pwd >> {tmp_path}/ran; echo answered", monkeypatch)
     monkeypatch.chdir(gemini.workspace.root)
     row = row_in_list(gemini.bound)
-    assert ask(row, "What?", "gemini", budget=10_000).text == "answered\n"
-    folder = Path((tmp_path / "ran").read_text(encoding="utf-8").strip())
-    assert (list(folder.iterdir()), folder.stat().st_mode & 0o777) == ([], 0o700)
-    (folder / ".gemini").mkdir()
-    (tmp_path / "ran").unlink()
-    with pytest.raises(CortextError, match="not empty"):
-        ask(row, "What?", "gemini", budget=10_000)
-    assert not (tmp_path / "ran").exists()
+    for _ in range(3):
+        assert ask(row, "What?", "gemini", budget=10_000).text == "answered\n"
+        folders = [Path(line) for line in (tmp_path / "ran").read_text("utf-8").splitlines()]
+        assert (list(folders[-1].iterdir()), folders[-1].stat().st_mode & 0o777) == ([], 0o700)
+        if len(folders) == 1:
+            (folders[0] / ".gemini").mkdir()
+    assert folders[0] != folders[1] == folders[2]
+    assert folders[0].parent == folders[1].parent
+
+
+def test_the_copy_is_no_session_of_anybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No list has it, also where a sync came while the tool answered."""
+    gemini = Bench("gemini", tmp_path, monkeypatch)
+    gemini.bind()
+    program(
+        tmp_path,
+        "gemini",
+        f"{sys.executable} -m cortext sync --quiet; echo $2 > {tmp_path}/id; echo answered",
+        monkeypatch,
+    )
+    monkeypatch.chdir(gemini.workspace.root)
+    ask(row_in_list(gemini.bound), "What?", "gemini", budget=10_000)
+    id = (tmp_path / "id").read_text("utf-8").strip()
+    held = [source.id for source in open_bridge("gemini", folder_of("gemini")).sources()]
+    assert gemini.session in held
+    rows = Conversations(gemini.workspace.root, everywhere=True).list().rows
+    assert (id in [row.key for row in rows], bool(rows)) == (False, True)
+
+
+ASKING = """
+import sys
+from cortext.app.ask import ask
+from cortext.app.conversations import Conversations
+rows = Conversations(sys.argv[1]).list().rows
+ask(next(row for row in rows if row.status and not row.tool), "What?", sys.argv[2], budget=10_000)
+"""
+
+
+@pytest.mark.parametrize("tool", ["gemini", "claude"])
+def test_told_to_end_it_leaves_nothing(
+    tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the copy nor anything that the tool started, in whatever group of processes."""
+    bench = Bench(tool, tmp_path, monkeypatch)
+    bench.bind()
+    bench.capture()
+    script = f"cd {tmp_path}; setsid sleep 15 & echo $! > new; mv new pid; wait"
+    program(tmp_path, tool, script, monkeypatch)
+    before = sorted(bench.home.rglob("*.jsonl"))
+    words = [sys.executable, "-c", ASKING, bench.workspace.root, tool]
+    with subprocess.Popen(words, cwd=bench.workspace.root) as asking:
+        until(lambda: (tmp_path / "pid").exists() or asking.poll() is not None)
+        asking.terminate()
+        assert asking.wait(30) == 128 + signal.SIGTERM
+    pid = int((tmp_path / "pid").read_text("ascii"))
+    until(lambda: gone(pid))
+    assert sorted(bench.home.rglob("*.jsonl")) == before
+
+
+def test_one_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all that it started."""
+    claude = Bench("claude", tmp_path, monkeypatch)
+    claude.bind()
+    program(tmp_path, "claude", f"setsid sleep 15 & echo $! > {tmp_path}/pid; wait", monkeypatch)
+    monkeypatch.setattr("cortext.app.ask._PATIENCE", 1.0)
+    monkeypatch.chdir(claude.workspace.root)
+    with pytest.raises(CortextError, match="did not answer within 1 s"):
+        ask(row_in_list(claude.bound), "What?", "claude", budget=10_000)
+    pid = int((tmp_path / "pid").read_text("ascii"))
+    until(lambda: gone(pid))
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        os.sched_yield()
+
+
+def test_two_at_once_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gemini CLI has one place for what belongs to a folder, whoever makes it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    turns = [Turn("user", datetime.now(UTC), "Hello?")]
+    start = threading.Barrier(8)
+
+    def write(_: int) -> str:
+        start.wait()
+        return GeminiWriter(str(tmp_path / ".gemini")).write(turns, cwd="/x/asking", title="").path
+
+    with ThreadPoolExecutor(8) as pool:
+        found = set(map(os.path.dirname, pool.map(write, range(8))))
+    assert found == {str(tmp_path / ".gemini/tmp/asking/chats")}
 
 
 def test_a_model_that_only_a_project_names_has_a_hint(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cortext.app.binding import Bound, bind
+from cortext.app.doctor import examine
 from cortext.app.setup import has_hooks
 from cortext.bridges.plugin import EVENTS, plugin_path, plugin_text
 from cortext.lifecycle.workspace import Workspace
@@ -72,6 +73,41 @@ def test_an_older_one_is_brought_up_to_date_and_a_changed_one_kept(
     path.write_bytes(b"// mine\n")
     ok(person, "uninstall", "--yes")
     assert path.read_bytes() == b"// mine\n"
+
+
+def test_a_link_that_leads_nowhere_is_left(person: Path) -> None:
+    """Nobody has chosen a plug-in by it; and where one is chosen, nothing is written through it."""
+    path = Path(plugin_path())
+    path.parent.mkdir(parents=True)
+    path.symlink_to(person / "elsewhere.js")
+    assert "cortext.js" not in cortext(person, "setup", "--tools", "opencode", "--yes").stderr
+    done = cortext(person, "setup", "--tools", "opencode", "--plugin", "--yes")
+    assert f"{path} is kept as you have it" in done.stderr
+    assert (path.is_symlink(), (person / "elsewhere.js").exists()) == (True, False)
+
+
+def test_a_link_to_ours_goes_itself(person: Path) -> None:
+    """What it leads to is a file of the person's."""
+    path, real = Path(plugin_path()), person / "mine.js"
+    path.parent.mkdir(parents=True)
+    real.write_bytes(plugin_text())
+    path.symlink_to(real)
+    ok(person, "uninstall", "--tools", "opencode", "--yes")
+    assert (os.path.lexists(path), real.read_bytes()) == (False, plugin_text())
+
+
+def test_somebody_elses_captures_nothing(person: Path, data_home: Path) -> None:
+    """A plug-in of that name is ours only if we wrote it."""
+    path = Path(plugin_path())
+    (data_home / "opencode").mkdir(parents=True)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"// mine\n")
+    assert not has_hooks("opencode")
+    [health] = [tool for tool in examine().tools if tool.tool == "opencode"]
+    assert health.hooks == "not used"
+    path.unlink()
+    path.mkdir()
+    assert not has_hooks("opencode")
 
 
 def test_it_is_for_opencode(person: Path) -> None:
@@ -147,7 +183,7 @@ def test_without_cortext_nothing_happens(tmp_path: Path) -> None:
 def test_a_turn_is_captured(
     told_by: str, tmp_path: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the id alone, or by the whole event as OpenCode has it; a closing phrase pauses."""
+    """As the plug-in tells it, as an argument or on stdin; a closing phrase pauses."""
     made = Made(data_home / "opencode")
     made.session()
     made.message("msg_1", "user", text("Hello?"))
@@ -158,7 +194,7 @@ def test_a_turn_is_captured(
     bind(Bound(workspace.root, place), "opencode", "ses_1", after="")
 
     def call() -> None:
-        given = json.dumps({"session_id": "ses_1"} if told_by == "argument" else EVENT)
+        given = json.dumps({"session_id": "ses_1"})
         done = subprocess.run(
             [SCRIPT, "hook", "opencode", EVENTS[1], *([given] if told_by == "argument" else [])],
             cwd=tmp_path / "work",

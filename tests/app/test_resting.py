@@ -2,16 +2,27 @@
 
 import json
 import os
+import subprocess
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from cortext.app.binding import Bound
+from cortext import paths
+from cortext.app.binding import Bound, bind
+from cortext.app.capture import Captured, capture
 from cortext.app.conversations import Conversations
+from cortext.app.errors_log import last_errors
 from cortext.app.hook import hook
+from cortext.app.resting import pause_resting
+from cortext.app.slash import Slash
+from cortext.app.waiting import bind_process
+from cortext.bridges.inside import Inside
 from cortext.bridges.live import note_running
 from cortext.bridges.processes import find_process
+from cortext.model.message import SessionMessage
+from cortext.stores.layout import Place
 from tests.app.captures import Bench
 from tests.command import cortext, git
 
@@ -43,19 +54,40 @@ def call(bench: Bench, event: str = "Stop") -> None:
     assert hook("claude", event, payload) == {}
 
 
+def pause(bench: Bench) -> None:
+    """What the process does that a hook starts."""
+    pause_resting(bench.workspace.root)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """What is started in the background, and is not."""
+    found: list[tuple[str, ...]] = []
+
+    def start(*words: str) -> bool:
+        found.append(words)
+        return True
+
+    monkeypatch.setattr("cortext.app.background.start_detached", start)
+    return found
+
+
 def status(bench: Bench, bound: Bound) -> tuple[str, str | None]:
     head = bench.head(bound)
     return head["status"], head.get("stop_reason")
 
 
-def test_a_hook_writes_the_pause(bench: Bench) -> None:
-    """Of what rested for long, not of what was gone on with; nothing is committed, and the last
-    activity stays what it was."""
+def test_a_hook_has_the_pause_written(bench: Bench) -> None:
+    """By a process that it does not wait for: of what rested for long, not of what was gone on
+    with; nothing is committed, and the last activity stays what it was."""
     idle, fresh = bench.begin("Idle"), bench.begin("Fresh")
     rest(bench, idle, 6)
     rest(bench, fresh, 4)
     before, commits = bench.head(idle)["last_active"], git(Path(bench.workspace.root), "log")
     call(bench)
+    deadline = time.monotonic() + 30
+    while status(bench, idle)[0] == "active" and time.monotonic() < deadline:
+        os.sched_yield()
     assert status(bench, idle) == ("paused", "idle")
     assert status(bench, fresh)[0] == "active"
     stays = datetime.fromisoformat(bench.head(idle)["last_active"])
@@ -63,10 +95,37 @@ def test_a_hook_writes_the_pause(bench: Bench) -> None:
     assert git(Path(bench.workspace.root), "log") == commits
 
 
+def test_a_hook_only_starts_it(bench: Bench, started: list[tuple[str, ...]]) -> None:
+    """Now and then, where something rests: not while a person waits, nor for the conversation
+    that the hook is of."""
+    rest(bench, bench.bound, 3)
+    call(bench)
+    assert started == []
+    rest(bench, bench.bound, 6)
+    call(bench, "UserPromptSubmit")
+    hook("claude", "Stop", {"session_id": bench.session, "cwd": bench.workspace.root})
+    assert started == []
+    rest(bench, bench.bound, 6)
+    call(bench)
+    call(bench)
+    assert started == [("-m", "cortext.app.resting", bench.workspace.root, "")]
+    assert status(bench, bench.bound)[0] == "active"
+
+
+def test_what_goes_wrong_with_it_is_logged(bench: Bench) -> None:
+    """The tool is told what it is to be told, all the same."""
+    rest(bench, bench.begin("Idle"), 6)
+    bind(bench.bound, "gemini", OTHER)
+    Path(paths.running(), "resting").write_bytes(b"")
+    call = {"session_id": OTHER, "prompt": "Let's stop here.", "cwd": bench.workspace.root}
+    assert "saved" in hook("gemini", "AfterAgent", call)["systemMessage"]
+    assert "letting conversations rest: NotADirectoryError" in last_errors()[-1]
+
+
 def test_what_was_said_is_saved_with_it(bench: Bench) -> None:
     """All of the transcript is in the conversation; words that are new keep it going."""
     rest(bench, bench.bound, 6)
-    call(bench)
+    pause(bench)
     assert status(bench, bench.bound) == ("paused", "idle")
     assert bench.said() == bench.expected
 
@@ -77,28 +136,103 @@ def test_one_that_is_live_goes_on(bench: Bench) -> None:
     assert process
     note_running("claude", bench.session, process)
     rest(bench, bench.bound, 60)
-    call(bench)
+    pause(bench)
     assert status(bench, bench.bound)[0] == "active"
 
 
-def test_the_one_whose_hook_it_is_goes_on(bench: Bench) -> None:
+def test_one_that_waits_for_a_session_goes_on(bench: Bench) -> None:
+    """Its tool runs and has written none yet; once it ended, the conversation rests."""
+    waiting = bench.begin("Waiting")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as tool:
+        process = find_process(tool.pid)
+        assert process
+        bind_process(waiting, "gemini", process, "0" * 32)
+        rest(bench, waiting, 60)
+        pause(bench)
+        assert status(bench, waiting)[0] == "active"
+    pause(bench)
+    assert status(bench, waiting) == ("paused", "idle")
+
+
+def test_one_that_was_bound_in_its_tool_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the tool has no hooks, and its command line says no session."""
+    process = find_process(os.getpid())
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", OTHER)
+    inside = Inside("claude", (OTHER,), process)
+    monkeypatch.setattr("cortext.app.slash.here", lambda: inside)
+    Slash().new("brainstorm", "Bound")
+    row = next(r for r in Conversations(bench.workspace.root).list().rows if r.title == "Bound")
+    bound = Bound(row.root, row.place)
+    rest(bench, bound, 60)
+    pause(bench)
+    assert status(bench, bound)[0] == "active"
+
+
+def test_the_one_whose_hook_it_is_goes_on(bench: Bench, started: list[tuple[str, ...]]) -> None:
     """An event is activity, however long ago the one before was."""
     bench.capture()
     rest(bench, bench.bound, 60)
+    rest(bench, bench.begin("Idle"), 60)
     payload = {"session_id": bench.session, "transcript_path": str(bench.transcript)}
     hook("claude", "SessionStart", {**payload, "cwd": bench.workspace.root})
+    assert [words[2:] for words in started] == [(bench.workspace.root, bench.bound.path)]
+    pause_resting(*started[0][2:])
     assert status(bench, bench.bound)[0] == "active"
 
 
-def test_few_at_a_time(bench: Bench) -> None:
-    """A tool waits: the rest is paused with the next events."""
-    made = [bench.begin(f"Idle {number}") for number in range(3)]
+def test_one_that_cannot_be_paused_keeps_no_other(bench: Bench) -> None:
+    """What is wrong with it is in the log, and all others are paused."""
+    made = [bench.begin(f"Idle {number}") for number in range(4)]
     for bound in made:
         rest(bench, bound, 6)
-    call(bench)
-    assert [status(bench, bound)[0] for bound in made].count("paused") == 2
-    call(bench)
-    assert [status(bench, bound)[0] for bound in made].count("paused") == 3
+    locks = Path(bench.workspace.root, "conversations/.cortext/locks")
+    locks.mkdir(exist_ok=True)
+    for bound in made[2:]:  # the latest come first
+        (locks / f"{bound.place.day}~{bound.place.name}.change.lock").mkdir()
+    pause(bench)
+    found = [status(bench, bound)[0] for bound in made]
+    assert found == ["paused", "paused", "active", "active"]
+    assert f"pausing {made[2].place.name}" in "\n".join(last_errors())
+
+
+def test_what_was_begun_elsewhere_is_left(bench: Bench, tmp_path: Path) -> None:
+    """It came by git, and may be going on where it came from."""
+    tools_own, without = bench.bound, bench.begin("Idle")
+    root = Path(bench.workspace.root)
+    for bound in (tools_own, without):
+        rest(bench, bound, 60)
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "More")
+    clone = tmp_path / "clone"
+    git(root, "clone", "-q", str(root), str(clone))
+    pause_resting(str(clone))
+    heads = [json.loads(path.read_bytes()) for path in clone.rglob("session.json")]
+    assert [head["status"] for head in heads] == ["active", "active"]
+    pause(bench)
+    assert [status(bench, bound)[0] for bound in (tools_own, without)] == ["paused", "paused"]
+
+
+def test_what_was_resumed_meanwhile_goes_on(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By somebody who came between the list and the pause."""
+    idle, said = bench.begin("Idle"), bench.begin("Said")
+    for bound in (idle, said):
+        rest(bench, bound, 60)
+    real = capture
+
+    def and_then(root: str, place: Place) -> Captured:
+        done = real(root, place)
+        if place == idle.place:
+            bench.workspace.reactivate(place, reopen=False)
+        if place == said.place:
+            bench.workspace.store.append(said.path, SessionMessage("user", "Wait."))
+        return done
+
+    monkeypatch.setattr("cortext.app.capture.capture", and_then)
+    pause(bench)
+    assert [status(bench, bound)[0] for bound in (idle, said)] == ["active", "active"]
+    assert status(bench, bench.bound)[0] == "active"
 
 
 def test_never_is_never(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +240,7 @@ def test_never_is_never(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CORTEXT_SESSIONS_PAUSE_MINUTES", "0")
     idle = bench.begin("Idle")
     rest(bench, idle, 600)
-    call(bench)
+    pause(bench)
     assert status(bench, idle)[0] == "active"
 
 
@@ -114,7 +248,7 @@ def test_a_list_says_it_once(bench: Bench) -> None:
     """As for one that is only shown as paused."""
     idle = bench.begin("Idle")
     rest(bench, idle, 6)
-    call(bench)
+    pause(bench)
     first, second = cortext(Path.cwd(), "list"), cortext(Path.cwd(), "list")
     assert '"Idle" was auto-saved and paused at ' in first.stderr
     assert "auto-saved" not in second.stderr
@@ -125,7 +259,7 @@ def test_what_was_said_of_is_not_said_again(bench: Bench) -> None:
     idle = bench.begin("Idle")
     rest(bench, idle, 6)
     assert "auto-saved" in cortext(Path.cwd(), "list").stderr
-    call(bench)
+    pause(bench)
     assert status(bench, idle) == ("paused", "idle")
     assert "auto-saved" not in cortext(Path.cwd(), "list").stderr
 
@@ -135,18 +269,19 @@ def test_stop_finds_what_went_to_rest(bench: Bench) -> None:
     bench.workspace.stop(bench.bound.place)
     idle = bench.begin("Idle")
     rest(bench, idle, 6)
-    call(bench)
+    pause(bench)
     assert [row.title for row in Conversations(bench.workspace.root).active()] == ["Idle"]
     bench.workspace.stop(idle.place)
     assert Conversations(bench.workspace.root).active() == []
 
 
-def test_it_goes_on_when_the_person_does(bench: Bench) -> None:
-    """New words in its session make it active again."""
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_it_goes_on_when_somebody_does(bench: Bench, role: str) -> None:
+    """New words in its session make it active again, also those of the agent alone."""
     rest(bench, bench.bound, 6)
-    call(bench)
+    pause(bench)
     assert status(bench, bench.bound)[0] == "paused"
-    parent = bench.say("user", "And one more thing.", 1)
-    bench.say("assistant", "Which one?", 2, parent)
+    bench.say(role, "And one more thing.", 1)
     bench.capture()
+    assert bench.said()[-1] == [role, "And one more thing."]
     assert status(bench, bench.bound)[0] == "active"

@@ -3,6 +3,7 @@
 import json
 import os
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from cortext.bridges import settings
 from cortext.bridges.commands import Command, file_text
+from cortext.formats import json_edit
 from tests.command import cortext, ok
 from tests.formats.test_json_edit import settings as written_settings
 
@@ -68,7 +70,7 @@ def test_set_up_and_uninstalled_leaves_every_byte(person: Path) -> None:
     assert files(person) == before
 
 
-def test_only_hooks_and_commands_are_added(person: Path) -> None:
+def test_only_hooks_commands_and_the_server_are_added(person: Path) -> None:
     """Trust, permissions and all other keys keep their values."""
     ok(person, "setup", "--tools", TOOLS, "--yes")
     from cortext.formats.json_edit import parse
@@ -87,6 +89,7 @@ def test_only_hooks_and_commands_are_added(person: Path) -> None:
     )
     config = tomllib.loads((person / ".codex/config.toml").read_text("utf-8"))
     assert config.pop("notify") == ["cortext", "hook", "codex", "notify"]
+    assert config["mcp_servers"].pop("cortext") == {"command": "cortext", "args": ["mcp"]}
     assert config == tomllib.loads(CODEX.decode())
     assert not (person / ".gemini/policies").exists()
     assert not (person / ".gemini/trustedFolders.json").exists()
@@ -149,7 +152,7 @@ def test_a_notify_of_the_person_is_kept(person: Path) -> None:
     assert path.read_text(encoding="utf-8") == 'notify = ["mine"]\n'
     assert done.stdout == "nothing done\n"
     both = ok(person, "setup", "--tools", "claude,codex", "--yes")
-    assert both == "claude: 4 files written; `cortext uninstall` undoes it\n"
+    assert both == "claude: 5 files written; `cortext uninstall` undoes it\n"
 
 
 def test_what_gemini_cli_needs_is_said_once_and_where_it_is(
@@ -324,6 +327,7 @@ def test_a_record_that_is_wrong_is_not_believed(
     after = json.loads(path.read_bytes())
     assert not any(after.pop("hooks").values())  # empty lists may be the person's
     assert before.pop("hooks") == {}
+    assert after.pop("mcpServers") == {}  # so may this
     assert after == before
 
 
@@ -344,3 +348,47 @@ def test_settings_that_a_link_leads_nowhere_to(person: Path) -> None:
     path.symlink_to(person / "elsewhere.json")
     ok(person, "setup", "--tools", "gemini", "--yes")
     assert "cortext hook gemini" in (person / "elsewhere.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", [".claude/settings.json", ".claude/commands/cortext.md"])
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_file_is_left(person: Path, name: str, make: Callable[[str], None]) -> None:
+    """A folder or a pipe in the place of one of a tool's files keeps nothing else."""
+    path = person / name
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(exist_ok=True)
+    make(str(path))
+    done = cortext(person, "setup", "--tools", "claude,gemini", "--yes")
+    assert (done.returncode, f"{path} is left as it is" in done.stderr) == (0, True)
+    assert (person / ".claude/commands/workspace.resume.md").exists()
+    assert b"cortext hook gemini" in (person / ".gemini/settings.json").read_bytes()
+    done = cortext(person, "uninstall", "--yes")
+    assert (done.returncode, f"{path} is left as it is" in done.stderr) == (0, True)
+    assert (person / ".gemini/settings.json").read_bytes() == GEMINI
+    assert not (person / ".claude/commands/workspace.resume.md").exists()
+
+
+def test_a_record_with_what_is_no_path(person: Path, data_home: Path) -> None:
+    """It is passed over, and the rest of the record counts."""
+    ok(person, "setup", "--tools", "gemini", "--yes")
+    record = data_home / "cortext/setup.json"
+    known = json.loads(record.read_bytes())
+    known["files"]["/a\0b"] = {"tool": "gemini", "folders": []}
+    record.write_text(json.dumps(known), encoding="utf-8")
+    ok(person, "uninstall", "--yes")
+    assert (person / ".gemini/settings.json").read_bytes() == GEMINI
+
+
+def test_large_settings_are_read_once_for_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of our hooks moves what stands behind it: only that makes a text worth reading anew."""
+    texts: list[str] = []
+    real = json_edit.Value
+
+    def value(start: int, end: int, plain: Any, items: Any = None) -> json_edit.Value:
+        made = real(start, end, plain, items)
+        texts.extend(["whole"] if isinstance(plain, dict) and "permissions" in plain else [])
+        return made
+
+    monkeypatch.setattr(json_edit, "Value", value)
+    edited = settings.with_hooks("claude", '{"permissions": {}}', but=[settings.ENTRY])
+    assert len(edited.steps) == len(texts) == len(settings.EVENTS["claude"])

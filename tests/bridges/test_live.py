@@ -1,9 +1,11 @@
 """Which command lines are a tool's, and which session they say."""
 
 import os
+import sqlite3
 import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,35 @@ def test_programs_of_tools(line: str, tool: str) -> None:
     """What only names a tool is none."""
     tools = [t for t in ("claude", "codex", "gemini", "opencode") if is_program(t, line.split())]
     assert tools == ([tool] if tool else [])
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+def test_a_hostile_row_hides_no_session(tmp_path: Path, data_home: Path) -> None:
+    """Whatever a row of OpenCode's says its folder and time are, the others are found."""
+    home = data_home / "opencode"
+    home.mkdir(parents=True)
+    now = int(time.time() * 1000) + 60_000
+    rows = [
+        ("ses_nul", b"/a\0b", now + 5),
+        ("ses_bytes", b"/\xff\xfe", now + 4),
+        ("ses_time", os.fsencode(tmp_path), 10**15),
+        ("ses_word", os.fsencode(tmp_path), "soon"),
+        ("ses_none", None, now + 3),
+        ("ses_own", os.fsencode(tmp_path.resolve()), now),
+    ]
+    with closing(sqlite3.connect(home / "opencode.db")) as db:
+        db.execute("CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, time_updated)")
+        query = "INSERT INTO session VALUES (?, NULL, CAST(? AS TEXT), ?)"
+        db.executemany(query, rows)
+        db.commit()
+    script = tmp_path / "opencode"
+    script.write_text(f"exec 3< '{home}/opencode.db'\necho open\nread line\n", encoding="utf-8")
+    with subprocess.Popen(
+        ["sh", script], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stdout.readline() == b"open\n"
+        found = [id for (_, id), pid in live_sessions().items() if pid == process.pid]
+        process.stdin.close()
+    assert found == ["ses_own"]

@@ -54,6 +54,13 @@ def test_no_terminal_code_is_in_any_word(word: str) -> None:
     assert shown.count("\n") == len(word) - len(word.rstrip("\n"))
 
 
+@given(st.text(st.characters(categories=["Cs"], max_codepoint=0xDFFF)))
+def test_half_a_character_is_no_error(word: str) -> None:
+    """What is neither text nor a byte stands as a question mark."""
+    bare = "".join(c if "\udc80" <= c <= "\udcff" else "?" for c in word)
+    assert unquoted("sh", quoted(word)) == os.fsencode(bare) + b"\0"
+
+
 @pytest.mark.parametrize("name", ["esc\x1b[31m", "new\nline", "at the end\n", "\udcff", "plain"])
 def test_the_line_leads_into_the_folder(name: str, tmp_path: Path) -> None:
     """It is one line, it shows no code, and run by sh the tool starts where it should."""

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
+import signal
 import tempfile
-from collections.abc import Sequence
-from typing import NamedTuple
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import NamedTuple, NoReturn
 
 from cortext import paths
 from cortext.app.capture import capture
 from cortext.app.launch import folder_for, write_copy
 from cortext.app.native import find_native
+from cortext.app.spawn.process import Talk
 from cortext.bridges.launch import (
     IN_A_COPY,
     Plan,
@@ -29,6 +34,8 @@ from cortext.index.listed import Listed
 
 log = logging.getLogger("cortext.app")
 _PATIENCE = 900.0
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 _LAST = 2000  # characters of what a tool complained about are shown
 
 
@@ -49,43 +56,81 @@ def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[s
     if row.status and not row.tool:
         capture(row.root, row.place)
     native = find_native(row, tool)
-    with tempfile.TemporaryDirectory(prefix="cortext-") as folder:
+    with _handling(_end), tempfile.TemporaryDirectory(prefix="cortext-") as folder:
         denying = os.path.join(folder, "deny.toml")
         with open(denying, "xb") as file:
             file.write(deny_everything())
         if native and tool not in IN_A_COPY:
             plan = ask_plan(tool, native.id, question, native.cwd, denying=denying, extra=extra)
-            return Answer(_run(plan, folder), [])
+            return Answer(_run(plan), [])
         cwd, notes = (_empty_folder(), list[str]()) if tool in IN_A_COPY else folder_for(row)
         written = write_copy(row, tool, cwd=cwd, budget=budget)
+        hidden = False
         try:
+            hidden = _hide(written, tool, wait=1.0)
             plan = ask_plan(tool, written.id, question, cwd, denying=denying, extra=extra)
-            return Answer(_run(plan, folder), notes)
+            return Answer(_run(plan), notes)
         finally:
-            _remove(written, forget_plan(tool, written.id, cwd), folder)
+            with _handling(signal.SIG_IGN):
+                _remove(written, forget_plan(tool, written.id, cwd))
+                if not hidden:
+                    _hide(written, tool, wait=10.0)
+
+
+@contextmanager
+def _handling(handler: _Handler) -> Generator[None]:
+    """SIGTERM and SIGHUP, where they are not ignored already: nohup means it. In the main thread,
+    which alone gets signals."""
+    numbers: list[signal.Signals] = []
+    if threading.current_thread() is threading.main_thread():
+        numbers = [n for n in _ENDING if signal.getsignal(n) is not signal.SIG_IGN]
+    before = [(number, signal.signal(number, handler)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handled in before:
+            signal.signal(number, handled)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    """As Ctrl+C does, so that what was made for the question goes first."""
+    raise SystemExit(128 + number)
 
 
 def _empty_folder() -> str:
     """A folder of ours with nothing in it, the same one each time: a tool remembers its folders.
-    Not a shared temp folder: tools read settings of the folders above too."""
-    folder = os.path.join(paths.running(), "asking")
-    with storage_errors("write", folder):
-        make_private_dir(folder)
-        if found := os.listdir(folder):
-            raise CortextError(
-                f"{folder} is not empty: {found[0]} is in it",
-                hint="questions are asked there, where a tool finds no settings; empty it",
-            )
-    return folder
+    Where something was left in it, the next one. Not a shared temp folder: tools read settings of
+    the folders above too."""
+    number = 0
+    while True:
+        folder = os.path.join(paths.running(), f"asking-{number}" if number else "asking")
+        with storage_errors("write", folder):
+            make_private_dir(folder)
+            if not os.listdir(folder):
+                return folder
+        number += 1
 
 
-def _remove(written: Written, plan: Plan | None, folder: str) -> None:
+def _hide(written: Written, tool: str, *, wait: float) -> bool:
+    """Let no list have the copy, also if it is archived; whether that could be seen to: a sync may
+    be at work."""
+    from cortext.app.sync import pass_over
+
+    try:
+        pass_over(tool, written.id, wait=wait)
+    except CortextError as error:
+        log.info("%s, a copy for a question, may be listed: %s", written.id, error)
+        return False
+    return True
+
+
+def _remove(written: Written, plan: Plan | None) -> None:
     """The copy, which was made for this question alone, and what the tool left of it: Gemini CLI
     resumes in a second file, if it does so in another minute than the first was made."""
     if plan:
         try:
-            _run(plan, folder)
-        except (OSError, CortextError) as error:
+            _run(plan, patience=60.0)
+        except CortextError as error:
             log.warning(
                 "%s was made for a question, and stays in %s: %s", written.id, plan.tool, error
             )
@@ -105,36 +150,29 @@ def _is_of(path: str, id: str) -> bool:
         return False
 
 
-def _run(plan: Plan, folder: str) -> str:
-    """What the program writes. By files: through pipes one of them loses the end of it."""
-    with (
-        tempfile.TemporaryFile(dir=folder) as given,
-        tempfile.TemporaryFile(dir=folder) as out,
-        tempfile.TemporaryFile(dir=folder) as err,
-    ):
-        given.write((plan.given or "").encode("utf-8", "replace"))
-        given.seek(0)
-        try:
-            done = subprocess.run(
-                plan.words,
-                cwd=plan.cwd,
-                env={**os.environ, **plan.environment},
-                stdin=given,
-                stdout=out,
-                stderr=err,
-                timeout=_PATIENCE,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise CortextError(f"{plan.tool} did not answer within {_PATIENCE:g} s") from None
-        out.seek(0)
-        answer = out.read().decode("utf-8", "replace")
-        if done.returncode:
-            err.seek(0)
-            why = err.read().decode("utf-8", "replace").strip() or answer.strip()
-            said = f"{plan.tool} failed ({done.returncode}): {why[-_LAST:]}"
-            raise CortextError(said, hint=_hint(why))
-        return answer
+def _run(plan: Plan, *, patience: float | None = None) -> str:
+    """What the program writes. By a file: through a pipe one of them loses the end of it."""
+    try:
+        talk = Talk(plan, by_file=True)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CortextError(f"{plan.tool} cannot be started: {why}") from error
+    patience = patience or _PATIENCE
+    try:
+        until = time.monotonic() + patience
+        talk.write((plan.given or "").encode("utf-8", "replace"))
+        talk.end_input()
+        answer = b"".join(talk.read(until)).decode("utf-8", "replace")
+        code = talk.wait(until)
+        why = talk.complaints() or answer.strip()
+    finally:
+        talk.stop()
+    if code is None:
+        raise CortextError(f"{plan.tool} did not answer within {patience:g} s")
+    if code:
+        said = f"{plan.tool} failed ({code}): {why[-_LAST:]}"
+        raise CortextError(said, hint=_hint(why))
+    return answer
 
 
 def _hint(why: str) -> str:

@@ -23,7 +23,7 @@ def start_in_background(config: Config | None = None) -> bool:
     if os.environ.get("CI") or (config or Config.load(None))["archive.enabled"] != "on":
         return False
     try:
-        due = _is_time(os.path.join(paths.archive(), ".started"))
+        due = is_time(os.path.join(paths.archive(), ".started"), EVERY)
     except OSError as error:
         _tell(error)
         return False
@@ -67,10 +67,10 @@ def notice() -> str:
     )
 
 
-def _is_time(stamp: str) -> bool:
-    """Whether the last start is long enough ago; then this is one."""
+def is_time(stamp: str, every: float) -> bool:
+    """Whether the last start is so many seconds ago; then this is one."""
     try:
-        if 0 <= time.time() - os.stat(stamp).st_mtime < EVERY:
+        if 0 <= time.time() - os.stat(stamp).st_mtime < every:
             return False
     except FileNotFoundError:
         make_private_dir(os.path.dirname(stamp))

@@ -41,6 +41,11 @@ class Bound(NamedTuple):
     root: str
     place: Place
 
+    @property
+    def path(self) -> str:
+        """Where it is below the root, as lists and stores have it."""
+        return self.place.folder[len(self.root) + 1 :]
+
 
 def bind(
     conversation: Listed | Bound,

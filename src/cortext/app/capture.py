@@ -20,6 +20,7 @@ from cortext.app.comparing import Copies, Read, changes, rewriting
 from cortext.app.consent import may_take
 from cortext.app.facts import Facts, facts_of, note_facts
 from cortext.app.progress import Point, Progress, key_of
+from cortext.app.resting import REASON
 from cortext.app.taken import OUT, Taken, Took, add_taken, print_of, session_of
 from cortext.app.transcripts import find_transcript, is_own
 from cortext.bridges.port import Bridge, Source
@@ -208,7 +209,9 @@ class _Capture:
     def _waits(self, new: Sequence[SessionMessage]) -> bool:
         """Whether what is new is to wait: the conversation was stopped, perhaps committed, and
         all that came since is how that was said."""
-        return not (self._whole or self._head.status == "active" or _goes_on(new))
+        by_itself = self._head.status == "paused" and self._head.stop_reason == REASON
+        going_on = self._head.status == "active" or by_itself
+        return not (self._whole or going_on or _goes_on(new))
 
     def _finish(
         self, known: Progress, new: list[SessionMessage], *, ordered: bool = True
@@ -216,8 +219,7 @@ class _Capture:
         """Append what is new, in the order of time, and remember how far that was."""
         new.sort(key=attrgetter("timestamp"))
         if new:
-            name = self._place.folder[len(self._workspace.root) + 1 :]
-            self._workspace.store.append(name, *new)
+            self._workspace.store.append(Bound(self._workspace.root, self._place).path, *new)
             took = [Took(m.id, self._sessions.get(m.id, ""), print_of(m)) for m in new]
             add_taken(self._place, self._of, took)
             if not ordered or (known.last and new[0].timestamp < known.last):

@@ -15,11 +15,10 @@ import msgspec
 from cortext import __version__, clock, paths
 from cortext.app.archive import sizes
 from cortext.app.errors_log import last_errors
-from cortext.app.setup import COMMANDS, found_tools
+from cortext.app.setup import COMMANDS, found_tools, has_hooks
 from cortext.bridges import settings
 from cortext.bridges.commands import WITH_COMMANDS, file_name, user_folder
 from cortext.bridges.places import TOOLS, own_home
-from cortext.bridges.plugin import plugin_path
 from cortext.config import Config
 from cortext.durability.read import read_file
 from cortext.errors import CortextError
@@ -98,7 +97,7 @@ def _tool(tool: str, problems: list[Problem]) -> ToolHealth:
 
 def _hooks(tool: str, problems: list[Problem]) -> str:
     if tool == "opencode":
-        return ALL if os.path.isfile(plugin_path()) else NOT_USED
+        return ALL if has_hooks(tool) else NOT_USED
     path = settings.settings_path(tool)
     try:
         text = read_file(path).decode("utf-8", "replace") if os.path.lexists(path) else ""

@@ -1,8 +1,8 @@
 """What happens when a tool calls one of our hooks.
 
 The session's process is written down, so that it is known to be live. Where the session is bound
-to a conversation, what was said is captured; where it is not, nothing else happens, and next to
-nothing is imported: the tool waits.
+to a conversation, what was said is captured. Where another conversation of the workspace rests, a
+process is started that pauses it. The tool waits: whatever takes long is done by others.
 """
 
 from __future__ import annotations
@@ -54,7 +54,12 @@ def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
     rows = _rows(call)
     found = _bound(call, process, rows)
     told = _told(call, found) if found else {}
-    _let_rest(call, found, rows)
+    try:
+        _let_rest(call, found, rows)
+    except Exception as error:  # noqa: BLE001  the tool is told what it is to be told
+        from cortext.app.errors_log import write_error
+
+        write_error("letting conversations rest", error)
     return told
 
 
@@ -102,16 +107,21 @@ def _rows(call: Call) -> list[Listed]:
 
 
 def _let_rest(call: Call, found: Bound | None, rows: list[Listed]) -> None:
-    """Pause what nobody goes on with in the workspace of this session."""
-    here = found.root if found else paths.workspace_root(call.cwd)
-    active = [row for row in rows if row.status == "active" and row.root == here]
-    if not active:
+    """See to it that what nobody goes on with in the workspace of this session is paused; not
+    while a person waits for an answer."""
+    if call.event == "UserPromptSubmit":
         return
-    from cortext.app.resting import pause_resting
+    here = found.root if found else paths.workspace_root(call.cwd)
+    going_on = found.place if found else None
+    active = [row for row in rows if row.status == "active" and row.root == here]
+    if all(row.place == going_on for row in active):
+        return
+    from cortext.app.resting import let_rest, resting
     from cortext.config import Config
 
     minutes = float(Config.load(here)["sessions.pause_minutes"])
-    pause_resting(active, minutes, going_on=found.place if found else None)
+    if any(row.place != going_on for row in resting(active, minutes)):
+        let_rest(here, found.path if found else "")
 
 
 def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
@@ -121,15 +131,12 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
         values = (payload.get(name) for name in names)
         return next((value for value in values if isinstance(value, str) and value), "")
 
-    about = payload.get("properties")
-    if isinstance(about, dict):  # an event of OpenCode, as it is
-        payload = {**payload, **cast("dict[str, Any]", about)}
     asked = payload.get("input-messages")
     last = cast("list[Any]", asked)[-1] if isinstance(asked, list) and asked else ""
     return Call(
         tool,
         event,
-        text("session_id", "thread-id", "thread_id", "sessionID"),
+        text("session_id", "thread-id", "thread_id"),
         text("transcript_path"),
         text("prompt") or (last if isinstance(last, str) else ""),
         text("last_assistant_message", "last-assistant-message"),
@@ -166,8 +173,7 @@ def _last_request(found: Bound, new: int) -> str:
     """What the person said last among so many new messages."""
     from cortext.lifecycle.workspace import Workspace
 
-    name = found.place.folder[len(found.root) + 1 :]
-    last = Workspace(found.root).store.tail(name, new)
+    last = Workspace(found.root).store.tail(found.path, new)
     return next((m.content for m in reversed(last) if m.role == "user"), "")
 
 

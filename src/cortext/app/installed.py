@@ -52,7 +52,9 @@ class Installed:
             found = None  # without it everything is still found by what it looks like
         files: Any = cast("dict[str, Any]", found).get("files") if isinstance(found, dict) else {}
         files = cast("dict[str, Any]", files) if isinstance(files, dict) else {}
-        return cls({path: one for path, one in files.items() if isinstance(one, dict)})
+        return cls(
+            {path: one for path, one in files.items() if isinstance(one, dict) and "\0" not in path}
+        )
 
     def paths(self, tools: Iterable[str]) -> list[str]:
         """The files of these tools that it names."""

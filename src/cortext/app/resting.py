@@ -1,29 +1,34 @@
 """Conversations that rest: what nobody went on with for some minutes is paused by itself.
 
-Reading commands only show it so. Hooks write it, with what was said until then, and commit nothing.
-That it was written is noted, for the next list says it once. Lists import this module, so it
-imports next to nothing.
+Reading commands only show it so. Hooks have it written, by a process of its own, with what was
+said until then; nothing is committed. Lists import this module, so it imports next to nothing.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from cortext import paths
 
 if TYPE_CHECKING:
     from cortext.index.listed import Listed
+    from cortext.lifecycle.workspace import Workspace
     from cortext.model.session import Session
     from cortext.stores.layout import Place
 
 REASON = "idle"
 """The `stop_reason` of a conversation that went to rest by itself."""
-_FEW = 2
-"""How many are paused in one call of a hook: a tool waits for it, and the others can too."""
-_KEPT_MICROS = 30 * 86_400 * 1_000_000
+EVERY = 60.0
+"""Seconds between two looks at a workspace: a tool calls hooks much more often."""
+_RECENT_MICROS = 30 * 86_400 * 1_000_000
+
+
+class _GoesOnError(Exception):
+    """It does not rest after all."""
 
 
 def resting(rows: Iterable[Listed], minutes: float) -> list[Listed]:
@@ -32,93 +37,104 @@ def resting(rows: Iterable[Listed], minutes: float) -> list[Listed]:
     return [r for r in rows if r.status == "active" and r.last_active < limit and minutes]
 
 
-def pause_resting(rows: Sequence[Listed], minutes: float, *, going_on: Place | None = None) -> None:
-    """Write of a few resting conversations that they are paused: of none that is live, nor of the
-    one that is going on. What cannot be is logged, and tried again with the next event."""
-    idle = [row for row in resting(rows, minutes) if row.place != going_on]
-    if not idle:
-        return
-    from cortext.bridges.live import live_sessions
-    from cortext.errors import CortextError
+def rested(rows: Iterable[Listed]) -> list[Listed]:
+    """Those that were paused by themselves of late, and nobody stopped or went on with since."""
+    since = int(time.time() * 1_000_000) - _RECENT_MICROS
+    return [
+        row
+        for row in rows
+        if row.status == "paused" and row.last_active >= since and row.stop_reason == REASON
+    ]
 
-    live = {id for _, id in live_sessions()}
-    for row in [row for row in idle if live.isdisjoint(row.native)][:_FEW]:
+
+def let_rest(root: str, going_on: str = "") -> None:
+    """Have what rests in a workspace paused by a process of its own, which nobody waits for: not
+    again if one was started a moment ago. `going_on` is the path of one that does not rest."""
+    from hashlib import blake2b
+
+    from cortext.app.background import is_time, start_detached
+
+    name = blake2b(os.fsencode(root), digest_size=16).hexdigest()
+    if is_time(os.path.join(paths.running(), "resting", name), EVERY):
+        start_detached("-m", __name__, root, going_on)
+
+
+def pause_resting(root: str, going_on: str = "") -> None:
+    """Write of the conversations of a workspace that rest that they are paused: of those that were
+    begun or bound on this machine, and that no tool has open. What cannot be is in the log that
+    `cortext doctor` shows, and is tried again the next time."""
+    from cortext.app.errors_log import write_error
+    from cortext.config import Config
+    from cortext.index.catalog import Catalog
+
+    minutes = float(Config.load(root)["sessions.pause_minutes"])
+    with Catalog.at_home() as catalog:
+        idle = resting(catalog.list([root]), minutes)
+    for row in [row for row in idle if row.path != going_on]:
         try:
             _pause(row, minutes)
-        except (OSError, CortextError) as error:
-            import logging
-
-            logging.getLogger("cortext.app").warning("%s was not paused: %s", row.key, error)
-
-
-def rested(rows: Iterable[Listed]) -> list[Listed]:
-    """Those that a hook paused, and nobody went on with since."""
-    noted = _noted()
-    if not noted:
-        return []
-    return [r for r in rows if r.status == "paused" and r.last_active <= noted.get(r.identity, 0)]
-
-
-def was_stopped(row: Listed) -> bool:
-    """Whether a person stopped it, perhaps after it went to rest."""
-    if row.status == "active":
-        return False
-    from cortext.lifecycle.workspace import Workspace
-
-    return Workspace(row.root).store.head_at(row.place).stop_reason != REASON
-
-
-def _noted() -> dict[tuple[str, str], int]:
-    """When hooks paused what, in microseconds since 1970, by its identity."""
-    found: dict[tuple[str, str], int] = {}
-    try:
-        with open(_file(), "rb") as file:
-            lines = os.fsdecode(file.read()).split("\n")
-    except OSError:
-        return found
-    for line in lines:
-        root, _, rest = line.partition("\0")
-        path, _, when = rest.partition("\0")
-        if when.isascii() and when.isdecimal():
-            found[root, path] = int(when)
-    return found
+        except Exception as error:  # noqa: BLE001  one of them must not keep the others
+            write_error(f"pausing {row.key}", error)
 
 
 def _pause(row: Listed, minutes: float) -> None:
-    """Save what was said, and pause it unless that is new."""
+    """Save what was said, and pause it unless it goes on."""
     from cortext.app.capture import capture
     from cortext.lifecycle.workspace import Workspace
 
     workspace = Workspace(row.root)
-    if capture(row.root, row.place).new:
-        (last,) = workspace.store.tail(row.path, 1)
-        if last.timestamp.timestamp() * 1_000_000 >= _limit(minutes):
-            return
+    native = workspace.store.head_at(row.place).native
+    if not _is_ours(workspace, row.place, native) or _is_live(native):
+        return
+    capture(row.root, row.place)
 
     def change(session: Session) -> bool:
-        if session.status == "active":
-            session.status, session.stop_reason = "paused", REASON
+        said = [message.timestamp for message in session.messages[-1:]]
+        last = max([session.updated_at, *said]).timestamp() * 1_000_000
+        if session.status != "active" or last >= _limit(minutes) or _is_live(session.native):
+            raise _GoesOnError
+        session.status, session.stop_reason = "paused", REASON
         return False
 
-    paused = workspace.change(row.place, change)
-    if paused.stop_reason == REASON:
-        _note(row)
+    try:
+        workspace.change(row.place, change)
+    except _GoesOnError:
+        return  # somebody went on with it, or stopped it, meanwhile
 
 
-def _note(row: Listed) -> None:
-    from cortext.durability.replace import make_private_dir, replace
+def _is_ours(workspace: Workspace, place: Place, native: list[dict[str, Any]]) -> bool:
+    """Whether it was bound on this machine, or, where it was had in no tool, begun: what came by
+    git may be going on where it came from."""
+    from cortext.app.waiting import is_here
 
-    now = int(time.time() * 1_000_000)
-    known = {key: when for key, when in _noted().items() if when >= now - _KEPT_MICROS}
-    known[row.identity] = now
-    text = "".join(f"{root}\0{path}\0{when}\n" for (root, path), when in known.items())
-    make_private_dir(paths.running())
-    replace(_file(), [os.fsencode(text)])
+    return any(is_here(place, entry) for entry in native) if native else workspace.began(place)
+
+
+def _is_live(native: list[dict[str, Any]]) -> bool:
+    """Whether a tool has one of these sessions, or the process runs that one is waited for of."""
+    from cortext.app.waiting import is_awaited
+    from cortext.bridges.live import live_sessions
+
+    if not native:
+        return False
+    if any(is_awaited(entry) for entry in native):
+        return True
+    live = live_sessions()
+    return any((entry.get("tool"), entry.get("session_id")) in live for entry in native)
 
 
 def _limit(minutes: float) -> int:
     return int((time.time() - minutes * 60) * 1_000_000)
 
 
-def _file() -> str:
-    return os.path.join(paths.running(), "rested")
+def _main(root: str, going_on: str) -> None:
+    try:
+        pause_resting(root, going_on)
+    except Exception as error:  # noqa: BLE001  nobody sees it but by the log
+        from cortext.app.errors_log import write_error
+
+        write_error("pausing what rests", error)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

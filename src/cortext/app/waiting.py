@@ -24,6 +24,7 @@ from cortext.app.binding import (
 from cortext.app.consent import allow, is_allowed
 from cortext.app.transcripts import find_transcript
 from cortext.bridges.inside import Inside, holding, went_elsewhere, written_at
+from cortext.bridges.live import TICK, still_runs
 from cortext.bridges.port import Source
 from cortext.bridges.processes import Process, find_process, folder_of
 from cortext.bridges.registry import BRIDGES, open_bridge
@@ -39,7 +40,6 @@ from cortext.stores.layout import Place
 
 _log = logging.getLogger("cortext.app")
 _COMMAND = "/workspace."
-_TICK = 0.02
 _BEFORE = timedelta(seconds=5)
 """The request that runs us may have been made this long ago."""
 _AFTER = timedelta(minutes=2)
@@ -56,7 +56,7 @@ def bind_process(
     entry: Entry = {"tool": tool, "session_id": "", "path": "", "from": began, "to": ""}
     entry |= {"pid": process.pid, "started": process.started}
     entry |= {"cwd": folder_of(process.pid)} | ({"nonce": nonce} if nonce else {})
-    had = Workspace(root).store.read(f"{place.folder[len(root) + 1 :]}")[0].messages
+    had = Workspace(root).store.read(conversation.path)[0].messages
     entry["held"] = digest_of(message.id for message in had if not is_abandoned(message))
     allow(place, tool, _waits_for(entry))
     add_entry(Workspace(root), place, entry)
@@ -64,7 +64,7 @@ def bind_process(
     settle_all(tool)
     make_private_dir(os.path.dirname(path))
     _forget_ended(os.path.dirname(path))
-    replace(path, [os.fsencode(f"{root}\n{place.folder[len(root) + 1 :]}\n")])
+    replace(path, [os.fsencode(f"{root}\n{conversation.path}\n")])
 
 
 def bound_to_process(tool: str, process: Process) -> Bound | None:
@@ -184,15 +184,28 @@ def settle(tool: str, session_id: str, path: str, process: Process) -> Bound | N
 
 def _waiting(bound: Bound) -> list[Entry]:
     entries = Workspace(bound.root).store.head_at(bound.place).native
-    return [
-        entry
-        for entry in entries
-        if not entry.get("session_id")
+    return [entry for entry in entries if _is_waiting(entry) and is_here(bound.place, entry)]
+
+
+def _is_waiting(entry: Entry) -> bool:
+    return (
+        not entry.get("session_id")
         and entry.get("tool") in BRIDGES
         and isinstance(entry.get("pid"), int)
         and isinstance(entry.get("started"), (int, float))
-        and is_allowed(bound.place, str(entry["tool"]), _waits_for(entry))
-    ]
+    )
+
+
+def is_here(place: Place, entry: Entry) -> bool:
+    """Whether a conversation was bound to this session, or to the process that will have it, on
+    this machine."""
+    id = _waits_for(entry) if _is_waiting(entry) else str(entry.get("session_id") or "")
+    return bool(id) and is_allowed(place, str(entry.get("tool") or ""), id)
+
+
+def is_awaited(entry: Entry) -> bool:
+    """Whether the process still runs whose session a conversation waits for."""
+    return _is_waiting(entry) and still_runs(entry["pid"], entry["started"])
 
 
 def _waits_for(entry: Entry) -> str:
@@ -280,7 +293,7 @@ def _began_in(source: Source, entry: Entry) -> bool:
 
 def _is_of(entry: Entry, process: Process) -> bool:
     started = entry.get("started")
-    same = isinstance(started, (int, float)) and abs(started - process.started) < _TICK
+    same = isinstance(started, (int, float)) and abs(started - process.started) < TICK
     return same and entry.get("pid") == process.pid
 
 

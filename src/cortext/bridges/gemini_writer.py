@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, cast
 
+from cortext import paths
 from cortext.bridges.places import own_home
 from cortext.bridges.writing import Turn, Written, iso, rising, store_lines, with_last
+from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, storage_errors, write_new
 from cortext.model import json
@@ -53,21 +55,31 @@ class GeminiWriter:
     def _project(self, folder: str) -> str:
         """Where the tool keeps what belongs to a folder; a place is made if it has none yet, in
         which the tool finds itself when it looks for one."""
+        if found := self._place_of(folder):
+            return found
+        with storage_errors("write", self._home), FileLock(f"{paths.running()}/gemini.lock"):
+            # Another of us may have made it meanwhile.
+            return self._place_of(folder) or self._make_place(folder)
+
+    def _place_of(self, folder: str) -> str:
         projects = os.path.join(self._home, "tmp")
         if slug := self._known(folder):
             return os.path.join(projects, slug)
         for name in _names(projects):
             if _text(os.path.join(projects, name, _ROOT)) == folder:
                 return os.path.join(projects, name)
+        return ""
+
+    def _make_place(self, folder: str) -> str:
+        projects = os.path.join(self._home, "tmp")
         base = re.sub(r"[^a-z0-9]+", "-", os.path.basename(folder).lower()).strip("-") or "project"
         taken, slug, number = {*_names(projects), *self._slugs().values()}, base, 0
         while slug in taken:
             number += 1
             slug = f"{base}-{number}"
         made = os.path.join(projects, slug)
-        with storage_errors("write", made):
-            make_private_dir(made)
-            write_new(os.path.join(made, _ROOT), [os.fsencode(folder)])
+        make_private_dir(made)
+        write_new(os.path.join(made, _ROOT), [os.fsencode(folder)])
         return made
 
     def _known(self, folder: str) -> str:

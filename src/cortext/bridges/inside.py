@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from cortext.bridges.jsonl import listed
-from cortext.bridges.live import is_program
+from cortext.bridges.live import TICK, is_program
 from cortext.bridges.port import Bridge, Source
 from cortext.bridges.processes import (
     Process,
@@ -30,7 +30,6 @@ _log = logging.getLogger("cortext.bridges")
 _SAYS_ID = {"claude": "CLAUDE_CODE_SESSION_ID", "codex": "CODEX_THREAD_ID"}
 _HEAD = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
 _LONGEST_HEAD = 1 << 16
-_TICK = 0.02  # seconds: the clock of processes is no finer
 _SAYS_TOOL = {"opencode": "OPENCODE", "gemini": "GEMINI_CLI"}
 
 
@@ -108,7 +107,7 @@ def _nearest(tools: list[str]) -> tuple[str, Process | None]:
 def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
     """The sessions of the tool's folder that were written to since it runs. If its arguments name
     one, that one and those which began since: a person may have left it for a new one."""
-    here, since = _had_with(bridge, process), running_since(process) - _TICK
+    here, since = _had_with(bridge, process), running_since(process) - TICK
     named = [source for source in here if source.id in process.arguments]
     written = [(written_at(source), source) for source in here]
     found = [

@@ -30,13 +30,10 @@ _CHOSEN = "--session-id"
 _COPIES = frozenset(("--fork-session", "--fork"))
 _INTERPRETERS = re.compile(r"node(?:js)?|bun|deno|python[0-9.]*|sh|bash|dash|env")
 _OPEN = (".jsonl",)
-_SESSIONS = """
-SELECT CAST(id AS TEXT), CAST(directory AS TEXT) FROM session
-WHERE parent_id IS NULL AND time_updated >= ? ORDER BY time_updated DESC LIMIT 200"""
 _PATIENCE = 0.5
 """Seconds that a list waits for a database."""
-_TICK = 0.02
-"""Seconds by which two readings of one start may differ."""
+TICK = 0.02
+"""Seconds by which two readings of one start of a process may differ."""
 
 
 def is_program(tool: str, words: Sequence[str]) -> bool:
@@ -96,7 +93,7 @@ def live_sessions() -> dict[tuple[str, str], int]:
     live: dict[tuple[str, str], int] = {}
     for tool in TOOLS:
         for id, pid, started in _noted(tool):
-            if _still_runs(pid, started):
+            if still_runs(pid, started):
                 live[tool, id] = pid
     openers: dict[tuple[str, str], list[int]] = {}
     for tool, pid, words in _tools():
@@ -113,11 +110,12 @@ def live_sessions() -> dict[tuple[str, str], int]:
     return live
 
 
-def _still_runs(pid: int, started: float) -> bool:
+def still_runs(pid: int, started: float) -> bool:
+    """Whether this process runs, and no other has got its number."""
     from cortext.bridges.processes import find_process
 
     process = find_process(pid)
-    return process is not None and abs(process.started - started) < _TICK
+    return process is not None and abs(process.started - started) < TICK
 
 
 def _noted(tool: str) -> Iterator[tuple[str, int, float]]:
@@ -222,24 +220,28 @@ def _is_its(path: str, home: str) -> bool:
 def _latest(database: str, folder: str, pids: Sequence[int]) -> list[str]:
     """The sessions of a folder that were written to last since the first of these processes runs,
     one for each of them at most."""
-    import sqlite3
-    from contextlib import closing
-    from urllib.parse import quote
-
+    from cortext.bridges.opencode_store import read_database
     from cortext.bridges.processes import find_process, running_since
+    from cortext.errors import CortextError
 
     processes = [found for pid in pids if (found := find_process(pid))]
     since = min((running_since(process) for process in processes), default=0.0)
     if not since:
         return []  # they have ended meanwhile
     try:
-        uri = f"file:{quote(database)}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE)) as connection:
-            rows = connection.execute(_SESSIONS, (int((since - _TICK) * 1000),)).fetchall()
-    except sqlite3.Error as error:
+        rows = read_database(
+            database, lambda db: db.since(int((since - TICK) * 1000)), patience=_PATIENCE
+        )
+    except (OSError, CortextError) as error:
         import logging
 
         logging.getLogger("cortext.bridges").warning("%s is passed over: %s", database, error)
         return []
-    there = [str(id) for id, cwd in rows if os.path.realpath(str(cwd)) == folder]
-    return there[: len(processes)]
+    return [id for id, cwd in rows if _is_folder(cwd, folder)][: len(processes)]
+
+
+def _is_folder(path: str, folder: str) -> bool:
+    try:
+        return os.path.realpath(path) == folder
+    except ValueError:
+        return False  # a database may hold anything, also what is no path

@@ -46,6 +46,10 @@ _LATEST = f"""
 SELECT max(coalesce((SELECT max(time_updated) FROM message WHERE session_id = :id AND {_SANE}), 0),
            coalesce((SELECT max(time_updated) FROM part WHERE session_id = :id AND {_SANE}), 0))
 """  # noqa: S608  our names
+_SINCE = f"""
+SELECT CAST(id AS TEXT), CAST(directory AS BLOB) FROM session
+WHERE parent_id IS NULL AND id IS NOT NULL AND time_updated >= ? AND {_SANE}
+ORDER BY time_updated DESC LIMIT 200"""  # noqa: S608  our names
 _LOST = """
 SELECT count(*) FROM part p WHERE p.session_id = ?
   AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id)"""
@@ -112,6 +116,12 @@ class Database:
     def roots(self) -> list[Found]:
         rows = self._all(_ROOTS).fetchall()
         return [Found(id, folder or "", "-".join(map(str, rest))) for id, folder, *rest in rows]
+
+    def since(self, when: int) -> list[tuple[str, str]]:
+        """The ids and folders of the latest sessions that were written to since a time, in
+        milliseconds, and are no sub-agent's."""
+        rows = self._all(_SINCE, (when,)).fetchall()
+        return [(id, os.fsdecode(folder or b"")) for id, folder in rows]
 
     def head(self, id: str) -> dict[str, Any]:
         known = {row[1] for row in self._all("PRAGMA table_info(session)")}
@@ -197,8 +207,9 @@ class Database:
         return [row[0] for row in self._all(query, (id, id))]
 
 
-def read_database(path: str, work: Callable[[Database], T]) -> T:
-    """What `work` makes of a database. FileNotFoundError if there is none."""
+def read_database(path: str, work: Callable[[Database], T], *, patience: float = _PATIENCE) -> T:
+    """What `work` makes of a database. FileNotFoundError if there is none. `patience` is how many
+    seconds another process may have it locked."""
     attempts = _ATTEMPTS
     while True:
         attempts -= 1
@@ -208,7 +219,7 @@ def read_database(path: str, work: Callable[[Database], T]) -> T:
         # to be immutable. Then what others write meanwhile may be half seen: look again after.
         uri = f"file:{quote(path)}?mode=ro{'&immutable=1' if quiet else ''}"
         try:
-            with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE)) as connection:
+            with closing(sqlite3.connect(uri, uri=True, timeout=patience)) as connection:
                 connection.text_factory = _text
                 result = work(Database(path, connection))
         except _DAMAGED as error:

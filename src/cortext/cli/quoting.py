@@ -30,5 +30,6 @@ def _spelt(character: str) -> str:
         return character
     if not character.isascii() and character.isprintable() and clean(character) == character:
         return character
-    data = character.encode("utf-8", "surrogateescape" if character >= "\udc80" else "replace")
+    escaped = "\udc80" <= character <= "\udcff"  # a byte that is no text
+    data = character.encode("utf-8", "surrogateescape" if escaped else "replace")
     return "".join(f"\\{byte:03o}" for byte in data)

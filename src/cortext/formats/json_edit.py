@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 _DEEPEST = 100
@@ -51,6 +52,7 @@ class Value(NamedTuple):
         return found[-1] if found else None
 
 
+@lru_cache(maxsize=1)  # whoever changes a text asks several times what is in it
 def parse(text: str) -> Value:
     """The whole text as one value; ValueError says where it is no JSON."""
     start = _skip(text, 0)
@@ -78,6 +80,22 @@ def append(text: str, path: Sequence[str], element: Any) -> list[Insertion]:
     if not isinstance(value.plain, list):
         raise ValueError(f"{_called(path)} is not a list")
     return _insert(text, root, value, None, element)
+
+
+def put(text: str, path: Sequence[str], made: Any) -> list[Insertion]:
+    """What makes `made` the value at `path`, where there is none yet, with the objects that are
+    missing on the way. ValueError if something else is there, or in the way."""
+    root = value = parse(text)
+    for depth, key in enumerate(path):
+        if not isinstance(value.plain, dict):
+            raise ValueError(f"{_called(path[:depth])} is not an object")
+        below = value.at(key)
+        if below is None:
+            for name in reversed(path[depth + 1 :]):
+                made = {name: made}
+            return _insert(text, root, value, key, made)
+        value = below
+    raise ValueError(f"it has {_called(path).removeprefix('its ')} already")
 
 
 def insert(text: str, insertions: Sequence[Insertion]) -> str:

@@ -150,6 +150,11 @@ class Listed(NamedTuple):
         return self._fact(13)
 
     @property
+    def stop_reason(self) -> str:
+        """Why it is not going on; "" if it is, or that is not known."""
+        return self.text.rpartition(_FACT)[2]
+
+    @property
     def tools(self) -> set[str]:
         """The tools that it was had in."""
         if self.tool:
@@ -181,13 +186,14 @@ def facts(
     lines: str = "",
     native: Sequence[str] = (),
     had_in: str = "",
+    stop_reason: str = "",
 ) -> str:
     """What `Listed.text` is made of, in its order. `native` are TOOL:ID."""
     numbers = (str(created_at), str(messages), str(tokens))
     return _FACT.join(
         (
             *(note, kind, title, summary, _TAG.join(tags), *numbers),
-            *(model, agent, parent_id, lines, _TAG.join(native), had_in),
+            *(model, agent, parent_id, lines, _TAG.join(native), had_in, stop_reason),
         )
     )
 

@@ -73,6 +73,7 @@ def read_conversation(root: str, path: str, old: Listed | None, now: str) -> Lis
         ],
         # Those of a workspace were had in it, wherever it was then.
         had_in=_shown(head.working_dir) if root == paths.personal_workspace() else "",
+        stop_reason=_shown(head.stop_reason),
     )
     active = max(micros(head.updated_at), lines.last) or micros(head.created_at)
     return Listed(root, path, name, head.status, active, text)

@@ -265,9 +265,17 @@ class Workspace:
         os.makedirs(conversations_dir(self.root), exist_ok=True)
         remember_workspace(self.root)
 
+    def began(self, place: Place) -> bool:
+        """Whether a conversation got its number here: what came by git did not."""
+        number = place.name.partition("-")[0]
+        return os.path.isdir(os.path.join(self._numbers(place.day), number))
+
+    def _numbers(self, day: str) -> str:
+        return os.path.join(side_dir(conversations_dir(self.root)), "numbers", day)
+
     def _claim_number(self, day: str) -> int:
         """The next number of the day: a folder can be made only once, so nobody else has it."""
-        claims = os.path.join(side_dir(conversations_dir(self.root)), "numbers", day)
+        claims = self._numbers(day)
         make_private_dir(claims)
         folders = [claims, *(f"{shelf}/{day}" for shelf in shelves(self.root))]
         number = max([0, *(number for folder in folders for number in _numbers(folder))])
