@@ -10,7 +10,7 @@ import tempfile
 import time
 from typing import Any, NamedTuple
 
-from bench import archive, decoding, lists, ours, race, spawn, starts
+from bench import archive, decoding, lists, ours, picker, race, search, spawn, starts
 from bench.timing import Figures, in_turns, median, ratio, runs
 
 RESULTS = os.path.join(os.path.dirname(__file__), "results")
@@ -30,8 +30,9 @@ class Bar(NamedTuple):
         return self.measured >= self.limit if self.at_least else self.measured <= self.limit
 
 
-def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
-    """All of our own work, and the bars over it."""
+def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list[Bar]]:
+    """All of our own work, and the bars over it; with a Python that has the peers, search beside
+    them."""
     count = 2 if quick else 5
     appends = 400 if quick else 2000
     sizes = (500, 5_000) if quick else (500, 5_000, 50_000)
@@ -46,6 +47,9 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
     i = archive.in_child(f"{folder}/i", 5 if quick else 20, *size)
     j = decoding.in_child(f"{folder}/j", 20 if quick else 60)
     k = spawn.in_child(f"{folder}/k", 5 if quick else 20)
+    messages = search.QUICK if quick else search.COUNT
+    found = search.in_child(f"{folder}/l", 5 if quick else 20, messages, python)
+    m = picker.in_child(f"{folder}/m", 5 if quick else 15)
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -96,6 +100,9 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
         Bar("(k) spawn -i until its prompt", k["start"] / k["bare"], 25, "x"),
         Bar("(k) the same with 100,000 turns", k["resume"] / k["bare"], 40, "x"),
         Bar("(k) memory of that", k["memory"], 120, "MB"),
+        *search_bars(found),
+        Bar("(m) the picker of 10,000 on the screen", m["paint"] / m["bare"], 45, "x"),
+        Bar("(m) a key until its list is there", m["key"] * 1e3, 50, "ms"),
     ]
     figures = {
         "a": a,
@@ -109,8 +116,27 @@ def measure(folder: str, quick: bool) -> tuple[dict[str, Any], list[Bar]]:
         "i": i,
         "j": j,
         "k": k,
+        "l": found,
+        "m": m,
     }
     return figures, bars
+
+
+def search_bars(figures: dict[str, Any]) -> list[Bar]:
+    build, bare = figures["build"], figures["end to end"]["bare"]
+    kinds = [kind for kind in figures["end to end"] if kind != "bare"]
+    return [
+        Bar("(l) first build of the index", build["rate"], 25_000, "messages/s", at_least=True),
+        Bar("(l) index / text", build["size"], 0.6, "x"),
+        *(Bar(f"(l) {kind}", figures["in process"][kind] * 1e3, 5, "ms") for kind in kinds),
+        *(
+            Bar(f"(l) {kind}, end to end", figures["end to end"][kind] / bare, 10, "x")
+            for kind in kinds
+        ),
+        Bar("(l) the longest of 195 additions", figures["longest append"] * 1e3, 50, "ms"),
+        Bar("(l) turns that the next search missed", figures["missing"], 0, "turns"),
+        Bar("(l) nothing new in 10,000", figures["unchanged"] / figures["bare there"], 6, "x"),
+    ]
 
 
 def list_times(folder: str, sizes: tuple[int, ...], count: int) -> Figures:
@@ -176,12 +202,24 @@ def show(figures: dict[str, Any], bars: list[Bar]) -> None:
     )
     j = figures["j"]
     print(f"  (j) hook     {j['hook']:.0f} ms, {j['hook'] / j['bare']:.1f} x a bare start")
+    show_search(figures["l"])
     print(f"  (f) race     log {median(f, 'log'):.0f}/s, raw {median(f, 'raw'):.0f}/s")
     print(f"\n{'':42} {'measured':>10}  {'bar':>8}")
     for bar in bars:
         limit = f"{'>=' if bar.at_least else '<='} {bar.limit:g}"
         verdict = "" if bar.holds else "  MISSED"
         print(f"{bar.work:42} {bar.measured:10.2f}  {limit:>8} {bar.unit}{verdict}")
+
+
+def show_search(figures: dict[str, Any]) -> None:
+    """Beside what others take for the same."""
+    ours = {**figures["build"], **figures["in process"]}
+    for name, found in (("cortext", ours), ("tantivy", figures.get("tantivy"))):
+        if found:
+            times = ", ".join(f"{kind} {found[kind] * 1e3:.2f}" for kind in figures["in process"])
+            print(f"  (l) {name:8} {found['rate']:.0f}/s, {found['size']:.2f} x, {times} ms")
+    if figures["ripgrep"]:
+        print(f"  (l) ripgrep  a rare word in {figures['ripgrep'] * 1e3:.0f} ms, without an index")
 
 
 def line(figures: Figures, scale: float, unit: str) -> str:
@@ -231,13 +269,14 @@ def row(name: str, times: dict[str, Any], syncs: bool, present: str) -> None:
 
 
 def main() -> int:
-    quick = "--quick" in sys.argv
+    quick, python = "--quick" in sys.argv, ""
+    if "--peers" in sys.argv:
+        python = os.path.abspath(sys.argv[sys.argv.index("--peers") + 1])
     with tempfile.TemporaryDirectory(prefix="cortext-bench-") as folder:
-        figures, bars = measure(folder, quick)
+        figures, bars = measure(folder, quick, python)
         show(figures, bars)
         result: dict[str, Any] = {"figures": figures}
-        if "--peers" in sys.argv:
-            python = os.path.abspath(sys.argv[sys.argv.index("--peers") + 1])
+        if python:
             result["peers"] = measure_peers(folder, python)
             bars += show_peers(figures, result["peers"])
     result["bars"] = [{**bar._asdict(), "holds": bar.holds} for bar in bars]

@@ -8,16 +8,31 @@ _FEW = 100
 """Folders that are looked at to know a workspace."""
 
 
+def _at_home(name: str) -> str:
+    """A path below the person's home; an empty `$HOME` counts as not set."""
+    if os.environ.get("HOME") == "":
+        import pwd
+
+        return os.path.join(pwd.getpwuid(os.getuid()).pw_dir, name)
+    return os.path.expanduser(f"~/{name}")
+
+
 def data_home() -> str:
     """`$XDG_DATA_HOME`, or `~/.local/share`; a relative value counts as not set."""
     value = os.environ.get("XDG_DATA_HOME", "")
-    return value if os.path.isabs(value) else os.path.expanduser("~/.local/share")
+    return value if os.path.isabs(value) else _at_home(".local/share")
 
 
 def config_home() -> str:
     """`$XDG_CONFIG_HOME`, or `~/.config`; a relative value counts as not set."""
     value = os.environ.get("XDG_CONFIG_HOME", "")
-    return value if os.path.isabs(value) else os.path.expanduser("~/.config")
+    return value if os.path.isabs(value) else _at_home(".config")
+
+
+def cache_home() -> str:
+    """`$XDG_CACHE_HOME`, or `~/.cache`; a relative value counts as not set."""
+    value = os.environ.get("XDG_CACHE_HOME", "")
+    return value if os.path.isabs(value) else _at_home(".cache")
 
 
 def document_dir() -> str:
@@ -65,6 +80,11 @@ def catalog() -> str:
     return os.path.join(data_home(), "cortext", "catalog.sqlite3")
 
 
+def words() -> str:
+    """The derived full-text index."""
+    return os.path.join(cache_home(), "cortext", "words.sqlite3")
+
+
 def known_workspaces() -> str:
     """The file that names every workspace in which cortext was used."""
     return os.path.join(data_home(), "cortext", "workspaces")
@@ -93,7 +113,7 @@ def log_file() -> str:
 def aurora_home() -> str:
     """`$AURORA_HOME`, or `~/.aurora`; a relative value counts as not set."""
     value = os.environ.get("AURORA_HOME", "")
-    return value if os.path.isabs(value) else os.path.expanduser("~/.aurora")
+    return value if os.path.isabs(value) else _at_home(".aurora")
 
 
 def spawn_sessions() -> str:

@@ -1,24 +1,22 @@
-"""Finding a conversation by words that were said in it, in the files themselves."""
+"""Finding a conversation by words that were said in it, when nothing is called so."""
 
 from __future__ import annotations
 
-import logging
-import os
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from cortext.app.reading import read
-from cortext.durability.read import open_file
-from cortext.errors import CortextError
+from cortext.app.search import Search
+from cortext.formats.query import Query, Term, parse
 from cortext.index.listed import Listed
+from cortext.index.words import Identity, Words
 
-_log = logging.getLogger("cortext.app")
-_PATIENCE = 8.0
-_BLOCK = 1 << 22
-_STUB = 200
-"""Of what tools printed no more is kept: it is not looked through."""
 _SPOKEN = ("user", "assistant")
+_BEGINNING = 3
+"""Characters of a word that may be the beginning of a longer one."""
+_PAGE = 1000
+_MOST_PAGES = 20
+_PATIENCE = 8.0
+"""Seconds that what is new is read."""
 
 
 class Searched(NamedTuple):
@@ -29,66 +27,47 @@ class Searched(NamedTuple):
     all: int
 
 
-def with_contents(
-    query: str, rows: Sequence[Listed], *, patience: float | None = _PATIENCE
-) -> Searched:
-    """Those in which all the words were said by the person or the agent; in one message, if there
-    is such a one. The latest first, for about `patience` seconds."""
-    words = query.casefold().split()
-    rows = sorted(rows, key=lambda row: row.last_active, reverse=True)
-    together: list[Listed] = []
-    apart: list[Listed] = []
-    end = None if patience is None else time.monotonic() + patience
-    for number, row in enumerate(rows if words else ()):
-        if end is not None and time.monotonic() > end:
-            return Searched(together or apart, number, len(rows))
-        found = _look(row, words)
-        if found is not None:
-            (together if found else apart).append(row)
-    return Searched(together or apart, len(rows), len(rows))
+class Contents:
+    """What was said in all conversations. It is brought up to date once; the first time that takes
+    as long as there is much, and `progress` is told."""
+
+    def __init__(self, progress: Callable[[int, int], None] | None = None) -> None:
+        self._words = Words.at_home()
+        Search(self._words).refresh(patience=_PATIENCE, progress=progress)
+        self._known = self._words.known()
+
+    def having(self, query: str, rows: Sequence[Listed]) -> Searched:
+        """Those of the rows in which all the words were said by the person or the agent; in one
+        message, if there is such a one."""
+        terms = _terms(query)
+        looked = sum(1 for row in rows if row.identity in self._known)
+        if not terms:
+            return Searched([], looked, len(rows))
+        among = {row.identity for row in rows}
+        found = self._said(terms, among)
+        if not found and len(terms) > 1:
+            found = among
+            for term in terms:
+                found = self._said([term], found)
+        latest = sorted(rows, key=lambda row: row.last_active, reverse=True)
+        return Searched([row for row in latest if row.identity in found], looked, len(rows))
+
+    def _said(self, terms: Sequence[Term], among: set[Identity]) -> set[Identity]:
+        """Those of the conversations in which one message has all the terms, as far as the newest
+        messages with them tell."""
+        expression = Query(((tuple(terms), ()),)).expression
+        found: set[Identity] = set()
+        before: int | None = None
+        for _ in range(_MOST_PAGES):
+            page = self._words.find(expression, before=before, most=_PAGE)
+            found |= {spot.identity for spot in page if spot.role in _SPOKEN} & among
+            if len(page) < _PAGE:
+                break
+            before = page[-1].id
+        return found
 
 
-def _look(row: Listed, words: Sequence[str]) -> bool | None:
-    """Whether one message has all the words; None if not even all messages have them."""
-    try:
-        if not row.status or not _may_have(row, words):
-            return None
-        session, _ = read(row, _STUB)
-    except (OSError, CortextError) as error:
-        _log.warning("%s was not looked through: %s", row.key, error)
-        return None
-    missing = set(words)
-    for message in session.messages:
-        if message.role in _SPOKEN and message.content:
-            text = message.content.casefold()
-            here = {word for word in words if word in text}
-            if len(here) == len(set(words)):
-                return True
-            missing -= here
-    return None if missing else False
-
-
-def _may_have(row: Listed, words: Sequence[str]) -> bool:
-    """Whether the bytes of a file have the words, as far as that can be told without decoding."""
-    path = row.path if row.tool else row.place.lines
-    # What JSON writes as it is said. In a database, or compressed, it may stand otherwise.
-    plain = {word.encode() for word in words if word.isascii() and word.isalnum()}
-    if not plain or not path.endswith((".jsonl", ".json")):
-        return True
-    before = b""
-    for block in _blocks(path):
-        data = before + block.lower()
-        plain = {word for word in plain if word not in data}
-        if not plain:
-            return True
-        before = data[-max(map(len, plain)) :]
-    return False
-
-
-def _blocks(path: str) -> Iterator[bytes]:
-    fd = open_file(path)
-    try:
-        while block := os.read(fd, _BLOCK):
-            yield block
-    finally:
-        os.close(fd)
+def _terms(query: str) -> list[Term]:
+    """Each word for itself: AND and OR are words of a title like others."""
+    found = [term for word in query.split() for term in parse(word).terms]
+    return [term._replace(is_prefix=len(term.tokens[-1]) >= _BEGINNING) for term in found]

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from cortext import paths
-from cortext.app.resting import rested, resting, was_stopped
+from cortext.app.resting import rested, resting
 from cortext.config import Config
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
@@ -45,6 +45,8 @@ class Wanted(NamedTuple):
 
 
 EVERYTHING = Wanted()
+AUR_ROOT = "aur:"
+"""What the identity of a session of `aur spawn` begins with: a search lists them too."""
 _PATIENCE = 1.0
 """Seconds that a list looks at transcripts which it does not know."""
 _RECENT_MICROS = 86_400 * 1_000_000
@@ -104,7 +106,7 @@ class Conversations:
             sessions = self._sessions(rows, everywhere, patience)
             rows = sorted([*rows, *sessions], key=_latest, reverse=True) if sessions else rows
         if wanted != EVERYTHING:
-            rows = _filtered(rows, wanted)
+            rows = filtered(rows, wanted)
         return Listing(rows, missing)
 
     def _with_personal(self, rows: list[Listed]) -> list[Listed]:
@@ -151,11 +153,16 @@ class Conversations:
         return self._catalog.tell_once(idle) if idle else ()
 
     def find(
-        self, query: str, wanted: Wanted = EVERYTHING, *, contents: bool = False
+        self,
+        query: str,
+        wanted: Wanted = EVERYTHING,
+        *,
+        contents: bool = False,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Sequence[Listed]:
         """The one that is meant, several, or none. What is here comes before what is elsewhere.
         With `contents`, if nothing is called so: those in which the words were said; `searched`
-        then says how many were looked through."""
+        then says how many were looked through, and `progress` is told while new ones are."""
         from cortext.index.resolve import resolve
 
         self.searched = None
@@ -170,17 +177,23 @@ class Conversations:
             if self._catalog.unread:
                 # What is meant may be there: another of that name would be the wrong one.
                 raise _could_not_read(self._catalog.unread[0])
-        return self._with_contents(query, listings) if contents else []
+        return self._with_contents(query, listings, progress) if contents else []
 
-    def _with_contents(self, query: str, listings: Sequence[Sequence[Listed]]) -> Sequence[Listed]:
-        from cortext.app.contents import with_contents
+    def _with_contents(
+        self,
+        query: str,
+        listings: Sequence[Sequence[Listed]],
+        progress: Callable[[int, int], None] | None,
+    ) -> Sequence[Listed]:
+        from cortext.app.contents import Contents
 
+        said = Contents(progress)
         seen: set[tuple[str, str]] = set()
         looked = of = 0
         for rows in listings:
             new = [row for row in rows if row.identity not in seen]
             seen.update(row.identity for row in new)
-            found = with_contents(query, new)
+            found = said.having(query, new)
             looked, of = looked + found.looked, of + found.all
             self.searched = looked, of
             if found.rows:
@@ -191,7 +204,7 @@ class Conversations:
         """Those that are going on; if none is, those that were never stopped."""
         rows = self.list(Wanted(tool="")).rows
         going_on = [row for row in rows if row.status == "active"]
-        return going_on or [row for row in self.idle if not was_stopped(row)]
+        return going_on or self.idle
 
     def remember_shown(self, rows: Sequence[Listed]) -> None:
         """Let the numbers of this list be good for the next command in this terminal."""
@@ -201,11 +214,17 @@ class Conversations:
     def _catalog(self) -> Catalog:
         return Catalog.at_home()
 
-    def _numbered(self, query: str, rows: Sequence[Listed]) -> Listed | None:
+    def shown_as(self, query: str) -> tuple[str, str] | None:
+        """The identity of what has this number in the last list of this terminal."""
         text = query.strip()
         if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
             return None
-        shown = self._catalog.shown(_terminal(), int(text))
+        return self._catalog.shown(_terminal(), int(text))
+
+    def _numbered(self, query: str, rows: Sequence[Listed]) -> Listed | None:
+        shown = self.shown_as(query)
+        if shown and shown[0] == AUR_ROOT:
+            raise _was_spawned(shown[1])
         return next((row for row in rows if row.identity == shown), None)
 
     def _roots(self, everywhere: bool) -> tuple[list[str], list[str]]:
@@ -218,7 +237,7 @@ class Conversations:
         return there, [root for root in roots if root not in there and root != personal]
 
 
-def _filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
+def filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
     tests: list[Callable[[Listed], bool]] = []
     if wanted.tool:
         tests.append(lambda row: wanted.tool in row.tools)
@@ -239,6 +258,15 @@ def _filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
 
         rows = with_words(wanted.words, rows)
     return sorted(rows, key=_ORDERS[wanted.order]) if wanted.order in _ORDERS else rows
+
+
+def _was_spawned(id: str) -> Exception:
+    from cortext.errors import CortextError
+
+    return CortextError(
+        f"{id} is a session of `cortext spawn`",
+        hint=f"`cortext spawn --resume {id}` goes on with it, `cortext show {id}` shows it",
+    )
 
 
 def _could_not_read(what: str) -> Exception:

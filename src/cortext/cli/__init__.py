@@ -19,13 +19,15 @@ def aur() -> int:
 def _main(program: str) -> int:
     import gc
 
-    from cortext.cli.quick import quick
+    from cortext.cli.quick import quick, quick_search
 
     # A command is short: looking for garbage again and again costs more than leaving it.
     gc.set_threshold(100_000)
     _settle_streams()
     try:
-        code = 0 if quick(sys.argv[1:], program) else _parse_and_run(program)
+        code = quick_search(sys.argv[1:], program)
+        if code is None:
+            code = 0 if quick(sys.argv[1:], program) else _parse_and_run(program)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  a person gets a sentence for any of them
         if _reader_has_gone(error):
@@ -37,7 +39,10 @@ def _main(program: str) -> int:
 
 
 def _settle_streams() -> None:
-    """Somewhere to write to, whatever is closed and whatever the encoding cannot say."""
+    """Somewhere to read from and to write to, whatever is closed, and whatever the encoding cannot
+    say."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  until exit
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -11,6 +11,7 @@ from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted
 from cortext.cli.lists import keep_up, say_missing, say_paused, short_id
 from cortext.cli.text import to_edge
+from cortext.cli.waiting import Bar
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.index.listed import Listed
@@ -31,7 +32,11 @@ def choose(
     if not query.strip():
         raise click.UsageError("say which conversation: its id, or words of its title")
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    found = conversations.find(query, wanted, contents=forgiving)
+    bar = Bar("reading conversations")
+    try:
+        found = conversations.find(query, wanted, contents=forgiving, progress=bar.progress)
+    finally:
+        bar.clear()
     keep_up(conversations)
     if conversations.searched:
         _say_searched(found, *conversations.searched)
@@ -59,7 +64,7 @@ def _say_searched(found: Sequence[Listed], looked: int, of: int) -> None:
     if found:
         click.echo("nothing is called that; these words were said in it", err=True)
     if looked < of:
-        click.echo(f"only the latest {looked} of {of} were looked through", err=True)
+        click.echo(f"{of - looked} of {of} were not looked through", err=True)
 
 
 def choose_active(words: tuple[str, ...]) -> Listed:

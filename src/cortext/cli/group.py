@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -13,6 +14,7 @@ from cortext.cli.errors import debugging
 GROUPS = {
     "Daily": {
         "resume": "Find a conversation and go on with it.",
+        "search": "Find what was said, in any tool.",
         "list": "List conversations, the latest first.",
         "show": "Show one conversation.",
         "sync": "Copy what the AI tools keep into the archive.",
@@ -41,6 +43,7 @@ GROUPS = {
     "More": {
         "ask": "Ask an old conversation a question.",
         "spawn": "Talk to an agent in a session that is kept.",
+        "mcp": "Serve past conversations to AI tools.",
         "hook": "What the hooks of AI tools call.",
         "slash": "What the slash commands inside AI tools call.",
         "stats": "How much you talk, with what, and when.",
@@ -62,8 +65,7 @@ _OTHER_WORDS = {
     "cat": "show",
     "pause": "stop",
     "undo": "trash restore",
-    "find": "list --search",
-    "search": "list --search",
+    "find": "search",
     "help": "--help",
     "check": "doctor",
     "status": "doctor",
@@ -129,10 +131,14 @@ class LazyGroup(click.Group):
 def cortext(ctx: click.Context, debug: bool) -> None:
     """cortext keeps every conversation that you have with AI agents.
 
-    Without a command it lists them.
+    Without a command it lets you pick one, in a terminal; elsewhere it lists them.
     """
     debugging.on = debug
     if ctx.invoked_subcommand is None:
         from cortext.cli.commands.list import command
+        from cortext.cli.picker import can_pick, pick
 
-        ctx.invoke(command)
+        if can_pick() and not os.environ.get("CORTEXT_STORE"):
+            pick()
+        else:
+            ctx.invoke(command)

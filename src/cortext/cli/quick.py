@@ -7,8 +7,8 @@ import sys
 
 
 def quick(arguments: list[str], program: str = "cortext") -> bool:
-    """Whether the arguments are those of a hook, or of a list with no option but `--all`: then it
-    has been handled, or shown."""
+    """Whether the arguments are those of a hook, or of a list with no option but `--all`, or none
+    at all: then it has been handled, or shown."""
     if arguments[:2] == ["spawn", "--list-sessions"]:
         from cortext.cli.spawned import quick as quick_list
 
@@ -22,6 +22,12 @@ def quick(arguments: list[str], program: str = "cortext") -> bool:
         return True
     if os.environ.get("CORTEXT_STORE") or "_CORTEXT_COMPLETE" in os.environ:
         return False
+    if not arguments:
+        from cortext.cli.picker import can_pick, pick
+
+        if can_pick():
+            pick()
+            return True
     everywhere = arguments[-1:] == ["--all"] and len(arguments) > 1
     words = arguments[:-1] if everywhere else arguments
     if words in (["resume", "--list"], [], ["list"]):
@@ -39,3 +45,17 @@ def quick(arguments: list[str], program: str = "cortext") -> bool:
     else:
         return False
     return True
+
+
+def quick_search(arguments: list[str], program: str = "cortext") -> int | None:
+    """The exit code of a search without any option; None if the arguments are others."""
+    words = arguments[1:]
+    plain = words and not any(word.startswith("-") for word in words)
+    if program != "cortext" or arguments[:1] != ["search"] or not plain:
+        return None
+    if "_CORTEXT_COMPLETE" in os.environ:
+        return None
+    from cortext.app.hits import Question
+    from cortext.cli.hits import search, typed
+
+    return search(Question(typed(words)))

@@ -5,6 +5,7 @@ This module is imported by every list, so it imports next to nothing.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Callable
@@ -16,16 +17,18 @@ from cortext.durability.replace import remove_if_there
 
 T = TypeVar("T")
 _BUSY_MS = 10_000
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Database:
     """Whatever is wrong with the database file, it is made anew, empty: `fresh` says so,
-    and the session files have everything. `schema` is statements, `version` its number."""
+    and the session files have everything. `schema` is statements, `version` its number. One that
+    is `fixed` is read as it is, on a disk where nobody can write: it has to be there."""
 
-    def __init__(self, path: str, *, schema: str, version: int) -> None:
+    def __init__(self, path: str, *, schema: str, version: int, fixed: bool = False) -> None:
         self._path = path
+        self._fixed = fixed
         self._schema = schema
         self._version = version
         self._db: sqlite3.Connection | None = None
@@ -43,6 +46,10 @@ class Database:
     def is_there(self) -> bool:
         """Whether it was made already."""
         return self._db is not None or os.path.exists(self._path)
+
+    @property
+    def is_open(self) -> bool:
+        return self._db is not None
 
     def ready(self) -> None:
         """Open it if it is not; `fresh` then says whether it had to be made."""
@@ -76,7 +83,7 @@ class Database:
         try:
             db = self._connect()
         except sqlite3.DatabaseError as error:
-            if not is_damage(error):
+            if self._fixed or not is_damage(error):
                 raise
             self._remove()
             db = self._connect()
@@ -95,17 +102,47 @@ class Database:
             return False
 
     def _connect(self) -> sqlite3.Connection:
+        if self._fixed:
+            return self._connect_fixed()
         if self._path != ":memory:":
-            # Made here, because SQLite would make it with the mode that the umask gives.
-            os.close(os.open(self._path, _OPEN, 0o600))
+            self._make_file()
         db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
         try:
+            # It can be made anew: a write need not wait for the disk, only never be half there.
+            db.execute("PRAGMA synchronous=NORMAL")
             if db.execute("PRAGMA user_version").fetchone()[0] != self._version:
                 self._make(db)
         except BaseException:
             db.close()
             raise
         return db
+
+    def _make_file(self) -> None:
+        """Made here, because SQLite would make it with the mode that the umask gives. One that is
+        there is not even opened: closing it would free the locks that SQLite has on it."""
+        try:
+            os.close(os.open(self._path, _NEW, 0o600))
+        except FileExistsError:
+            if os.path.islink(self._path):
+                reason = os.strerror(errno.ELOOP)
+                raise OSError(errno.ELOOP, reason, self._path) from None
+
+    def _connect_fixed(self) -> sqlite3.Connection:
+        from urllib.parse import quote
+
+        name = quote(os.fsencode(self._path))
+        # With what is not in the file yet, if SQLite can read that.
+        for how in ("mode=ro", "immutable=1"):
+            db = sqlite3.connect(f"file:{name}?{how}", uri=True, check_same_thread=False)
+            try:
+                version = db.execute("PRAGMA user_version").fetchone()[0]
+            except sqlite3.DatabaseError:
+                db.close()
+                continue
+            if version == self._version:
+                return db
+            db.close()
+        raise Unreadable("what is there cannot be read")
 
     def _make(self, db: sqlite3.Connection) -> None:
         db.execute("PRAGMA journal_mode=WAL")

@@ -6,11 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from cortext.cli.opening import around, opened_at
 from cortext.cli.options import all_option, complete_id, json_option, print_json, store_option
 from cortext.cli.render import Page, plain, rendered
 from cortext.cli.text import clean
@@ -62,6 +64,12 @@ class _Found(NamedTuple):
     help="Only these messages, in full, with their tool calls and results.",
 )
 @click.option(
+    "--at",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Message N, as a search tells it, with what was said before and after.",
+)
+@click.option(
     "--full/--stubs",
     default=None,
     help="Tool calls in full, or short.  [default: short in a terminal, else in full]",
@@ -75,6 +83,7 @@ def command(
     everywhere: bool,
     last: int | None,
     numbers: range | None,
+    at: int | None,
     full: bool | None,
     as_text: bool,
     no_pager: bool,
@@ -84,17 +93,23 @@ def command(
     that were said in it. Sessions of AI tools are shown as well, also those that only our archive
     still has.
 
-    With --store, or if no conversation is found, a session by its id or the beginning of it.
+    With --store, or if no conversation is found, a session by its id or the beginning of it; those
+    of `spawn` are found so.
     """
+    if at and (numbers or last):
+        raise click.UsageError("--at says which messages are shown: leave out --message and -n")
     words = " ".join(query)
     found = _in_store(store, words) if store else _conversation(words, everywhere)
-    wanted = _wanted(found, numbers, last)
+    wanted = _wanted(found, numbers or (range(at, at + 1) if at else None), last)
+    if at and found.session:
+        found, wanted = found._replace(side=()), around(found.session.messages, at)
     terminal = sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
     if as_json:
         print_json(_as_dict(found, wanted))
     else:
         whole = numbers is not None or (not terminal if full is None else full)
         page = _page(found, wanted, whole=whole, alone=numbers is not None)
+        page = opened_at(page, at, wanted, found.session) if at else page
         _print(page, rich=terminal and not as_text, paged=terminal and not no_pager)
     _warn(found.damages)
 
@@ -108,20 +123,24 @@ def _in_store(store: str, id: str) -> _Found:
 
 def _conversation(words: str, everywhere: bool) -> _Found:
     from cortext import paths
-    from cortext.app.conversations import Conversations
+    from cortext.app.conversations import AUR_ROOT, Conversations
     from cortext.app.sessions import default_store
     from cortext.cli.choose import ask, choose
     from cortext.cli.lists import keep_up
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    spawned = f"log:{paths.spawn_sessions()}"
+    shown = conversations.shown_as(words)
+    if shown and shown[0] == AUR_ROOT:
+        return _in_store(spawned, shown[1])
     rows = conversations.find(words)
     keep_up(conversations)
+    for store in () if rows else (default_store(), spawned):
+        with suppress(InvalidIdError, SessionNotFoundError):
+            return _in_store(store, words)
     if not rows:
-        try:
-            return _in_store(default_store(), words)
-        except (InvalidIdError, SessionNotFoundError):
-            # It looks into what was said, and says what is near, and what is wrong.
-            rows = [choose(words, everywhere=everywhere, forgiving=True)]
+        # It looks into what was said, and says what is near, and what is wrong.
+        rows = [choose(words, everywhere=everywhere, forgiving=True)]
     return _read(rows[0] if len(rows) == 1 else ask(rows, words))
 
 
@@ -150,7 +169,7 @@ def _wanted(found: _Found, numbers: range | None, last: int | None) -> range:
         return range(max(count - last, 0) + 1 if last else 1, count + 1)
     if found.session is None or numbers.start > count:
         name = found.row.key if found.row else found.session.id if found.session else ""
-        raise click.UsageError(f"{name} has {count or 'no'} messages; --message counts from 1")
+        raise click.UsageError(f"{name} has {count or 'no'} messages, counted from 1")
     return range(numbers.start, min(numbers.stop, count + 1))
 
 

@@ -1,0 +1,205 @@
+"""What a search shows: by conversation, never much of one, the newest or the best first."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from cortext.app.conversations import EVERYTHING, Conversations, Wanted, filtered
+from cortext.app.search import Hit, Narrow, Search, Texts
+from cortext.formats.query import Query, Term, find, parse, snippet
+from cortext.index.listed import Listed
+from cortext.index.words import DOCUMENT, TITLE, Identity, Spot
+
+_LOOKED_AT, _FARTHER, _MOST = 200, 4, 10_000
+"""Places that are looked at, and how many times more where most are of a few conversations."""
+_RANKED = 2000
+"""Texts that are read to tell which are the best: the newest, for `_PATIENCE` seconds."""
+_PATIENCE = 1.0
+_STEEP, _LONG = 1.2, 0.75
+"""How soon more of a word tells no more, and how much less a word tells in a long text."""
+_SAME = {"paused": "interrupted"}
+
+
+class Question(NamedTuple):
+    """What is asked: the words, in which conversations and texts, how many, how many of one
+    conversation, whether the best or the newest come first; and of one conversation alone."""
+
+    text: str
+    wanted: Wanted = EVERYTHING
+    narrow: Narrow = Narrow()
+    most: int = 20
+    each: int = 3
+    best: bool = False
+    only: Identity | None = None
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.wanted != EVERYTHING or self.narrow != Narrow() or self.only)
+
+
+class Group(NamedTuple):
+    """A conversation, what is shown of that which was found in it, and whether there is more."""
+
+    row: Listed
+    hits: list[Hit]
+    more: bool
+
+
+class Answer(NamedTuple):
+    """What was found, and whether more could be shown."""
+
+    groups: list[Group]
+    more: bool
+
+
+class Finder(Search):
+    """A search that answers a person."""
+
+    def answer(self, question: Question) -> Answer:
+        """What there is to show."""
+        query, rows = parse(question.text), self._among(question)
+        if not query or not rows:
+            return Answer([], more=False)
+        looked = _RANKED if question.best else max(_LOOKED_AT, 2 * question.most)
+        while True:
+            found = self._spots(query, rows, question.narrow, looked)
+            spots = _once(found, rows, query)
+            if question.best:
+                spots = _best_first(spots, rows, query)
+            taken, crowded = _spread(spots, question)
+            few = 2 * len(taken) < question.most and not question.best
+            if not few or len(found) < looked or looked >= _MOST:
+                break
+            looked *= _FARTHER
+        more = len(found) >= looked or len(taken) == question.most < len(spots)
+        groups = [
+            Group(rows[key], hits, key in crowded)
+            for key, hits in _read(taken, rows, query).items()
+        ]
+        return Answer(groups, more=more)
+
+    @property
+    def conversations(self) -> Conversations:
+        """All that can be listed."""
+        return self._conversations
+
+    def _among(self, question: Question) -> dict[Identity, Listed]:
+        """The conversations that may have it."""
+        if not question.is_filtered:
+            return self._all_rows
+        wanted = question.wanted
+        rows = filtered(self.rows, wanted)
+        if wanted.status in _SAME:
+            rows += filtered(self.rows, wanted._replace(status=_SAME[wanted.status]))
+        if folder := question.narrow.folder:
+            below = f"{os.path.abspath(folder).rstrip('/')}/"
+            rows = [row for row in rows if f"{row.had_in or row.cwd}/".startswith(below)]
+        if question.only:
+            rows = [row for row in rows if row.identity == question.only]
+        return {row.identity: row for row in rows}
+
+
+def _once(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> list[Spot]:
+    """Without the titles of conversations in which something else has the words, and without
+    documents that have them only in the title."""
+    titled = {spot.identity for spot in spots if spot.number == TITLE}
+    texts = Texts()
+
+    def says(spot: Spot) -> bool:
+        if spot.number != DOCUMENT or spot.identity not in titled:
+            return spot.number != TITLE
+        return bool(find(_text(texts, rows[spot.identity], spot), query.terms))
+
+    said = {spot for spot in spots if says(spot)}
+    alone = titled - {spot.identity for spot in said}
+    return [
+        spot for spot in spots if spot in said or (spot.number == TITLE and spot.identity in alone)
+    ]
+
+
+def _text(texts: Texts, row: Listed, spot: Spot) -> str:
+    """What a spot says; a document, beside its title and its name."""
+    text = texts.of(row, spot)
+    if spot.number == DOCUMENT:
+        for name in filter(None, (row.title, row.id)):
+            text = text.replace(name, "")
+    return text
+
+
+def _read(
+    spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query
+) -> dict[Identity, list[Hit]]:
+    """What stands there, by conversation."""
+    texts = Texts()
+    hits: dict[Identity, list[Hit]] = {}
+    for spot in spots:
+        row = rows[spot.identity]
+        piece = snippet(_text(texts, row, spot), query.terms)
+        found = Hit(row, spot.number, spot.role, spot.time, piece)
+        hits.setdefault(spot.identity, []).append(found)
+    return hits
+
+
+def _spread(spots: Sequence[Spot], question: Question) -> tuple[list[Spot], set[Identity]]:
+    """Those to show, and the conversations that have more of them."""
+    counts: dict[Identity, int] = {}
+    taken: list[Spot] = []
+    crowded: set[Identity] = set()
+    for spot in spots:
+        count = counts[spot.identity] = counts.get(spot.identity, 0) + 1
+        if len(taken) < question.most and (count <= question.each or question.only):
+            taken.append(spot)
+        else:
+            crowded.add(spot.identity)
+    return taken, crowded
+
+
+def _best_first(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> list[Spot]:
+    """By how much they say about the words (BM25, among themselves). What there is no time to read
+    comes after the rest, the newest first."""
+    terms = list(dict.fromkeys(query.terms))
+    if len(terms) > 1:
+        # Where they follow one another, they are meant together.
+        terms.append(Term(tuple(token for term in terms for token in term.tokens)))
+    read = dict(_counted(spots, rows, terms))
+    if not read:
+        return list(spots)
+    mean = sum(length for _, length in read.values()) / len(read) or 1
+    rarity = [
+        math.log(1 + (len(read) + 0.5) / (0.5 + sum(1 for counts, _ in read.values() if counts[n])))
+        for n in range(len(terms))
+    ]
+
+    def score(spot: Spot) -> float:
+        counts, length = read.get(spot, ((), 0))
+        damping = _STEEP * (1 - _LONG + _LONG * length / mean)
+        return sum(
+            weight * count / (count + damping)
+            for weight, count in zip(rarity, counts, strict=False)
+            if count
+        )
+
+    return sorted(spots, key=score, reverse=True)
+
+
+def _counted(
+    spots: Sequence[Spot], rows: dict[Identity, Listed], terms: Sequence[Term]
+) -> Iterator[tuple[Spot, tuple[tuple[int, ...], int]]]:
+    """How often each term stands in each text, and how long that is; a conversation at a time, so
+    that no more than one of them is in memory."""
+    end = time.monotonic() + _PATIENCE
+    by_row: dict[Identity, list[Spot]] = {}
+    for spot in spots:
+        by_row.setdefault(spot.identity, []).append(spot)
+    for identity, group in by_row.items():
+        texts = Texts()
+        for spot in group:
+            if time.monotonic() > end:
+                return
+            text = _text(texts, rows[identity], spot)
+            counts = tuple(len(find(text, [term])) for term in terms)
+            yield spot, (counts, len(text))

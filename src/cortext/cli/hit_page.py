@@ -1,0 +1,163 @@
+"""What was found as people see it: by conversation, with the words marked, and below each the
+commands that open it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+from cortext.app.hits import Group, Question
+from cortext.app.indexing import AUR
+from cortext.app.search import Hit
+from cortext.cli.lists import short as short_path
+from cortext.cli.lists import short_id
+from cortext.cli.text import cells, clean, local
+from cortext.clock import from_micros
+from cortext.formats.query import find, parse, snippet
+from cortext.index.listed import TOOL_NAMES, Listed
+
+_LINES = 2
+"""Lines of a terminal that a title, or a piece of a text, may take."""
+_INDENT = "   "
+_NARROWEST = 20
+_OTHERS = {
+    "user": "you",
+    "tool": "a tool",
+    "agents": "a sub-agent",
+    "document": "its document",
+    "title": "its summary",
+}
+_SEEN = ("«", "»")
+"""Marks that take room."""
+Span = tuple[int, int]
+
+
+class HitPage:
+    """How conversations are told: a terminal gets lines that fit, and the words marked."""
+
+    def __init__(self, rows: Sequence[Listed], question: Question) -> None:
+        self._rows, self._question = rows, question
+        self._terms = parse(question.text).terms
+        self._width = 0
+        self._mark = self._dim = ("", "")
+        if sys.stdout.isatty():
+            import shutil
+
+            self._width = max(shutil.get_terminal_size().columns, _NARROWEST)
+            styled = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+            self._mark = ("\x1b[1m", "\x1b[0m") if styled else _SEEN
+            self._dim = ("\x1b[2m", "\x1b[0m") if styled else ("", "")
+
+    def lines(self, number: int, group: Group) -> Iterator[str]:
+        """A conversation with its number."""
+        row = group.row
+        head = f"{number}. {clean(row.title, lines=False) or '(no title)'}"
+        facts = [row.kind, *sorted(row.tools), short_path(row.had_in or row.cwd), row.status]
+        text = " · ".join([head, *filter(None, facts)])
+        yield from self._laid_out(text, find(head, self._terms), "")
+        for hit in group.hits:
+            yield from self._hit(row, hit)
+        yield from self._commands(number, group)
+
+    def _hit(self, row: Listed, hit: Hit) -> Iterator[str]:
+        piece = hit.snippet
+        if hit.role == "title":
+            piece = snippet(row.summary, self._terms)
+            if not piece.spans:
+                return  # the title stands above
+        number = f"#{hit.number} " if hit.number > 0 else ""
+        when = f", {local(from_micros(hit.time))}" if hit.time else ""
+        head = f"{number}{_who(hit)}{when}: "
+        spans = [(start + len(head), end + len(head)) for start, end in piece.spans]
+        yield from self._laid_out(head + piece.text, spans, _INDENT)
+
+    def _commands(self, number: int, group: Group) -> Iterator[str]:
+        row, rows = group.row, self._rows
+        at = next((hit.number for hit in group.hits if hit.number > 0), 0)
+        # In this terminal its number is good for the next command.
+        show = f"cortext show {number}" if self._width else _named("cortext show", row, rows)
+        found = [reopens(row, rows, short=bool(self._width)), f"{show} --at {at}" if at else show]
+        if group.more and not self._question.only:
+            found.append(f"more of it: --conversation {number if self._width else row.key}")
+        lines: list[str] = []
+        for command in found:
+            if lines and cells(f"{_INDENT}{lines[-1]} · {command}") <= self._width:
+                lines[-1] += f" · {command}"
+            else:
+                lines.append(command)
+        on, off = self._dim
+        yield from (f"{_INDENT}{on}{line}{off}" for line in lines)
+
+    def _laid_out(self, text: str, spans: Sequence[Span], indent: str) -> Iterator[str]:
+        """A text with its marks; on a terminal, in lines that fit."""
+        # One character stays one, so that the marks are where they were.
+        text = clean(text).replace("\n", " ").replace("\t", " ")
+        if self._mark == _SEEN:
+            text, spans = _marked(text, spans, 0, len(text), self._mark), ()
+        width = self._width - len(_INDENT)
+        cuts = _cuts(text, width, _LINES) if self._width else [(0, len(text))]
+        for start, end in cuts:
+            rest = "…" if (start, end) == cuts[-1] and end < len(text) else ""
+            line = _marked(text, spans, start, end, self._mark)
+            yield f"{_INDENT if start else indent}{line.rstrip()}{rest}"
+
+
+def _marked(text: str, spans: Sequence[Span], start: int, end: int, mark: tuple[str, str]) -> str:
+    """A piece of a text with marks around the spans."""
+    on, off = mark
+    line, at = "", start
+    for first, last in spans:
+        first, last = max(first, at), min(last, end)
+        if first < last:
+            line += f"{text[at:first]}{on}{text[first:last]}{off}"
+            at = last
+    return line + text[at:end]
+
+
+def _cuts(text: str, width: int, most: int) -> list[Span]:
+    """Where the lines of a text begin and end, at spaces if there are any; one column is left free
+    for the sign that it goes on."""
+    cuts: list[Span] = []
+    start = 0
+    while start < len(text) and len(cuts) < most:
+        end, taken = start, 0
+        while end < len(text) and (taken := taken + cells(text[end])) < width:
+            end += 1
+        end = max(end, start + 1)
+        space = text.rfind(" ", start, end)
+        if end < len(text) and space > start + width // 2:
+            end = space + 1
+        cuts.append((start, end))
+        start = end
+    return cuts or [(0, 0)]
+
+
+def _who(hit: Hit) -> str:
+    if hit.role == "assistant":
+        name = hit.row.agent or hit.row.tool or "agent"
+        return clean(TOOL_NAMES.get(name, name), lines=False)
+    return _OTHERS.get(hit.role, hit.role)
+
+
+def reopens(row: Listed, rows: Sequence[Listed], *, short: bool = False) -> str:
+    """The command that goes on with a conversation."""
+    program = "cortext spawn --resume" if row.tool == AUR else "cortext resume"
+    return _named(program, row, rows, short=short)
+
+
+def _named(command: str, row: Listed, rows: Sequence[Listed], *, short: bool = False) -> str:
+    """A command for a conversation, by a name that is no other's; where there is none, in its own
+    folder."""
+    from cortext.cli.quoting import quoted
+
+    for name in dict.fromkeys((short_id(row) if short else row.key, row.key, row.address)):
+        if sum(1 for other in rows if _is_named(other, name)) == 1:
+            return f"{command} {quoted(name)}"
+    return f"cd {quoted(row.cwd)} && {command} {quoted(row.address)}"
+
+
+def _is_named(row: Listed, name: str) -> bool:
+    if row.tool:
+        return row.key.startswith(name)
+    return row.path.endswith(f"/{name}")

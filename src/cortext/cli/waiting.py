@@ -1,0 +1,45 @@
+"""A bar for a person who waits, where it takes longer than a moment."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+_SOON = 1.0
+_OFTEN = 0.1
+_WIDTH = 30
+
+
+class Bar:
+    """How far something is, on a terminal; elsewhere nothing."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._began, self._last = time.monotonic(), 0.0
+        self._drawn = 0
+
+    @property
+    def progress(self) -> Callable[[int, int], None] | None:
+        """What is to be told how much is done, and of how much; None if nobody sees it."""
+        return self._draw if sys.stderr.isatty() else None
+
+    def _draw(self, done: int, of: int) -> None:
+        now = time.monotonic()
+        if now - self._began < _SOON or now - self._last < _OFTEN or not of:
+            return
+        from cortext.cli.chart import bar, can_draw
+        from cortext.cli.text import cells, to_edge
+
+        self._last = now
+        drawn = bar(done, of, _WIDTH, blocks=can_draw(sys.stderr.encoding))
+        line = to_edge(f"{drawn} {self._what}: {done:,} of {of:,}", err=True)
+        self._drawn = max(self._drawn, cells(line))
+        sys.stderr.write(f"\r{line}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Leave nothing of it."""
+        if self._drawn:
+            sys.stderr.write("\r" + " " * self._drawn + "\r")
+            sys.stderr.flush()

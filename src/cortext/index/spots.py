@@ -1,0 +1,186 @@
+"""The tables of the full-text index, and what is done to them within one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+# `hashsize`: bytes of a transaction's words that are kept in memory before they are written.
+SCHEMA = """
+CREATE VIRTUAL TABLE words USING fts5(text, content='', columnsize=0, detail=full,
+    tokenize="unicode61 remove_diacritics 2");
+INSERT INTO words (words, rank) VALUES ('hashsize', 33554432);
+CREATE TABLE sources (id INTEGER PRIMARY KEY, root BLOB, path BLOB, state TEXT,
+    UNIQUE (root, path));
+CREATE TABLE runs (first INTEGER PRIMARY KEY, source INTEGER, number INTEGER, count INTEGER,
+    at INTEGER, spots BLOB);
+CREATE INDEX runs_of ON runs (source, number, count);
+CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID
+"""
+_MATCH = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ?"
+_LOCATE = """
+SELECT w.value, o.root, o.path, r.number + w.value - r.first, r.at,
+    substr(r.spots, 1 + ?2 * (w.value - r.first), ?2)
+FROM json_each(?1) w
+CROSS JOIN runs r ON r.first = (SELECT max(first) FROM runs WHERE first <= w.value)
+    AND w.value < r.first + r.count
+CROSS JOIN sources o ON o.id = r.source
+"""
+_INSERT = "INSERT INTO words (rowid, text) SELECT ?1 + key, value FROM json_each(?2)"
+ROLES = ("title", "document", "system", "user", "assistant", "tool", "agents")
+_ROLE = {role: number for number, role in enumerate(ROLES)}
+TITLE, DOCUMENT, SIDE = 0, -1, -2
+"""Numbers of what is no message: the title with the summary, the markdown, and what sub-agents
+said."""
+_SPOT = struct.Struct("<qIIB")
+"""Of a spot in its run: the time, the place after that of the run, the size and the role."""
+_MOST = 256
+"""Spots of a run: to find one of them all are read."""
+_LAST, _FEW = 1 << 11, 8
+"""Spots that are looked through first, and how many of them tell how many more it takes."""
+_FAR = 2**32 - 1
+_LARGE = 8 << 20
+"""Characters that are put in with one statement."""
+AS_IS = "surrogateescape"
+Identity = tuple[str, str]
+
+
+class AnewError(Exception):
+    """The index was made anew: what was to come after what it had has to be read from the start."""
+
+
+Work = tuple[Identity, str, Sequence["Entry"], bool]
+"""A conversation, the state to remember, what is new, and whether what was there is kept."""
+
+
+class Entry(NamedTuple):
+    """A text to be found, without half characters, and where it stands; `at` and `size` are 0 where
+    that is no line."""
+
+    number: int
+    role: str
+    time: int
+    text: str
+    at: int = 0
+    size: int = 0
+
+
+class Spot(NamedTuple):
+    """A text that was found. Times are microseconds since 1970."""
+
+    id: int
+    identity: Identity
+    number: int
+    role: str
+    time: int
+    at: int
+    size: int
+
+
+def newest(expression: str, before: int | None, most: int, db: sqlite3.Connection) -> list[int]:
+    """The newest ids that match, from among those that came last, then from as many before them as
+    should have enough; where hardly any match, from all. SQLite goes backwards too, but twice as
+    slow."""
+    top = begin = before or fact(db, "next")
+    span = _LAST
+    ids: list[int] = []
+    while top > 0 and len(ids) < most:
+        low = max(top - span, 0)
+        ids = [id for (id,) in db.execute(_MATCH, (expression, low, top))] + ids
+        top = low
+        span = 2 * (begin - top) * most // len(ids) if len(ids) >= _FEW else top
+    return ids[: -1 - most : -1]
+
+
+def located(ids: Sequence[int], db: sqlite3.Connection) -> list[Spot]:
+    """Where the texts of ids stand; what is gone is left out."""
+    spots: list[Spot] = []
+    for id, root, path, number, begin, packed in db.execute(_LOCATE, (str(ids), _SPOT.size)):
+        time, at, size, role = _SPOT.unpack(packed)
+        identity = root.decode("utf-8", AS_IS), path.decode("utf-8", AS_IS)
+        spots.append(Spot(id, identity, number, ROLES[role], time, begin + at, size))
+    return spots
+
+
+def fact(db: sqlite3.Connection, name: str) -> int:
+    found = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+    return int(found[0]) if found else 0
+
+
+def configure(db: sqlite3.Connection, values: dict[str, int]) -> None:
+    db.executemany("INSERT INTO words (words, rank) VALUES (?, ?)", values.items())
+
+
+def _key(identity: Identity) -> tuple[bytes, bytes]:
+    root, path = identity
+    return root.encode("utf-8", AS_IS), path.encode("utf-8", AS_IS)
+
+
+def put_source(db: sqlite3.Connection, identity: Identity, state: str, *, keep: bool) -> int:
+    """The number of a conversation, with only those of its spots that are to be kept."""
+    key = _key(identity)
+    found = db.execute("SELECT id FROM sources WHERE root = ? AND path = ?", key).fetchone()
+    if found is None:
+        if keep:
+            raise AnewError
+        new = db.execute("INSERT INTO sources (root, path, state) VALUES (?, ?, ?)", (*key, state))
+        return int(new.lastrowid or 0)
+    source = int(found[0])
+    db.execute("UPDATE sources SET state = ? WHERE id = ?", (state, source))
+    if not keep:
+        db.execute("DELETE FROM runs WHERE source = ?", (source,))
+    return source
+
+
+def drop_source(db: sqlite3.Connection, identity: Identity) -> None:
+    """A conversation is not found any more."""
+    query = "SELECT id FROM sources WHERE root = ? AND path = ?"
+    for (source,) in db.execute(query, _key(identity)).fetchall():
+        db.execute("DELETE FROM runs WHERE source = ?", (source,))
+        db.execute("DELETE FROM sources WHERE id = ?", (source,))
+
+
+def put_runs(db: sqlite3.Connection, source: int, new: Sequence[Entry], first: int) -> int:
+    """Add spots from a number on; the next one."""
+    # Of what is no message there is one each.
+    others = [(source, entry.number) for entry in new if entry.number <= TITLE]
+    db.executemany("DELETE FROM runs WHERE source = ? AND number = ?", others)
+    for run in _runs([entry for entry in new if entry.text]):
+        begin = run[0].at
+        spots = b"".join([_SPOT.pack(e.time, e.at - begin, e.size, _ROLE[e.role]) for e in run])
+        row = (first, source, run[0].number, len(run), begin, spots)
+        db.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
+        first += len(run)
+    return first
+
+
+def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
+    """Put texts into the index, with few statements: other threads run during each, and each is
+    kept apart from the others until they are merged."""
+    from msgspec.json import encode
+
+    start = size = 0
+    for end, text in enumerate(texts, 1):
+        size += len(text)
+        if end == len(texts) or size > _LARGE:
+            # SQLite would end a text at a NUL.
+            part = [text.replace("\0", " ") for text in texts[start:end]]
+            db.execute(_INSERT, (first + start, encode(part).decode()))
+            start, size = end, 0
+
+
+def _runs(new: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """Pieces in which the numbers follow one another."""
+    start = 0
+    for end in range(1, len(new) + 1):
+        if (
+            end == len(new)
+            or end - start == _MOST
+            or new[end].number != new[end - 1].number + 1
+            or new[end - 1].number <= TITLE
+            or not 0 <= new[end].at - new[start].at <= _FAR
+        ):
+            yield new[start:end]
+            start = end

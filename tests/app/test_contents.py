@@ -1,0 +1,63 @@
+"""Conversations by what was said in them, when nothing is called so."""
+
+from pathlib import Path
+
+import pytest
+
+from cortext import Session, SessionMessage, open_session_store
+from cortext.app.conversations import Conversations
+
+
+@pytest.fixture
+def root(tmp_path: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(data_home / "cache"))
+    monkeypatch.setenv("HOME", str(data_home))
+    folder = tmp_path / "space"
+    (folder / ".workspace").mkdir(parents=True)
+    return folder
+
+
+def keep(root: Path, id: str, *texts: str) -> None:
+    messages = [SessionMessage("user", text) for text in texts]
+    open_session_store(f"workspace:{root}").save(Session(id, title=id, messages=messages))
+
+
+def said(root: Path, words: str) -> list[str]:
+    return [row.id for row in Conversations(str(root)).find(words, contents=True)]
+
+
+def test_the_beginning_of_a_word(root: Path) -> None:
+    """It is enough, as it is in titles; two characters are not."""
+    keep(root, "001-plan-a", "The parser is slow.")
+    keep(root, "002-plan-b", "It is a pity.")
+    assert said(root, "pars slo") == ["001-plan-a"]
+    assert said(root, "pi") == []
+
+
+def test_words_are_words(root: Path) -> None:
+    """Nothing that is typed here is an operator, nor an error."""
+    keep(root, "001-plan-a", "this or that, not c++")
+    assert said(root, "that OR c++") == ["001-plan-a"]
+    for odd in ('"', "*", "NOT", "AND OR", "(", "'; DROP TABLE words", "x" * 3000):
+        assert said(root, odd) == []
+
+
+def test_what_was_just_said(root: Path) -> None:
+    """It is found at once, and what was said before still is; the latest first."""
+    keep(root, "001-plan-a", "a lynx")
+    assert said(root, "lynx") == ["001-plan-a"]
+    keep(root, "002-plan-b", "another lynx")
+    assert said(root, "lynx") == ["002-plan-b", "001-plan-a"]
+
+
+def test_progress(root: Path) -> None:
+    """Whoever waits is told how far it is, and afterwards how many were looked through."""
+    for number in range(1, 4):
+        keep(root, f"00{number}-plan-a", "a lynx")
+    told: list[tuple[int, int]] = []
+    conversations = Conversations(str(root))
+    conversations.find("lynx", contents=True, progress=lambda *far: told.append(far))
+    assert told[-1] == (3, 3)
+    assert conversations.searched == (3, 3)
+    conversations.find("nobody said it", contents=True, progress=lambda *far: told.append(far))
+    assert len(told) == 3

@@ -1,0 +1,175 @@
+"""Finding what was said: the newest first, narrowed, and whatever is typed."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cortext import Session, SessionMessage
+from cortext.app.conversations import Wanted
+from cortext.app.search import Hit, Narrow, Search
+from cortext.formats.log import encode
+from cortext.index.database import micros
+from tests.index.spaces import NOW, Space
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CI", "true")
+
+
+@pytest.fixture
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Space:
+    found = Space(tmp_path / "space")
+    monkeypatch.chdir(found.root)
+    return found
+
+
+def ready() -> Search:
+    search = Search()
+    assert search.refresh().left == 0
+    return search
+
+
+def texts(hits: list[Hit]) -> list[str]:
+    return [hit.snippet.text for hit in hits]
+
+
+def test_newest_first(space: Space) -> None:
+    """The newest texts come first, wherever they stand, and only as many as are wanted."""
+    a = space.add("001-a", "needle 1")
+    b = space.add("002-b", "needle 2")
+    space.append(a, "needle 3")
+    space.append(b, "needle 4")
+    assert texts(ready().find("needle")) == ["needle 4", "needle 3", "needle 2", "needle 1"]
+    assert texts(ready().find("needle", most=2)) == ["needle 4", "needle 3"]
+
+
+def test_signs(space: Space) -> None:
+    """What has the signs that were typed comes before what has only the words."""
+    space.add("001-a", "we use c++ for this", "an .env file", "the c language", "env file")
+    search = ready()
+    assert texts(search.find("c++")) == ["we use c++ for this", "the c language"]
+    assert texts(search.find(".env file")) == ["an .env file", "env file"]
+
+
+def test_narrowed(space: Space) -> None:
+    """By role, time, folder, type and tag."""
+    space.add("001-a", "needle early", tags=["x"])
+    folder = space.add("002-b", conversation_type="other")
+    space.append(folder, "needle late", at=NOW + timedelta(days=1))
+    search = ready()
+    day = micros(NOW + timedelta(hours=12))
+    assert texts(search.find("needle", narrow=Narrow(since=day))) == ["needle late"]
+    assert texts(search.find("needle", narrow=Narrow(until=day))) == ["needle early"]
+    assert texts(search.find("needle", Wanted(tags=["x"]))) == ["needle early"]
+    assert texts(search.find("needle", Wanted(kind="other"))) == ["needle late"]
+    assert not search.find("needle", narrow=Narrow(role="assistant"))
+    assert len(search.find("needle", narrow=Narrow(folder=str(space.root)))) == 2
+    assert not search.find("needle", narrow=Narrow(folder=str(space.root / "no")))
+
+
+def test_rare_among_many(space: Space) -> None:
+    """What only an old conversation has is found among thousands of newer texts with the word."""
+    space.add("001-a", "needle of old", conversation_type="other")
+    space.add("002-b", *[f"needle {n}" for n in range(3000)])
+    assert texts(ready().find("needle", Wanted(kind="other"))) == ["needle of old"]
+
+
+def test_spawned(data_home: Path, space: Space) -> None:
+    """Turns of `aur spawn` are found, also after its head was written anew, longer."""
+    folder = data_home / "aurora/spawn/sessions"
+    folder.mkdir(parents=True)
+    said = [SessionMessage("user", f"needle {n}", timestamp=NOW) for n in range(5)]
+    session = Session("qa-1", "named", agent="qa", status="completed", messages=said)
+    (folder / "qa-1.jsonl").write_bytes(encode(session))
+    assert len(ready().find("needle")) == 5
+    session.title = "a title that makes the first line much longer than it was"
+    session.messages.append(SessionMessage("assistant", "needle 5", timestamp=NOW))
+    (folder / "qa-1.jsonl").write_bytes(encode(session))
+    search = ready()
+    assert sorted(texts(search.find("needle"))) == [f"needle {n}" for n in range(6)]
+    assert [hit.role for hit in search.find("longer")] == ["title"]
+    assert space.root
+
+
+def test_recall(space: Space) -> None:
+    """For 1,000 random messages, three of their words in order find that message."""
+    rng = random.Random(5)
+    vocabulary = [f"w{n}" for n in range(400)] + ["日本", "c++", "naïve", "it's", "a_b", "x/y.py"]
+    said: dict[str, list[str]] = {}
+    for number in range(1, 11):
+        rows = [" ".join(rng.choices(vocabulary, k=25)) for _ in range(200)]
+        said[f"{number:03}-a"] = rows
+        space.add(f"{number:03}-a", *rows)
+    search = ready()
+    for _ in range(1000):
+        id = rng.choice([*said])
+        number = rng.randrange(200)
+        start = rng.randrange(22)
+        phrase = " ".join(said[id][number].split()[start : start + 3])
+        found = {(hit.row.id, hit.number) for hit in search.find(f'"{phrase}"', most=1000)}
+        assert (id, number + 1) in found
+
+
+@pytest.fixture(scope="module")
+def anything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
+    """A search over one small workspace, for every example."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("anything")
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        patch.setenv("XDG_DATA_HOME", str(folder / "data"))
+        patch.setenv("AURORA_HOME", str(folder / "aurora"))
+        space = Space(folder / "space")
+        space.add("001-a", "we use c++ and it's fine", "日本語の設計", "foo-bar", "a\tb\nc")
+        patch.chdir(space.root)
+        yield ready()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=300) | st.text(alphabet="\"*^(){}:-+ANDORTE .'\0c", max_size=60))
+def test_anything_can_be_typed(anything: Search, text: str) -> None:
+    """No text is an error; what is found is marked inside its piece."""
+    for hit in anything.find(text):
+        assert all(0 <= a < b <= len(hit.snippet.text) for a, b in hit.snippet.spans)
+
+
+def test_other_process_sees_a_turn(space: Space) -> None:
+    """A turn that was appended is found by a search that was made before it, once it looks."""
+    folder = space.add("001-a", "first")
+    ready()
+    space.append(folder, "needle")
+    (hit,) = ready().find("needle")
+    assert (hit.number, hit.role, hit.row.id) == (2, "user", "001-a")
+
+
+def test_starts_fast(space: Space) -> None:
+    """A search that finds nothing new loads neither the parser of options nor the decoder."""
+    space.add("001-a", "needle")
+    ready()
+    space.age()
+    ready()
+    program = (
+        "import sys\nsys.argv = ['cortext', 'search', 'needle']\n"
+        "from cortext.cli import main\nmain()\n"
+        "print([name for name in ('click', 'msgspec', 'rich', 'rapidfuzz') if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "needle" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_gone_while_searching(space: Space) -> None:
+    """A text that was deleted after it was indexed is a hit without a piece, and no error."""
+    folder = space.add("001-a", "needle")
+    search = ready()
+    (folder / ".session/messages.jsonl").unlink()
+    assert texts(search.find("needle")) == [""]

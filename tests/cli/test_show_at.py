@@ -1,0 +1,149 @@
+"""`cortext show ID --at N`: a conversation opened where something was found."""
+
+import json
+import os
+import pty
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from cortext import Session, SessionMessage, open_session_store
+from tests.cli.test_show import SCRIPT, STYLE, in_terminal, keep
+from tests.command import begin, cortext, ok
+from tests.homes import lay_out, move_project, said
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(data_home / "cache"))
+    monkeypatch.setenv("CI", "true")
+    root = tmp_path / "work"
+    root.mkdir()
+    ok(root, "init")
+    return root
+
+
+def numbers(shown: str) -> list[int]:
+    """Of the messages that a page shows."""
+    heads = [line for line in STYLE.sub("", shown).splitlines() if line.startswith("#")]
+    return [int(line[1:].split()[0]) for line in heads]
+
+
+def talk(count: int) -> list[str]:
+    return [f"said {n}" for n in range(1, count + 1)]
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [(1, [1, 2, 3]), (2, [1, 2, 3, 4]), (10, [8, 9, 10, 11, 12]), (20, [18, 19, 20])],
+)
+def test_some_before_and_after(workspace: Path, at: int, expected: list[int]) -> None:
+    """The message is marked, and it is said how much of the conversation is shown."""
+    id = begin(workspace, "plan", "Long", *talk(20))
+    shown = ok(workspace, "show", id, "--at", str(at))
+    assert numbers(shown) == expected
+    assert [line for line in shown.splitlines() if line.endswith("◀")] == [
+        line for line in shown.splitlines() if line.startswith(f"#{at} ")
+    ]
+    assert f"\nmessages {expected[0]} to {expected[-1]} of 20\n" in shown
+    found = json.loads(ok(workspace, "show", id, "--at", str(at), "--json"))["messages"]
+    assert [message["content"] for message in found] == [f"said {n}" for n in expected]
+
+
+def test_what_tools_did_does_not_count(workspace: Path) -> None:
+    """Around a message stands what was said, with the calls between; never very many."""
+    tools = [SessionMessage("tool", f"out {n}", tool_call_id=str(n)) for n in range(5)]
+    spoken = [SessionMessage("user", "one"), SessionMessage("assistant", "two")]
+    keep(workspace, "001-debug-x", *spoken, *tools, *spoken, *tools, *spoken, *(tools * 20))
+    assert numbers(ok(workspace, "show", "001", "--at", "8", "--full")) == [*range(1, 16)]
+    last = numbers(ok(workspace, "show", "001", "--at", "60", "--full"))
+    assert last == [*range(41, 81)]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--at", "3"], "001-plan-short has 2 messages, counted from 1"),
+        (["--at", "0"], "0 is not in the range"),
+        (["--at", "1", "-n", "2"], "--at says which messages are shown"),
+        (["--at", "1", "--message", "2"], "--at says which messages are shown"),
+    ],
+)
+def test_what_is_not_there(workspace: Path, options: list[str], told: str) -> None:
+    """One sentence."""
+    begin(workspace, "plan", "Short", "one", "two")
+    done = cortext(workspace, "show", "001", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
+@pytest.mark.parametrize("tool", ["claude", "codex", "gemini", "opencode"])
+def test_in_a_tool(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number that a search tells opens a tool's session there; its sub-agents are left out."""
+    homes = lay_out(tmp_path)
+    root = tmp_path / "space"
+    root.mkdir()
+    move_project(homes, root)
+    for name, value in homes.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CI", "true")
+    hits = json.loads(ok(root, "search", "emptied", "every", "--tool", tool, "--json"))
+    (hit,) = [hit for hit in hits if hit["id"] == said(tool)[0]]
+    shown = ok(root, "show", hit["id"], "--at", str(hit["message"]), "--stubs")
+    after = shown.split("◀\n", 1)[1]
+    assert after.startswith("Decided: the cache is emptied every hour.\n")
+    assert "sub-agent" not in shown
+
+
+def test_in_a_terminal(workspace: Path) -> None:
+    """Rendered, with the mark in its heading."""
+    id = begin(workspace, "plan", "Long", *talk(20))
+    shown = in_terminal(workspace, "show", id, "--at", "10")
+    assert numbers(shown) == [8, 9, 10, 11, 12]
+    assert any("#10 " in line and "◀" in line for line in shown.splitlines())
+
+
+def test_the_numbers_of_a_search(workspace: Path, data_home: Path) -> None:
+    """In one terminal: `show 2` is what the search numbered so, also a session of `spawn`, with
+    which `resume` says how to go on."""
+    begin(workspace, "plan", "Older", "an ibex")
+    folder = data_home / "aurora/spawn/sessions"
+    folder.mkdir(parents=True)
+    session = Session("helper-1", title="Ask", agent="helper", status="paused")
+    session.messages = [SessionMessage("user", "Where is the ibex?")]
+    open_session_store(f"log:{folder}").save(session)
+    first = "show 1 --at 1 --no-pager; {0} show 2 --at 1 --no-pager; {0} resume 1"
+    screen = STYLE.sub("", terminal(workspace, f"{{0}} search ibex; {{0}} {first}".format(SCRIPT)))
+    found, _, rest = screen.partition("#1 user")
+    assert found.index("1. Ask") < found.index("2. Older")
+    assert rest.index("Where is the ibex?") < rest.index("an ibex")
+    assert "`cortext spawn --resume helper-1` goes on with it" in rest
+
+
+def terminal(cwd: Path, line: str) -> str:
+    """What a shell in a terminal shows of several commands."""
+    ours, its = pty.openpty()
+    got = bytearray()
+
+    def collect() -> None:
+        while True:
+            try:
+                got.extend(os.read(ours, 65536))
+            except OSError:  # the other side was closed
+                return
+
+    env = {**os.environ, "TERM": "xterm", "PAGER": "cat"}
+    child = subprocess.Popen(
+        ["sh", "-c", line], cwd=cwd, stdin=its, stdout=its, stderr=its, env=env,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(its)
+    reader = threading.Thread(target=collect)
+    reader.start()
+    child.wait(timeout=60)
+    reader.join(timeout=60)
+    os.close(ours)
+    return got.decode("utf-8").replace("\r\n", "\n")
