@@ -15,10 +15,11 @@ TOKENS_IN, TOKENS_OUT = 11, 7
 
 @dataclass(frozen=True)
 class Call:
-    """The model asks for one tool call."""
+    """The model asks for one tool call. Codex has the tools of a server in a namespace."""
 
     name: str
     input: dict[str, Any] = field(default_factory=dict)
+    namespace: str = ""
 
 
 Reply = str | Call
@@ -75,6 +76,7 @@ def responses(reply: Reply, body: dict[str, Any], path: str) -> tuple[str, bytes
     if isinstance(reply, Call):
         item: dict[str, Any] = {"type": "function_call", "id": _id("fc_"), "call_id": _id("call_")}
         item |= {"name": reply.name, "arguments": json.dumps(reply.input)}
+        item |= {"namespace": reply.namespace} if reply.namespace else {}
     else:
         content = [{"type": "output_text", "text": reply, "annotations": []}]
         item = {"type": "message", "id": _id("msg_"), "role": "assistant", "content": content}

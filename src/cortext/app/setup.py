@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -48,13 +49,15 @@ COMMANDS = (
 
 
 class Change(NamedTuple):
-    """One file before and after; None is no file. `record` is what undoes it, None for nothing."""
+    """One file before and after; None is no file. `record` is what undoes it, None for nothing. A
+    link to a file that is ours as a `whole` goes itself, and not what it leads to."""
 
     tool: str
     path: str
     old: bytes | None
     new: bytes | None
     record: Record | None = None
+    whole: bool = False
 
 
 class Plan(NamedTuple):
@@ -86,11 +89,20 @@ def plan_setup(tools: Sequence[str], *, plugin: bool = False) -> Plan:
     installed = Installed.load()
     for tool in tools:
         if tool in settings.FILES:
-            _plan_hooks(tool, installed, plan)
+            with _leaving(tool, plan):
+                _plan_hooks(tool, tool, installed, plan)
         if tool in WITH_COMMANDS:
             _plan_commands(tool, installed, plan)
-        if tool == "opencode" and (plugin or os.path.lexists(plugin_path())):
+        if tool == "opencode" and (plugin or os.path.isfile(plugin_path())):
             _plan_plugin(tool, installed, plan)
+        if tool in settings.SERVERS:
+            with _leaving(tool, plan):
+                _plan_hooks(tool, settings.SERVERS[tool], installed, plan)
+    if not _can_serve():
+        plan.notes.append(
+            "the tools are not told of our MCP server, which needs a further package: "
+            "`pip install 'cortext-sessions[mcp]'`, then `cortext setup` again"
+        )
     if shutil.which("cortext") is None:
         plan.notes.append(
             "`cortext` is not on your PATH, and the tools call it by that name: put it there"
@@ -105,9 +117,13 @@ def plan_uninstall(tools: Sequence[str]) -> Plan:
     plan = Plan(partial(plan_uninstall, tools), [], [], [], gone)
     for tool in tools:
         if tool in settings.FILES:
-            _plan_without_hooks(tool, installed, plan)
+            with _leaving(tool, plan):
+                _plan_without_hooks(tool, tool, installed, plan)
         if tool in WITH_COMMANDS:
             _plan_without_commands(tool, installed, plan)
+        if tool in settings.SERVERS:
+            with _leaving(tool, plan):
+                _plan_without_hooks(tool, settings.SERVERS[tool], installed, plan)
         if tool == "opencode":
             _plan_without_file(tool, plugin_path(), lambda old: plugin_text(), installed, plan)
     return plan
@@ -141,7 +157,8 @@ def _check_agreed(shown: Plan, fresh: Plan) -> None:
 
 
 def _carry_out(change: Change, installed: Installed) -> None:
-    path = os.path.realpath(change.path)
+    itself = change.whole and change.new is None
+    path = change.path if itself else os.path.realpath(change.path)
     with storage_errors("write", path):
         if read_or_none(path) != change.old:
             raise _changed(change)
@@ -159,23 +176,53 @@ def _changed(change: Change) -> CortextError:
 
 def has_hooks(tool: str) -> bool:
     """Whether what is said in a tool is captured without anybody doing anything."""
-    if tool == "opencode":
-        return os.path.isfile(plugin_path())
-    if tool not in settings.FILES:
+    if tool not in (*settings.FILES, "opencode"):
         return False
-    text = as_text(read_or_none(settings.settings_path(tool)) or b"")
-    return settings.has_hooks(tool, text)
+    path = plugin_path() if tool == "opencode" else settings.settings_path(tool)
+    try:
+        data = read_or_none(path)
+    except OSError:
+        return False  # `doctor` says it, and so does `setup`
+    if tool == "opencode":
+        ours = data == plugin_text()
+        return ours or (data is not None and _is_on_record(path, data, Installed.load()))
+    return settings.has_hooks(tool, as_text(data or b""))
 
 
-def _plan_hooks(tool: str, installed: Installed, plan: Plan) -> None:
-    path = settings.settings_path(tool)
+def _is_on_record(path: str, data: bytes, installed: Installed) -> bool:
+    """Whether a file is as we left it."""
+    return installed.of(path, data).get("digest") == digest(data)
+
+
+@contextmanager
+def _leaving(tool: str, plan: Plan) -> Generator[None]:
+    """What cannot be read is left as it is, and all the rest is done."""
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        plan.notes.append(f"{error.filename} is left as it is: {why}")
+        plan.left.append(tool)
+
+
+def _can_serve() -> bool:
+    """Whether what `cortext mcp` needs is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("mcp") is not None
+
+
+def _plan_hooks(tool: str, which: str, installed: Installed, plan: Plan) -> None:
+    """Hooks and the server in the settings of a tool; `which` of its files."""
+    path = settings.settings_path(which)
     old = read_or_none(path)
     text = as_text(old or b"")
+    but = [] if _can_serve() else [settings.ENTRY]
     try:
-        if tool == "codex" and settings.has_hooks(tool, text):
+        if tool == "codex" and not {*settings.missing(tool, text)} - {*but}:
             return
-        before = _before(tool, path, text, installed)
-        edited = settings.with_hooks(tool, before)
+        before = _before(which, path, text, installed)
+        edited = settings.with_hooks(which, before, but=but)
     except ValueError as error:
         plan.notes.append(f"{path} is left as it is: {error}{_instead(tool, text)}")
         plan.left.append(tool)
@@ -195,13 +242,13 @@ def _instead(tool: str, text: str) -> str:
     return f'; to have both, let the program that it names also run `{call} "$1"`'
 
 
-def _plan_without_hooks(tool: str, installed: Installed, plan: Plan) -> None:
-    path = settings.settings_path(tool)
+def _plan_without_hooks(tool: str, which: str, installed: Installed, plan: Plan) -> None:
+    path = settings.settings_path(which)
     old = read_or_none(path)
     if old is None:
         return
     try:
-        before = as_bytes(_before(tool, path, as_text(old), installed))
+        before = as_bytes(_before(which, path, as_text(old), installed))
     except ValueError as error:
         plan.notes.append(f"{path} is left as it is: {error}")
         return
@@ -221,7 +268,7 @@ def _before(tool: str, path: str, text: str, installed: Installed) -> str:
         if before is not None:
             return before
     made: Any = record.get("made")
-    paths_made = [path for path in made if path[:1] == ["hooks"]] if _is_paths(made) else []
+    paths_made = [each for each in made if _is_made(each)] if _is_paths(made) else []
     return settings.without_hooks(tool, text, paths_made)
 
 
@@ -230,11 +277,15 @@ def _undone(tool: str, text: str, steps: Any) -> str | None:
     they are from is a file like any other. An earlier release may have taken fewer."""
     try:
         before = settings.undone(text, steps)
-        lacking = settings.missing_hooks(tool, text)
+        lacking = settings.missing(tool, text)
         again = settings.with_hooks(tool, before, but=lacking)
         return before if again.text == text else None
     except (TypeError, ValueError, LookupError):
         return None
+
+
+def _is_made(path: list[Any]) -> bool:
+    return bool(path) and path[0] in settings.MADE
 
 
 def _is_paths(value: Any) -> bool:
@@ -246,18 +297,19 @@ def _is_paths(value: Any) -> bool:
 def _plan_commands(tool: str, installed: Installed, plan: Plan) -> None:
     for command in COMMANDS:
         path = os.path.join(user_folder(tool), file_name(tool, command))
-        old = read_or_none(path)
-        new = file_text(tool, command, as_text(old or b"")).encode()
-        _plan_file(tool, path, old, new, installed, plan)
+        with _leaving(tool, plan):
+            old = read_or_none(path)
+            new = file_text(tool, command, as_text(old or b"")).encode()
+            _plan_file(tool, path, old, new, installed, plan)
 
 
 def _plan_file(
     tool: str, path: str, old: bytes | None, new: bytes, installed: Installed, plan: Plan
 ) -> None:
-    """A file that is ours as a whole, unless a person has changed it."""
+    """A file that is ours as a whole, unless a person has changed it, or put a link there."""
     if old == new:
         return
-    if old is not None and installed.of(path, old).get("digest") != digest(old):
+    if os.path.islink(path) or (old is not None and not _is_on_record(path, old, installed)):
         plan.notes.append(f"{path} is kept as you have it")
         return
     plan.changes.append(Change(tool, path, old, new, {"digest": digest(new)}))
@@ -265,9 +317,9 @@ def _plan_file(
 
 def _plan_plugin(tool: str, installed: Installed, plan: Plan) -> None:
     path = plugin_path()
-    old = read_or_none(path)
-    _plan_file(tool, path, old, plugin_text(), installed, plan)
-    if old is None:
+    with _leaving(tool, plan):
+        _plan_file(tool, path, read_or_none(path), plugin_text(), installed, plan)
+    if any(change.path == path and change.old is None for change in plan.changes):
         plan.notes.append(
             "with any plug-in OpenCode asks the npm registry at each start, and waits for it: "
             "minutes, where the registry cannot be reached and does not refuse"
@@ -288,10 +340,12 @@ def _as_we_write_it(tool: str, command: Command, old: bytes) -> bytes:
 def _plan_without_file(
     tool: str, path: str, ours: Callable[[bytes], bytes], installed: Installed, plan: Plan
 ) -> None:
-    old = read_or_none(path)
+    old = None
+    with _leaving(tool, plan):
+        old = read_or_none(path)
     if old is None:
         return
-    if installed.of(path, old).get("digest") == digest(old) or old == ours(old):
-        plan.changes.append(Change(tool, path, old, None))
+    if _is_on_record(path, old, installed) or old == ours(old):
+        plan.changes.append(Change(tool, path, old, None, whole=True))
     else:
         plan.notes.append(f"{path} is kept as you have it")

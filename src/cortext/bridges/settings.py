@@ -1,7 +1,8 @@
-"""Our hooks in the settings of a tool: put in and taken out, and not a byte else.
+"""Our hooks and our MCP server in the settings of a tool: put in and taken out, no byte else.
 
-Only hooks are ever written there. Trust, permissions, policies and approvals are a person's
-consent, and theirs to give.
+Nothing else is ever written there. Trust, permissions, policies and approvals are a person's
+consent, and theirs to give. Two tools read their servers from a file of its own: that is `SERVERS`,
+with a name like a tool's, and has no hooks.
 """
 
 from __future__ import annotations
@@ -10,12 +11,27 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from cortext.bridges.mcp_entry import (
+    TABLES,
+    entry_path,
+    has_entry,
+    made_by,
+    put_entry,
+    without_entry,
+)
 from cortext.bridges.places import own_home
 from cortext.formats import json_edit, toml_edit
 from cortext.formats.json_edit import Insertion
 
 FILES = {"claude": "settings.json", "gemini": "settings.json", "codex": "config.toml"}
 """The tools whose settings we add to; OpenCode has no hooks, its database says all."""
+SERVERS = {"claude": "claude servers", "opencode": "opencode servers"}
+_WITH_ENTRY = {"gemini": "gemini", "codex": "codex", **{v: k for k, v in SERVERS.items()}}
+"""Which settings have the entry of the server, and whose."""
+ENTRY = "the MCP server"
+"""Stands among events for the entry."""
+MADE = ("hooks", *TABLES)
+"""Keys that we may have made."""
 EVENTS = {
     "claude": ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"),
     "gemini": ("SessionStart", "AfterAgent"),
@@ -37,29 +53,48 @@ class Edited(NamedTuple):
 
 
 def settings_path(tool: str) -> str:
+    if tool not in FILES:
+        return entry_path(_WITH_ENTRY[tool])
     return os.path.join(own_home(tool), FILES[tool])
 
 
 def with_hooks(tool: str, text: str, *, but: Sequence[str] = ()) -> Edited:
-    """The settings with our hooks, `but` for some events; ValueError says why they cannot have
-    them."""
-    if tool == "codex":
-        if toml_edit.value_of(text, "notify") == list(NOTIFY):
-            return Edited(text, [], [])
-        return _after(Edited(text, [], []), toml_edit.put_first(text, "notify", NOTIFY), [])
+    """The settings with our hooks and our server, `but` for some events; ValueError says why they
+    cannot have the hooks. Where the server cannot be named, it is left out."""
     edited = Edited(text, [], [])
-    if not text.strip("\ufeff \t\r\n"):
-        edited = _after(edited, [Insertion(len(text), "{}\n")], [])
-    for event in EVENTS[tool]:
-        plain = json_edit.parse(edited.text).plain
-        if event in but or any(_is_ours(tool, hook) for hook in _hooks_of(plain, event)):
-            continue
-        hook = {"type": "command", "command": f"cortext hook {tool} {event}"}
-        element = {"hooks": [{**hook, "timeout": _TIMEOUT[tool]}]}
-        path = ["hooks", event]
-        made = [path[:depth] for depth in (1, 2) if not _has(plain, path[:depth])]
-        edited = _after(edited, json_edit.append(edited.text, path, element), made)
-    return edited
+    if tool == "codex":
+        if toml_edit.value_of(text, "notify") != list(NOTIFY):
+            edited = _after(edited, toml_edit.put_first(text, "notify", NOTIFY), [])
+    else:
+        if not text.strip("\ufeff \t\r\n"):
+            edited = _after(edited, [Insertion(len(text), "{}\n")], [])
+        for event in EVENTS.get(tool, ()):
+            edited = edited if event in but else _with_event(tool, edited, event)
+    return edited if ENTRY in but else _with_entry(tool, edited)
+
+
+def _with_event(tool: str, edited: Edited, event: str) -> Edited:
+    plain = json_edit.parse(edited.text).plain
+    if any(_is_ours(tool, hook) for hook in _hooks_of(plain, event)):
+        return edited
+    hook = {"type": "command", "command": f"cortext hook {tool} {event}"}
+    element = {"hooks": [{**hook, "timeout": _TIMEOUT[tool]}]}
+    path = ["hooks", event]
+    made = [path[:depth] for depth in (1, 2) if not _has(plain, path[:depth])]
+    return _after(edited, json_edit.append(edited.text, path, element), made)
+
+
+def _with_entry(tool: str, edited: Edited) -> Edited:
+    whose = _WITH_ENTRY.get(tool)
+    if not whose or has_entry(whose, edited.text):
+        return edited
+    try:
+        added = put_entry(whose, edited.text)
+    except ValueError:
+        if tool not in FILES:
+            raise
+        return edited  # its hooks are worth having all the same
+    return _after(edited, added, made_by(whose, edited.text))
 
 
 def undone(text: str, steps: Steps) -> str:
@@ -73,12 +108,14 @@ def undone(text: str, steps: Steps) -> str:
 def without_hooks(tool: str, text: str, made: Sequence[Sequence[str]]) -> str:
     """The settings without our hooks, also where a person has changed them since; what we made
     goes too, if nothing else is in it. ValueError if they cannot be read."""
+    whose = _WITH_ENTRY.get(tool)
     if tool == "codex":
-        return toml_edit.take_out(text, "notify", NOTIFY)
+        return without_entry(tool, toml_edit.take_out(text, "notify", NOTIFY))
     if not text.strip("\ufeff \t\r\n"):
         return text
-    for event in EVENTS[tool]:
+    for event in EVENTS.get(tool, ()):
         text = _without_event(tool, text, event)
+    text = without_entry(whose, text) if whose else text
     for path in sorted(made, key=len, reverse=True):
         if _has(plain := json_edit.parse(text).plain, path) and not _at(plain, path):
             text = json_edit.remove(text, path)
@@ -104,6 +141,13 @@ def missing_hooks(tool: str, text: str) -> list[str]:
         for event in EVENTS[tool]
         if not any(_is_ours(tool, hook) for hook in _hooks_of(plain, event))
     ]
+
+
+def missing(tool: str, text: str) -> list[str]:
+    """As `missing_hooks`, and whether the server is."""
+    whose = _WITH_ENTRY.get(tool)
+    hooks = missing_hooks(tool, text) if tool in FILES else []
+    return [*hooks, ENTRY] if whose and not has_entry(whose, text) else hooks
 
 
 def is_taken(text: str) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from cortext.formats.json_edit import Insertion
 
@@ -32,6 +34,74 @@ def take_out(text: str, key: str, values: Sequence[str]) -> str:
         if at >= 0 and (at == 0 or text[at - 1] in "\n\ufeff"):
             return text[:at] + text[at + len(line) :]
     return text
+
+
+def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> list[Insertion]:
+    """What adds a table at the end, where there is none of this name yet. ValueError if there is,
+    or if the text cannot have it."""
+    before = _read(text.removeprefix("\ufeff"))
+    wanted: dict[str, object] = dict(values)
+    for part in reversed(name[1:]):
+        wanted = {part: wanted}
+    there: object = before.get(name[0], {})
+    if not isinstance(there, dict) or name[1] in there:
+        raise ValueError(f"it has {'.'.join(name)} already")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lead = "" if not text else newline if text.endswith("\n") else newline * 2
+    added = lead + newline.join(table_lines(name, values)) + newline
+    after = _read(text.removeprefix("\ufeff") + added)
+    if after != {**before, name[0]: {**cast("dict[str, object]", there), **wanted}}:
+        raise ValueError("it cannot be added to")
+    return [Insertion(len(text), added)]
+
+
+def take_out_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> str:
+    """The text without the table that `put_table` wrote, wherever it stands now, and what was added
+    to it since; as it is if there is none with these values, or if it cannot be cut out."""
+    before = _read(text.removeprefix("\ufeff"))
+    there = before.get(name[0])
+    table = cast("dict[str, object]", there).get(name[1]) if isinstance(there, dict) else None
+    known = cast("dict[str, object]", table) if isinstance(table, dict) else {}
+    if any(known.get(key) != value for key, value in values.items()):
+        return text
+    others = {k: v for k, v in cast("dict[str, object]", there).items() if k != name[1]}
+    wanted = {k: v for k, v in before.items() if k != name[0]}
+    for after in (_without_block(text, name, values), _without_lines(text, name)):
+        try:
+            left = _read(after.removeprefix("\ufeff"))
+        except ValueError:
+            continue
+        if left in ({**wanted, name[0]: others}, *([] if others else [wanted])):
+            return after
+    return text
+
+
+def _without_block(text: str, name: Sequence[str], values: Mapping[str, object]) -> str:
+    """Without exactly what we wrote, and the empty line before it."""
+    for newline in ("\r\n", "\n"):
+        block = newline.join(table_lines(name, values)) + newline
+        at = text.find(block)
+        if at == 0 or (at > 0 and text[at - 1] in "\n\ufeff"):
+            start = at - len(newline) if text[:at].endswith(newline * 2) else at
+            return text[:start] + text[at + len(block) :]
+    return text
+
+
+def _without_lines(text: str, name: Sequence[str]) -> str:
+    """Without all lines of a table and of the tables in it, as most people write them."""
+    kept: list[str] = []
+    inside = False
+    for line in re.split(r"(?<=\n)", text):
+        header = line.strip().partition("#")[0].rstrip() if line.lstrip().startswith("[") else ""
+        if header:
+            inside = f"{header.strip('[]')}.".startswith(f"{'.'.join(name)}.")
+        kept += [] if inside else [line]
+    return "".join(kept)
+
+
+def table_lines(name: Sequence[str], values: Mapping[str, object]) -> list[str]:
+    """A table of words and lists of words, as we write it."""
+    return [f"[{'.'.join(name)}]", *(f"{k} = {json.dumps(v)}" for k, v in values.items())]
 
 
 def value_of(text: str, key: str) -> object:

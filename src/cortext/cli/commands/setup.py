@@ -65,7 +65,8 @@ def complete_tools(
 @click.option("--dry-run", is_flag=True, help="Only show what would change, all of it.")
 @yes_option
 def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: bool) -> None:
-    """Connect cortext to your AI tools: hooks that keep what is said, and slash commands.
+    """Connect cortext to your AI tools: hooks that keep what is said, slash commands,
+    and the MCP server that lets an agent search.
 
     Once per person. The files that would be made or changed are shown, and you are asked. By
     default: the tools that are found on this machine. `cortext uninstall` takes all of it out

@@ -1,0 +1,50 @@
+"""`cortext mcp`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from cortext.errors import CortextError
+
+
+@click.command("mcp")
+@click.option(
+    "--http",
+    "port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Serve HTTP on this port of 127.0.0.1 instead; 0 is any that is free.",
+)
+def command(port: int | None) -> None:
+    """Serve past conversations to an AI tool, over the Model Context Protocol.
+
+    Tools start it by themselves and talk to it by stdin and stdout; `cortext setup` tells them
+    to. It serves the conversations of the workspace that the tool works in.
+
+    With --http it prints the address and a token, which every request has to have; to choose the
+    token, set CORTEXT_MCP_TOKEN.
+    """
+    try:
+        if port is not None:
+            from cortext.mcp.http import serve_http
+
+            serve_http(port, _tell)
+            return
+        from cortext.mcp.server import serve_stdio
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "cortext":
+            raise
+        raise CortextError(
+            f"the MCP server needs a package that is not installed: {package}",
+            hint="install it with `pip install 'cortext-sessions[mcp]'`",
+        ) from None
+    if sys.stdin.isatty():
+        click.echo("serving MCP on stdin and stdout; an AI tool starts this by itself", err=True)
+    serve_stdio()
+
+
+def _tell(address: str, token: str) -> None:
+    click.echo(f"serving MCP on {address}\ntoken: {token}", err=True)

@@ -1,0 +1,236 @@
+"""Tools that find: texts, what is known about a topic, conversations, decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from cortext.app.conversations import Wanted
+from cortext.app.dates import Span, date_range
+from cortext.app.decisions import get_decisions as decided
+from cortext.app.search import Hit
+from cortext.formats.query import folded, parse
+from cortext.index.listed import Listed
+from cortext.mcp import asked
+from cortext.mcp.answers import (
+    NOTICE,
+    Answer,
+    Block,
+    Conversation,
+    Text,
+    barred,
+    bars,
+    conversation,
+    fenced,
+    marked,
+    new_nonce,
+    reopens,
+    short,
+    when,
+)
+from cortext.mcp.reach import Reach, name_of, read_row
+
+_PASSAGES = 3
+"""Texts of one conversation in a context."""
+_LOOKED = 200
+_HOW = "get_conversation shows more: an `id`, and `from` with the number of a message."
+
+
+class Found(Struct, kw_only=True):
+    """Texts, the newest first. `next` is the `from` of the next page; None is the end."""
+
+    notice: str = NOTICE
+    hits: list[Text]
+    next: int | None
+
+
+class Known(Struct, kw_only=True):
+    """A conversation, and what was said in it about the topic."""
+
+    conversation: Conversation
+    texts: list[Text]
+
+
+class Context(Struct, kw_only=True):
+    """What fits best comes first."""
+
+    notice: str = NOTICE
+    conversations: list[Known]
+
+
+class Listing(Struct, kw_only=True):
+    """Conversations, the latest first. `next` is the `from` of the next page; None is the end."""
+
+    notice: str = NOTICE
+    conversations: list[Conversation]
+    total: int
+    next: int | None
+
+
+class Decision(Struct, kw_only=True):
+    """A sentence that decides. `message_id` is the id of the message itself."""
+
+    id: str
+    title: str
+    message: int
+    message_id: str
+    role: str
+    timestamp: str
+    text: str
+
+
+class Decisions(Struct, kw_only=True):
+    """What fits best comes first."""
+
+    notice: str = NOTICE
+    decisions: list[Decision]
+
+
+def search_workspace(reach: Reach, given: asked.Search) -> Answer:
+    """Find what was said in past conversations of this workspace, the newest first, whichever tool
+    they were had in. Use it when the person refers to earlier work, or before you decide something
+    that may have been decided already."""
+    kind, span = reach.kind(given.type), date_range(given.date_range)
+    start, everywhere = given.first - 1, given.everywhere
+    most = start + given.limit + 1
+    found = reach.search(given.query, kind=kind, span=span, most=most, everywhere=everywhere)
+    nonce = new_nonce()
+    hits = [_text(hit, nonce) for hit in found[start : start + given.limit]]
+    more = given.first + given.limit if len(found) == most else None
+    first = f"{len(hits)} texts, the newest first." if hits else "Nothing was found."
+    if not hits and not everywhere:
+        first += " `all: true` looks outside this workspace, if the person wants that."
+    last = [f"There is more: `from: {more}` has the next ones."] if more else []
+    last += [_HOW] if hits else []
+    blocks = [_block(hit, n) for n, hit in enumerate(hits, given.first)]
+    return Answer(Found(hits=hits, next=more), fenced(nonce, first, blocks, last))
+
+
+def get_context(reach: Reach, given: asked.Context) -> Answer:
+    """What past conversations of this workspace know about a topic: those that fit best, where each
+    stopped, and what was said in it. Use it before you begin with something."""
+    found = _by_conversation(reach, given.topic, given.everywhere)[: given.max_results]
+    rows, nonce = [row for row, _ in found], new_nonce()
+    known = [
+        Known(
+            conversation=conversation(row, rows),
+            texts=[_text(hit, nonce) for hit in _telling(hits)[:_PASSAGES]],
+        )
+        for row, hits in found
+    ]
+    blocks: list[Block] = []
+    for number, each in enumerate(known, 1):
+        it = each.conversation
+        blocks.append(Block(f"{number}. {it.id} · {it.title} · {it.type} · {it.last_active}"))
+        blocks += [Block("where it stopped:", barred(it.summary))] if it.summary else []
+        blocks += [_block(text) for text in each.texts]
+    first = f"{len(known)} conversations about this." if known else "Nothing was found."
+    last = [_HOW] if known else []
+    return Answer(Context(conversations=known), fenced(nonce, first, blocks, last))
+
+
+def list_conversations(reach: Reach, given: asked.List) -> Answer:
+    """List the past conversations of this workspace, the latest first."""
+    kind, span = reach.kind(given.type), date_range(given.date_range)
+    wanted = Wanted(kind=kind, status=given.status, since=span.since)
+    rows = reach.rows(wanted, everywhere=given.everywhere)
+    if span.until is not None:
+        rows = [row for row in rows if row.last_active < span.until]
+    page = rows[given.first - 1 : given.first - 1 + given.limit]
+    more = given.first + len(page) if given.first - 1 + len(page) < len(rows) else None
+    listed, nonce = [conversation(row, rows) for row in page], new_nonce()
+    blocks = [
+        Block(f"{n}. {it.id} · {it.title} · {it.type} · {it.status}", barred(it.summary))
+        for n, it in enumerate(listed, given.first)
+    ]
+    first = f"{len(listed)} of {len(rows)} conversations, the latest first."
+    last = [f"There is more: `from: {more}` has the next ones."] if more and page else []
+    more = more if page else None
+    return Answer(
+        Listing(conversations=listed, total=len(rows), next=more),
+        fenced(nonce, first, blocks, last),
+    )
+
+
+def get_decisions(reach: Reach, given: asked.Decisions) -> Answer:
+    """What was decided about a topic in past conversations of this workspace: the sentences, and
+    the messages that they stand in. They were found by their words: read the message before you
+    rely on one."""
+
+    def find(text: str, most: int) -> Sequence[Hit]:
+        span, everywhere = Span(), given.everywhere
+        return reach.search(text, kind=None, span=span, most=most, everywhere=everywhere)
+
+    nonce = new_nonce()
+    found = [
+        Decision(
+            id=name_of(each.row),
+            title=short(each.row.title),
+            message=each.number,
+            message_id=each.message_id,
+            role=each.role,
+            timestamp=when(each.time),
+            text=marked(each.sentence, nonce),
+        )
+        for each in decided(given.topic, find, read_row, most=given.limit)
+    ]
+    blocks = [
+        Block(f"{n}. {it.id} · {it.title} · message {it.message} · {it.role}", bars(it.text))
+        for n, it in enumerate(found, 1)
+    ]
+    first = f"{len(found)} decisions." if found else "No decision was found."
+    last = [_HOW] if found else []
+    return Answer(Decisions(decisions=found), fenced(nonce, first, blocks, last))
+
+
+def _by_conversation(reach: Reach, topic: str, everywhere: bool) -> list[tuple[Listed, list[Hit]]]:
+    """The conversations that have words of a topic: those with more of them first, of these the
+    ones that speak of it most."""
+    words = list(dict.fromkeys(" ".join(term.tokens) for term in parse(topic).terms))
+    any_of = " OR ".join(f'"{word}"' for word in words)
+    found: dict[tuple[str, str], tuple[Listed, list[Hit]]] = {}
+    scores: dict[tuple[str, str], int] = {}
+    for query, weight in ((topic, len(words)), (any_of, 0)) if words else ():
+        for hit in reach.search(query, kind=None, span=Span(), most=_LOOKED, everywhere=everywhere):
+            row, hits = found.setdefault(hit.row.identity, (hit.row, []))
+            if all((hit.number, hit.role) != (other.number, other.role) for other in hits):
+                hits.append(hit)
+            said = folded(hit.snippet.text)
+            here = weight or sum(word in said for word in words)
+            scores[row.identity] = max(scores.get(row.identity, 0), here)
+    return sorted(
+        found.values(),
+        key=lambda each: (scores[each[0].identity], min(len(each[1]), 10), each[0].last_active),
+        reverse=True,
+    )
+
+
+def _telling(hits: Sequence[Hit]) -> list[Hit]:
+    """What people and agents said, before the markdown and what tools printed."""
+    told = [hit for hit in hits if hit.role in ("user", "assistant")]
+    return told + [hit for hit in hits if hit.number and hit not in told]
+
+
+def _text(hit: Hit, nonce: str) -> Text:
+    row = hit.row
+    id = name_of(row)
+    return Text(
+        id=id,
+        title=short(row.title),
+        type=row.kind or "chat",
+        tool=row.tool or None,
+        status=row.status,
+        message=hit.number if hit.number > 0 else None,
+        role=hit.role,
+        timestamp=when(hit.time),
+        text=marked(hit.snippet.text, nonce),
+        resume=reopens(row, id),
+    )
+
+
+def _block(text: Text, number: int | None = None) -> Block:
+    place = f"message {text.message}" if text.message else f"its {text.role}"
+    facts = [text.id, text.title, place, text.role, text.timestamp]
+    count = "" if number is None else f"{number}. "
+    return Block(count + " · ".join(facts), bars(text.text))

@@ -1,0 +1,35 @@
+"""The session of a tool that this server was started in."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from cortext.bridges.live import live_sessions, tool_process
+from cortext.bridges.places import TOOLS
+from cortext.bridges.processes import ancestors
+
+_SESSION = "CLAUDE_CODE_SESSION_ID"
+
+
+class Own(NamedTuple):
+    """A tool, and its sessions that go on in the process which started us."""
+
+    tool: str
+    ids: tuple[str, ...]
+
+
+def own_session() -> Own | None:
+    """The tool that started us, with its sessions: none if it has written none yet."""
+    above = {process.pid for process in ancestors()}
+    live = live_sessions()
+    for tool in TOOLS:
+        if tool_process(tool) is None:
+            continue
+        # A tool may have started its own program once more: any of them has the session.
+        ids = [id for (name, id), pid in live.items() if name == tool and pid in above]
+        # What Claude Code says of itself is from when it started us: it may have gone on since.
+        if not ids and tool == "claude" and os.environ.get(_SESSION):
+            ids = [os.environ[_SESSION]]
+        return Own(tool, tuple(ids))
+    return None

@@ -1,0 +1,151 @@
+"""Tools for one conversation: reading it, saving it, going on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from cortext.errors import CortextError
+from cortext.formats.briefing import Left, Past, escape, render_history, render_record
+from cortext.formats.history import history
+from cortext.index.listed import Listed
+from cortext.index.spawned import TOOL as AUR
+from cortext.mcp import asked
+from cortext.mcp.answers import NOTICE, Answer, Conversation, conversation, marked, new_nonce
+from cortext.mcp.reach import Reach, as_conversation, name_of, read_row
+from cortext.model import json, wire
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+
+BUDGET = 40_000
+"""Characters of one answer: tools refuse or cut what is much longer."""
+
+
+class Said(Struct, kw_only=True):
+    """A message, or a line on what was left out. `message` counts from 1."""
+
+    message: int
+    role: str
+    timestamp: str | None
+    text: str
+
+
+class Page(Struct, kw_only=True):
+    """Messages of a conversation. `next` is the `from` of the next page; None is the end."""
+
+    notice: str = NOTICE
+    conversation: Conversation
+    messages: list[Said]
+    total: int
+    next: int | None
+
+
+class Saved(Struct, kw_only=True):
+    id: str
+    title: str
+    status: str
+    summary: str
+    notes: list[str]
+
+
+def get_conversation(reach: Reach, given: asked.Get) -> Answer:
+    """Read a past conversation, message by message. Tool calls are one line each unless `full`."""
+    row = reach.one(given.id, everywhere=given.everywhere)
+    return page(row, first=given.first, limit=given.limit, full=given.full)
+
+
+def page(row: Listed, *, first: int = 1, limit: int = 50, full: bool = False) -> Answer:
+    """Messages of a conversation from a number on, in about `BUDGET` characters."""
+    session = read_row(row)
+    total, id, nonce = len(session.messages), name_of(row), new_nonce()
+    if first > max(total, 1):
+        raise CortextError(
+            f"{id} has {total} messages, so there is no message {first}",
+            hint="`from` counts from 1",
+        )
+    told = _in_full(session) if full else _in_short(session, id)
+    records: list[tuple[int, Past | Left]] = []
+    room, more = BUDGET, None
+    for number, past in told:
+        if number < first:
+            continue
+        cut = _cut(past, number, id)
+        size = sum(len(render_record(record, nonce)) for record in cut)
+        if records and (number >= first + limit or size > room):
+            more = number
+            break
+        room -= size
+        records += [(number, record) for record in cut]
+    text = render_history([record for _, record in records], nonce, shown=len(records), total=total)
+    about = conversation(row, [])
+    lines = [f"{about.id} · {about.title} · {about.type} · {about.status}", NOTICE, text]
+    lines += [f"There is more: `from: {more}` has the next messages."] if more else []
+    said = [_said(number, record, nonce) for number, record in records]
+    facts = Page(conversation=about, messages=said, total=total, next=more)
+    return Answer(facts, "\n".join(lines))
+
+
+def save_conversation(reach: Reach, given: asked.Save) -> Answer:
+    """Save a conversation and pause it, with one sentence on where you stopped. What was said is
+    taken from the tool's own transcript: never send messages."""
+    row = reach.one(given.id, everywhere=given.everywhere)
+    if row.tool == AUR:
+        raise CortextError(
+            f"{name_of(row)} is a session of `aur spawn`, which saves it itself",
+            hint="nothing has to be done",
+        )
+    from cortext.app.stop import stop
+    from cortext.mcp.answers import short
+
+    row = as_conversation(row)
+    stopped = stop(row, summary=given.summary)
+    saved = Saved(
+        id=name_of(row),
+        title=short(stopped.title),
+        status="paused",
+        summary=short(stopped.summary, 1000),
+        notes=[short(note, 500) for note in stopped.notes],
+    )
+    lines = [
+        "Session saved.",
+        f'Conversation "{saved.title}" has been paused.',
+        f"Summary: {saved.summary}",
+        *saved.notes,
+    ]
+    return Answer(saved, "\n".join(lines))
+
+
+def _in_short(session: Session, id: str) -> Iterator[tuple[int, Past]]:
+    for part in history(session, lambda number: f"get_conversation {id} from {number}, full"):
+        yield part.number, part.past
+
+
+def _in_full(session: Session) -> Iterator[tuple[int, Past]]:
+    for number, message in enumerate(session.messages, 1):
+        yield number, Past(message.role, message.timestamp, _whole(message))
+
+
+def _whole(message: SessionMessage) -> str:
+    calls = [json.encode(call).decode("utf-8", "replace") for call in message.tool_calls or ()]
+    return "\n".join([*([message.content] if message.content else []), *calls])
+
+
+def _cut(past: Past, number: int, id: str) -> Sequence[Past | Left]:
+    """A message without its middle, if it alone would be too much."""
+    half = BUDGET // 4
+    if len(past.text) <= 2 * half:
+        return [past]
+    words = f"{len(past.text) - 2 * half:,} characters of message {number}"
+    return [
+        past._replace(text=past.text[:half]),
+        Left(f"{words}: cortext show {id} --message {number}"),
+        past._replace(text=past.text[-half:]),
+    ]
+
+
+def _said(number: int, record: Past | Left, nonce: str) -> Said:
+    if isinstance(record, Left):
+        return Said(message=number, role="omitted", timestamp=None, text=escape(record.text))
+    when = wire.iso(record.timestamp)
+    return Said(message=number, role=record.role, timestamp=when, text=marked(record.text, nonce))

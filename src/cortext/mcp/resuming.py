@@ -1,0 +1,109 @@
+"""The tool that goes on with a conversation in the session of the client, and the prompts."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from cortext.app.slash_texts import section
+from cortext.errors import CortextError
+from cortext.formats.briefing import render_text
+from cortext.index.listed import Listed
+from cortext.index.spawned import TOOL as AUR
+from cortext.mcp import asked
+from cortext.mcp.answers import Answer, Conversation, conversation, short
+from cortext.mcp.own import own_session
+from cortext.mcp.reach import Reach, as_conversation, name_of
+from cortext.mcp.reading import BUDGET
+
+
+class Resumed(Struct, kw_only=True):
+    """`briefing` is all that an agent needs to go on. `is_kept`: what is said from now on in this
+    session belongs to the conversation."""
+
+    conversation: Conversation
+    warnings: list[str]
+    is_kept: bool
+    briefing: str
+
+
+def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
+    """Go on with a past conversation here: it becomes active, and you get where it stopped and what
+    was said. Use it when the person wants to continue one."""
+    from cortext.app.capture import capture
+    from cortext.app.resume import activate, brief
+
+    row = reach.one(given.id, everywhere=given.everywhere)
+    _check(row, reopen=given.reopen)
+    row = as_conversation(row)
+    if row.status:
+        capture(row.root, row.place)
+    found = brief(row, budget=BUDGET)
+    activate(row, reopen=given.reopen)
+    kept = _bind(row)
+    note = (
+        "What is said here from now on belongs to this conversation."
+        if kept
+        else "What is said here is not added to this conversation by itself: which session of "
+        "which tool this is could not be told."
+    )
+    warnings = [short(warning) for warning in found.warnings]
+    said = [f"Warning: {warning}" for warning in warnings]
+    parts = [section(row.root, "Going on"), "\n".join(said), found.opening, note, found.history]
+    text = "\n\n".join(part for part in parts if part)
+    facts = Resumed(
+        conversation=conversation(row, []), warnings=warnings, is_kept=kept, briefing=text
+    )
+    return Answer(facts, text)
+
+
+def continue_conversation(words: str) -> str:
+    """The prompt by which a person goes on with a conversation."""
+    if not words.strip():
+        return (
+            "Call list_conversations, show me the latest ones with numbers, ask which one I would "
+            "like to continue, and then call resume_conversation with its id and do what it says."
+        )
+    return (
+        "Call resume_conversation for the conversation that I name below, and do what it says. If "
+        "it finds several, show them with numbers and ask me; if it finds none, call "
+        "search_workspace with my words and ask whether one of those is meant. What I wrote, each "
+        f"line behind a bar:\n{render_text(words.strip())}"
+    )
+
+
+def stop_conversation(words: str) -> str:
+    """The prompt by which a person saves a conversation and pauses it."""
+    text = (
+        "Save this conversation and pause it: call save_conversation with its id and one sentence "
+        "under 200 characters on where we stopped, what is settled and what is open. Its id is the "
+        "one that resume_conversation gave; if you do not know it, call list_conversations with "
+        "status active and ask me which. Then print what the tool confirms, and nothing else."
+    )
+    if words.strip():
+        text += f"\n\nWhat I wrote, each line behind a bar:\n{render_text(words.strip())}"
+    return text
+
+
+def _check(row: Listed, *, reopen: bool) -> None:
+    if row.tool == AUR:
+        raise CortextError(
+            f"{name_of(row)} is a session of `aur spawn`",
+            hint=f"`cortext spawn --resume {name_of(row)}` goes on; get_conversation reads it",
+        )
+    if row.status == "completed" and not reopen:
+        raise CortextError(
+            f"{name_of(row)} was marked complete",
+            hint="ask the person whether to go on all the same; then `reopen: true`",
+        )
+
+
+def _bind(row: Listed) -> bool:
+    """Let what is said in the client's session belong to a conversation, if it can be told which
+    session that is."""
+    own = own_session()
+    if own is None or len(own.ids) != 1:
+        return False
+    from cortext.app.binding import bind
+
+    bind(row, own.tool, own.ids[0])
+    return True

@@ -1,0 +1,85 @@
+"""Spans of time as people and agents write them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortext import clock
+from cortext.app.dates import Span, date_range
+from cortext.clock import from_micros
+from cortext.errors import CortextError
+
+NOW = datetime(2026, 3, 31, 15, 30, tzinfo=UTC)  # a Tuesday
+
+
+@pytest.fixture(autouse=True)
+def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now", lambda: NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until"),
+    [
+        ("2025", "2025-01-01", "2026-01-01"),
+        ("2025-12", "2025-12-01", "2026-01-01"),
+        ("2024-02-29", "2024-02-29", "2024-03-01"),
+        ("2025..2026-02", "2025-01-01", "2026-03-01"),
+        ("2026-01-05 .. 2026-01-06", "2026-01-05", "2026-01-07"),
+        ("2026-03..", "2026-03-01", None),
+        ("..2025", None, "2026-01-01"),
+        ("today", "2026-03-31", "2026-04-01"),
+        ("Yesterday", "2026-03-30", "2026-03-31"),
+        ("this week", "2026-03-30", "2026-04-01"),
+        ("last week", "2026-03-23", "2026-03-30"),
+        ("past week", "2026-03-24", "2026-04-01"),
+        ("last month", "2026-02-01", "2026-03-01"),
+        ("last year", "2025-01-01", "2026-01-01"),
+        ("last 10 days", "2026-03-21", "2026-04-01"),
+        ("the last 1 month", "2026-02-28", "2026-04-01"),
+        ("last month..today", "2026-02-01", "2026-04-01"),
+    ],
+)
+def test_a_span_is_in_whole_days(text: str, since: str | None, until: str | None) -> None:
+    span = date_range(text)
+    days = [
+        None if each is None else from_micros(each).strftime("%Y-%m-%d")
+        for each in (span.since, span.until)
+    ]
+    assert days == [since, until]
+
+
+@pytest.mark.parametrize("text", [None, "", "  "])
+def test_nothing_is_all_of_time(text: str | None) -> None:
+    assert date_range(text) == Span()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "soon",
+        "2026-13",
+        "2026-02-30",
+        "..",
+        "0000",
+        "2026..2025",
+        "99999",
+        "last 0x1 days",
+        "a" * 99,
+    ],
+)
+def test_what_is_no_span_is_said(text: str) -> None:
+    with pytest.raises(CortextError) as caught:
+        date_range(text)
+    assert caught.value.hint
+    assert len(str(caught.value)) < 120
+
+
+@given(st.text(max_size=70))
+def test_any_text_is_a_span_or_an_error(text: str) -> None:
+    try:
+        span = date_range(text)
+    except CortextError:
+        return
+    assert span.since is None or span.until is None or span.since < span.until

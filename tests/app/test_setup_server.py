@@ -1,0 +1,172 @@
+"""The entry of our MCP server in the settings of the tools."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortext.bridges import settings
+from cortext.bridges.mcp_entry import has_entry, put_entry, without_entry
+from cortext.formats.json_edit import insert, parse
+from tests.command import cortext, ok
+
+FILES = {
+    "claude": ".claude.json",
+    "opencode": ".config/opencode/opencode.json",
+    "gemini": ".gemini/settings.json",
+    "codex": ".codex/config.toml",
+}
+CALL = {"command": "cortext", "args": ["mcp"]}
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    return home
+
+
+def read(person: Path, tool: str) -> dict[str, object]:
+    text = (person / FILES[tool]).read_text(encoding="utf-8")
+    return tomllib.loads(text) if tool == "codex" else parse(text).plain
+
+
+def put(person: Path, tool: str, text: str) -> Path:
+    path = person / FILES[tool]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_each_tool_gets_its_entry_and_loses_it(person: Path) -> None:
+    """Where each looks for a person's servers; nothing is left of files that were made for it."""
+    ok(person, "setup", "--tools", "claude,opencode,gemini,codex", "--yes")
+    assert read(person, "claude")["mcpServers"] == {"cortext": {"type": "stdio", **CALL}}
+    local = {"type": "local", "command": ["cortext", "mcp"], "enabled": True}
+    assert read(person, "opencode") == {"mcp": {"cortext": local}}
+    assert read(person, "gemini")["mcpServers"] == {"cortext": CALL}
+    assert read(person, "codex")["mcp_servers"] == {"cortext": CALL}
+    ok(person, "uninstall", "--yes")
+    assert [path for path in person.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        ("claude", '{\n\t"numStartups": 7, // x\n\t"mcpServers": {"a": {"url": "u"}}\n}'),
+        ("opencode", '{"$schema":"https://opencode.ai/config.json","mcp":{}}'),
+        ("gemini", '{ "mcpServers": {\n    "a": {"command": "b"} } }\r\n'),
+        ("codex", '# mine\nmodel = "m"\n[mcp_servers.a]\ncommand = "b"'),
+        ("codex", 'model = "m"\r\n\r\n[projects."/x"]\r\ntrust_level = "trusted"\r\n'),
+    ],
+)
+def test_not_a_byte_of_the_person_changes(person: Path, tool: str, text: str) -> None:
+    """Also where another server is, and after the record of what we did is lost."""
+    path = put(person, tool, text)
+    before = path.read_bytes()
+    ok(person, "setup", "--tools", tool, "--yes")
+    assert b"cortext" in path.read_bytes()
+    assert "nothing to do" in ok(person, "setup", "--tools", tool, "--yes")
+    ok(person, "uninstall", "--tools", tool, "--yes")
+    assert path.read_bytes() == before
+
+
+def test_an_entry_that_the_tool_wrote_anew_goes_too(person: Path) -> None:
+    """Claude Code writes its file again and again, in its own form."""
+    path = put(person, "claude", '{"numStartups": 1}')
+    ok(person, "setup", "--tools", "claude", "--yes")
+    now = {**json.loads(path.read_bytes()), "numStartups": 2}
+    path.write_text(json.dumps(now, indent=4), encoding="utf-8")
+    ok(person, "uninstall", "--tools", "claude", "--yes")
+    assert json.loads(path.read_bytes()) == {"numStartups": 2}
+
+
+@pytest.mark.parametrize(
+    ("tool", "old", "new"),
+    [
+        ("gemini", '"mcp"\n', '"mcp"\n'),
+        ("codex", "[mcp_servers.cortext]\n", "[mcp_servers.cortext]\nstartup_timeout_sec = 30\n"),
+        (
+            "codex",
+            'args = ["mcp"]\n',
+            'args = ["mcp"]\n\n[mcp_servers.cortext.tools.search_workspace]\napproval_mode = "a"\n',
+        ),
+        ("gemini", '"command": "cortext",', '"trust": true, "command": "cortext",'),
+    ],
+)
+def test_what_was_noted_in_our_entry_goes_with_it(
+    person: Path, tool: str, old: str, new: str
+) -> None:
+    """Tools write there what a person allows; nothing of it may end up in another table."""
+    text = 'model = "m"\n\n[t]\na = 1\n' if tool == "codex" else '{\n  "a": {\n    "b": 1\n  }\n}\n'
+    path = put(person, tool, text)
+    ok(person, "setup", "--tools", tool, "--yes")
+    noted = path.read_text(encoding="utf-8").replace(old, new) + ("\n[z]\n" * (tool == "codex"))
+    path.write_text(noted, encoding="utf-8")
+    ok(person, "uninstall", "--tools", tool, "--yes")
+    left = read(person, tool)
+    assert left == ({"model": "m", "t": {"a": 1}, "z": {}} if tool == "codex" else {"a": {"b": 1}})
+
+
+@pytest.mark.parametrize("tool", ["claude", "gemini", "codex"])
+def test_a_server_of_that_name_is_the_persons(person: Path, tool: str) -> None:
+    """It is neither changed nor removed."""
+    mine = '[mcp_servers.cortext]\ncommand = "mine"\n'
+    if tool != "codex":
+        mine = '{"mcpServers": {"cortext": {"command": "mine"}}}'
+    put(person, tool, mine)
+    for command in ("setup", "uninstall"):
+        ok(person, command, "--tools", tool, "--yes")
+        assert '"mine"' in (person / FILES[tool]).read_text(encoding="utf-8")
+        assert "args" not in (person / FILES[tool]).read_text(encoding="utf-8")
+
+
+def test_settings_that_cannot_have_it_get_the_hooks(person: Path) -> None:
+    put(person, "gemini", '{"mcpServers": []}')
+    put(person, "codex", "mcp_servers = {a = {command = 'b'}}\n")
+    ok(person, "setup", "--tools", "gemini,codex", "--yes")
+    assert read(person, "gemini")["mcpServers"] == []
+    assert settings.has_hooks("gemini", (person / FILES["gemini"]).read_text("utf-8"))
+    config = read(person, "codex")
+    assert (config["notify"], config["mcp_servers"]) == (
+        ["cortext", "hook", "codex", "notify"],
+        {"a": {"command": "b"}},
+    )
+
+
+def test_a_file_that_is_no_json_is_left(person: Path) -> None:
+    path = put(person, "claude", '{"a": ')
+    done = cortext(person, "setup", "--tools", "claude", "--yes")
+    assert f"{path} is left as it is: it is no JSON" in done.stderr
+    assert path.read_text(encoding="utf-8") == '{"a": '
+
+
+def test_it_is_shown_before_it_is_done(person: Path) -> None:
+    put(person, "claude", '{\n  "a": 1\n}\n')
+    shown = ok(person, "setup", "--tools", "claude", "--dry-run")
+    assert '+    "cortext": {' in shown
+    assert '+      "command": "cortext",' in shown
+    assert (person / ".claude.json").read_text(encoding="utf-8") == '{\n  "a": 1\n}\n'
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["model", "x-1", "z"]), st.text("ab\"\\\n'é", max_size=5), max_size=3
+    ),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_a_table_in_any_toml_goes_as_it_came(
+    values: dict[str, str], newline: str, ends: bool
+) -> None:
+    lines = [*(f"{key} = {json.dumps(value)}" for key, value in values.items()), "[t]", "a = 1"]
+    text = newline.join(lines) + (newline if ends else "")
+    new = insert(text, put_entry("codex", text))
+    assert has_entry("codex", new)
+    assert tomllib.loads(new) == {**tomllib.loads(text), "mcp_servers": {"cortext": CALL}}
+    assert without_entry("codex", new).rstrip("\r\n") == text.rstrip("\r\n")
