@@ -1,0 +1,37 @@
+"""The picker: what `cortext` alone opens in a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def can_pick() -> bool:
+    """Whether there is a person at a terminal that can show it. It is drawn on stderr."""
+    if os.environ.get("CI") or os.environ.get("TERM", "") in ("", "dumb", "unknown"):
+        return False
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+def pick() -> None:
+    """Let a person choose, and do what was chosen; it ends as that does. Where there is nothing to
+    choose from, that is said."""
+    from cortext.cli.picker.shelf import Shelf
+
+    shelf = Shelf.here()
+    if not shelf.rows:
+        shelf = Shelf.everywhere()
+    if not shelf.rows:
+        from cortext.cli.lists import show_conversations
+
+        show_conversations()
+        return
+    from cortext.cli.lists import keep_up
+    from cortext.cli.picker.app import run
+
+    chosen = run(shelf)
+    keep_up(shelf.conversations)
+    if chosen is not None:
+        from cortext.cli.picker.opening import go_on
+
+        go_on(chosen)

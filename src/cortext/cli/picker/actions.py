@@ -1,0 +1,167 @@
+"""What the keys of the picker do to the conversation that is chosen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from cortext.cli.picker import doing
+from cortext.cli.picker.shelf import Chosen, is_spawned
+from cortext.index.listed import Listed
+
+if TYPE_CHECKING:
+    from cortext.durability.trash import TrashEntry
+
+
+class Acting(App[Chosen | None]):
+    """An app in which a conversation is chosen. What is done to it is done beside the app, which
+    then lists anew."""
+
+    def __init__(self) -> None:
+        super().__init__(ansi_color=True)
+        self._trash: list[TrashEntry] = []
+
+    @property
+    def chosen(self) -> Listed | None:
+        raise NotImplementedError
+
+    def say(self, text: str) -> None:
+        """A sentence on the last line; "" for the keys."""
+        raise NotImplementedError
+
+    def load(self, *, everywhere: bool | None = None) -> None:
+        """List anew; what is there, or with `everywhere`, all or what is here."""
+        raise NotImplementedError
+
+    def from_thread(self, work: Callable[[], None]) -> None:
+        """Let the app do something, if it is still there."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.call_later, work)
+
+    def action_resume(self) -> None:
+        if self.chosen is not None:
+            self.exit(Chosen(self.chosen))
+
+    def action_fork(self) -> None:
+        row = self.chosen
+        if row is not None and self._is_for_tools(row):
+            self.exit(Chosen(row, fork=True))
+
+    def _is_for_tools(self, row: Listed) -> bool:
+        """Whether it can go on anywhere else than it was had; if not, that is said."""
+        if is_spawned(row):
+            self.say("a session of `cortext spawn` goes on there: Enter")
+        return not is_spawned(row)
+
+    def action_resume_in(self) -> None:
+        from cortext.bridges.launch import installed
+        from cortext.cli.picker.asking import Choice
+
+        row, among = self.chosen, installed()
+        if row is None or not self._is_for_tools(row):
+            return
+        if not among:
+            self.say("no AI tool is installed here")
+            return
+
+        def answered(tool: str | None) -> None:
+            if tool:
+                self.exit(Chosen(row, tool=tool))
+
+        self.push_screen(Choice(f"Go on with {doing.name_of(row)} in", among), answered)
+
+    def action_rename(self) -> None:
+        self._ask("Its title", lambda row: row.title, doing.rename)
+
+    def action_tag(self) -> None:
+        self._ask("Its tags, with spaces between them", lambda row: " ".join(row.tags), doing.tag)
+
+    def action_export(self) -> None:
+        def suggested(row: Listed) -> str:
+            return os.path.join(os.curdir, f"{row.id[:40]}.md")
+
+        self._ask("Write it to (.md, .html, .json or .jsonl)", suggested, doing.export)
+
+    def action_stop(self) -> None:
+        self._stop(completed=False)
+
+    def action_done(self) -> None:
+        self._stop(completed=True)
+
+    def _stop(self, *, completed: bool) -> None:
+        if self.chosen is not None:
+            self._do(partial(doing.stop, self.chosen, completed=completed))
+
+    def action_delete(self) -> None:
+        from cortext.cli.picker.asking import Choice
+
+        row = self.chosen
+        if row is None:
+            return
+
+        def answered(said: str | None) -> None:
+            if said == "yes":
+                self._do(partial(self._delete, row))
+
+        note = "it can be brought back with ^Z, or from `cortext trash`"
+        if row.tool and not is_spawned(row):
+            note = "only our copy: what the tool keeps is not touched"
+        question = f"Move {doing.name_of(row)} to the trash?"
+        self.push_screen(Choice(question, ("yes", "no"), note), answered)
+
+    def _delete(self, row: Listed) -> str:
+        said, entry = doing.delete(row)
+        if entry is None:
+            return said
+        self._trash.append(entry)
+        return f"{said} · ^Z brings it back"
+
+    def action_undo(self) -> None:
+        if not self._trash:
+            self.say("nothing was deleted here; `cortext trash` has what was deleted before")
+            return
+        self._do(partial(doing.undo, self._trash.pop()))
+
+    def action_help(self) -> None:
+        from cortext.cli.picker.asking import Help
+
+        self.push_screen(Help())
+
+    def _ask(
+        self, question: str, value: Callable[[Listed], str], work: Callable[[Listed, str], str]
+    ) -> None:
+        """Ask for a line about what is chosen, and do something with it."""
+        from cortext.cli.picker.asking import Line
+
+        row = self.chosen
+        if row is None:
+            return
+
+        def answered(text: str | None) -> None:
+            if text is not None:
+                self._do(partial(work, row, text))
+
+        self.push_screen(Line(question, value(row)), answered)
+
+    def _do(self, work: Callable[[], str]) -> None:
+        """Do something beside the picker, say what came of it, and list anew."""
+        self.say("…")
+
+        def run() -> None:
+            try:
+                said = work()
+            except Exception as error:  # noqa: BLE001  a person gets a sentence for any of them
+                said = doing.told(error)
+            self.from_thread(partial(self._done, said))
+
+        # Nobody leaves before what is being written is whole: the thread is waited for.
+        Thread(target=run).start()
+
+    def _done(self, said: str) -> None:
+        self.load()
+        self.say(said)

@@ -1,0 +1,106 @@
+"""What the picker does to a conversation. Each returns what is said of it then."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from cortext.cli.picker.shelf import is_spawned
+from cortext.errors import CortextError, SessionNotFoundError
+from cortext.index.listed import Listed
+from cortext.model.text import clean
+
+if TYPE_CHECKING:
+    from cortext.durability.trash import TrashEntry
+
+
+def name_of(row: Listed) -> str:
+    """How it is called in a sentence."""
+    title = row.title or row.key
+    return f'"{title if len(title) <= 40 else title[:39] + "…"}"'
+
+
+def told(error: Exception) -> str:
+    """What went wrong, in a sentence, and what can be done."""
+    if not isinstance(error, (CortextError, OSError)):
+        return f"something unexpected: {type(error).__name__}: {error}"
+    hint = getattr(error, "hint", "")
+    return f"{error}; {hint}" if hint else str(error)
+
+
+def rename(row: Listed, title: str) -> str:
+    from cortext.app import arrange
+
+    session = arrange.rename(_ours(row), title)
+    return f'it is now "{clean(session.title, lines=False)}"'
+
+
+def tag(row: Listed, text: str) -> str:
+    """Have these tags and no others, with spaces or commas between them."""
+    from cortext.app import arrange
+
+    wanted = text.replace(",", " ").split()
+    bare = [name.lstrip("#") for name in wanted]
+    old = [name for name in row.tags if name not in bare]
+    found = arrange.tag(_ours(row), add=wanted, remove=old).tags
+    return f"tagged {' '.join(f'#{name}' for name in found)}" if found else "it has no tags now"
+
+
+def export(row: Listed, path: str) -> str:
+    """Write it to a file whose name says the format. Nothing is written over."""
+    from cortext.app.export import format_for, target_file, write_export
+    from cortext.app.going_on import take_in
+    from cortext.app.reading import read
+    from cortext.formats.exports.codec import encode
+
+    if is_spawned(row) or not row.status:
+        raise CortextError("only its own file is there", hint=f"it is {row.path}")
+    given = os.path.expanduser(path.strip())
+    if not given:
+        raise CortextError("say which file")
+    format = format_for(given)
+    session, damages = read(take_in(row))
+    target = target_file(given, session.id, format)
+    write_export(target, encode(session, format), overwrite=False)
+    lost = f"; {len(damages)} parts could not be read" if damages else ""
+    return f"it is in {clean(target, lines=False)}{lost}"
+
+
+def stop(row: Listed, *, completed: bool) -> str:
+    from cortext.app import stop as stopping
+
+    done = stopping.stop(_ours(row), summary=None, completed=completed)
+    notes = "".join(f"; {clean(note, lines=False)}" for note in done.notes)
+    return f"{name_of(row)} is {'completed' if completed else 'paused'}{notes}"
+
+
+def delete(row: Listed) -> tuple[str, TrashEntry | None]:
+    """Into the trash; what to restore, if anything can be."""
+    if is_spawned(row):
+        from cortext.app.spawn import cleaning
+
+        return f"{name_of(row)} is in the trash", cleaning.delete(row.key)
+    if not row.tool:
+        from cortext.app import trash
+
+        return f"{name_of(row)} is in the trash", trash.delete(row)
+    from cortext.app.sync import forget
+
+    done = forget(row.tool, row.key, row.title)
+    return clean(done.sentence, lines=False), done.entry
+
+
+def undo(entry: TrashEntry) -> str:
+    from cortext.app import trash
+
+    return f"back again: {clean(trash.restore(entry.id).label, lines=False)}"
+
+
+def _ours(row: Listed) -> Listed:
+    """SessionNotFoundError for what is kept by `spawn` alone: it arranges its own."""
+    if is_spawned(row):
+        missing = SessionNotFoundError(row.key)
+        missing.args = (f"{row.key} is a session of `cortext spawn`, and of no workspace",)
+        missing.hint = "it can be resumed and deleted here"
+        raise missing
+    return row

@@ -1,0 +1,56 @@
+"""The keys of the picker, in one place: what they do, and how the help tells it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Key(NamedTuple):
+    """A key as Textual names it, what is done, how a person knows the key, and what is said of
+    it; `hint` is that in a word, for the last line of the screen."""
+
+    key: str
+    action: str
+    shown: str
+    said: str
+    hint: str = ""
+
+
+KEYS = (
+    Key("enter", "resume", "Enter", "go on with it, in the tool it was had in", "resume"),
+    Key("ctrl+t", "resume_in", "^T", "go on with it in another tool", "tool"),
+    Key("ctrl+f", "fork", "^F", "go on in a copy of it (fork)", "fork"),
+    Key("ctrl+r", "rename", "^R", "give it another title", "rename"),
+    Key("ctrl+g", "tag", "^G", "change its tags", "tag"),
+    Key("ctrl+e", "export", "^E", "write it to a file: md, html, json or jsonl", "export"),
+    Key("ctrl+s", "stop", "^S", "save it and pause it", "stop"),
+    Key("ctrl+d", "done", "^D", "save it and mark it as completed", "done"),
+    Key("ctrl+x", "delete", "^X", "move it to the trash", "delete"),
+    Key("ctrl+z", "undo", "^Z", "bring back what was deleted last", ""),
+    Key("tab", "scope", "Tab", "this project, or all", ""),
+    Key("ctrl+n", "next_match", "^N", "the next place that has the words", ""),
+    Key("up,ctrl+k", "move(-1)", "↑ ↓", "choose another", ""),
+    Key("down,ctrl+j", "move(1)", "", "", ""),
+    Key("pageup", "page(-1)", "PgUp PgDn", "a screen of them; ^Home and ^End all of them", ""),
+    Key("pagedown", "page(1)", "", "", ""),
+    Key("ctrl+home", "move(-1000000)", "", "", ""),
+    Key("ctrl+end", "move(1000000)", "", "", ""),
+    Key("shift+up", "turn(-1)", "⇧↑ ⇧↓", "turn the page beside it", ""),
+    Key("shift+down", "turn(1)", "", "", ""),
+    Key("f1", "help", "? F1", "this help (? where nothing is typed)", "help"),
+    Key("escape", "leave", "Esc", "clear what was typed; then leave (^C at once)", ""),
+    Key("ctrl+c,ctrl+q", "quit", "", "", ""),
+)
+
+
+def hints(width: int) -> list[tuple[str, str]]:
+    """As many as a line has room for: the key, and what it does in a word."""
+    found: list[tuple[str, str]] = []
+    taken = 1
+    for key in KEYS:
+        shown = "?" if key.action == "help" else key.shown
+        size = len(shown) + len(key.hint) + 3
+        if key.hint and taken + size <= width - (0 if key.action == "help" else 9):
+            found.append((shown, key.hint))
+            taken += size
+    return found

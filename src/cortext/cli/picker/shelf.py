@@ -1,0 +1,93 @@
+"""What there is to pick from, and which of it has what was typed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.app.conversations import AUR_ROOT, Conversations
+from cortext.app.spawn.listing import list_spawned
+from cortext.index.listed import Listed
+
+
+class Shelf:
+    """Conversations, the latest first: those of this project, or all."""
+
+    def __init__(self, rows: list[Listed], conversations: Conversations) -> None:
+        self.rows, self.conversations = rows, conversations
+        self.folder, self.is_everywhere = conversations.folder, conversations.everywhere
+        self._texts: list[tuple[str, Listed]] = []
+
+    @classmethod
+    def here(cls) -> Shelf:
+        return cls._listed(everywhere=False)
+
+    @classmethod
+    def everywhere(cls) -> Shelf:
+        return cls._listed(everywhere=True)
+
+    @classmethod
+    def _listed(cls, *, everywhere: bool) -> Shelf:
+        conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+        rows, folder = conversations.list().rows, conversations.folder
+        spawned = [row for row in list_spawned() if everywhere or _below(row, folder)]
+        if spawned:
+            rows = sorted([*rows, *spawned], key=lambda row: row.last_active, reverse=True)
+        return cls(rows, conversations)
+
+    def titled(self, text: str) -> list[Listed]:
+        """Those that have all the words in title, summary, tags, id, type or tool."""
+        words = text.casefold().split()
+        if not words:
+            return self.rows
+        self.get_ready()
+        found = self._texts
+        for word in sorted(words, key=len, reverse=True):
+            found = [pair for pair in found if word in pair[0]]
+        return [row for _, row in found]
+
+    def get_ready(self) -> None:
+        """Make what the first question would else wait for."""
+        if not self._texts:
+            self._texts = [(_text(row), row) for row in self.rows]
+
+    def read_on(self) -> str:
+        """Begin to read transcripts that there was no time for; what a person should know."""
+        left, self.conversations.left = self.conversations.left, 0
+        if not left:
+            return ""
+        from cortext.app.catching_up import read_the_rest
+
+        how = "being read now: Tab Tab lists them" if read_the_rest() else "not read yet"
+        return f"{left} older transcript{'s are' if left > 1 else ' is'} {how}"
+
+
+class Found(NamedTuple):
+    """A conversation in which something was said, and the number of the message."""
+
+    row: Listed
+    number: int
+
+
+class Chosen(NamedTuple):
+    """What to go on with, in which tool, "" being the usual one, and whether in a copy."""
+
+    row: Listed
+    tool: str = ""
+    fork: bool = False
+
+
+def is_spawned(row: Listed) -> bool:
+    """Whether it is a session of `spawn`, which keeps its own."""
+    return row.identity[0] == AUR_ROOT
+
+
+def _below(row: Listed, folder: str) -> bool:
+    return f"{row.cwd}/".startswith(f"{folder.rstrip('/')}/")
+
+
+def _text(row: Listed) -> str:
+    # As they stand in it: taking each by its name takes three times as long.
+    _, kind, title, summary, tags, *_ = row.text.split("\n", 5)
+    tools = " ".join(row.tools) if row.tool or ":" in row.text else ""
+    return f"{title}\n{summary}\n{tags}\n{kind}\n{row.key}\n{tools}".casefold()

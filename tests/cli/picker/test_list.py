@@ -1,0 +1,200 @@
+"""The picker's list: what is in it, what typing does to it, and the page beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from cortext.cli.picker.widgets import Rows
+from tests.cli.picker.shelves import make_workspace, play, screen, shows, titles, until
+from tests.command import begin, ok, say
+
+HOSTILE = "[red]x[/red] \x1b[31m\x1b]0;pwned\x07 \u202egnp \\[b] {x} $(touch x)"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = make_workspace(tmp_path / "project")
+    monkeypatch.chdir(folder)
+    begin(folder, "plan", "Faster parser", "How fast is it?", "It reads **forty** lines.")
+    begin(folder, "brainstorm", "日本語の設計", "設計はどうする?", "小さく始める。")
+    begin(folder, "plan", "Release notes", "What is new?", "The zanzibar cache is gone.")
+    return folder
+
+
+def test_the_newest_is_first_and_its_end_is_beside_it(workspace: Path) -> None:
+    """The list has this project's conversations; the page what was said in the one chosen."""
+
+    async def story(pilot, picker) -> None:
+        assert titles(picker) == ["Release notes", "日本語の設計", "Faster parser"]
+        await shows(pilot, "The zanzibar cache is gone.", "3 project")
+        await pilot.press("down", "down")
+        await shows(pilot, "It reads forty lines.")
+        assert picker.chosen.title == "Faster parser"
+
+    play(story)
+
+
+def test_typing_filters_titles_then_what_was_said(workspace: Path) -> None:
+    """A word of a title at once; a word that was said below it, and the page shows it marked."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"PARS")
+        assert titles(picker) == ["Faster parser"]
+        await pilot.press("escape")
+        assert len(titles(picker)) == 3
+        await pilot.press(*"zanz")
+        await until(pilot, lambda: titles(picker) == ["-- said in these", "Release notes"])
+        assert picker.chosen.title == "Release notes"
+        await shows(pilot, "zanzibar", "1 of 3")
+        marks = [
+            segment.text
+            for strip in picker.screen._compositor.render_strips()
+            for segment in strip
+            if segment.style and segment.style.reverse and "zan" in segment.text
+        ]
+        assert "zanzibar" in "".join(marks) or marks == ["zanz"]
+
+    play(story)
+
+
+def test_of_a_long_one_the_end_is_shown(workspace: Path) -> None:
+    """Only the last messages are laid out, with how many come before; the page can be turned."""
+    id = begin(workspace, "plan", "Long", *(f"message {n}" for n in range(1, 201)))
+    assert id
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, "message 200")
+        assert "message 180" not in screen(picker)
+        await pilot.press(*["shift+up"] * 20)
+        await shows(pilot, "176 earlier messages", "message 177")
+
+    play(story)
+
+
+def test_scripts_without_spaces(workspace: Path) -> None:
+    """A part of a title is enough, and wide characters stay in their columns."""
+
+    async def story(pilot, picker) -> None:
+        picker.type("設計")
+        await pilot.pause()
+        assert titles(picker)[0] == "日本語の設計"
+        await shows(pilot, "小さく始める。")
+        widths = {strip.cell_length for strip in picker.screen._compositor.render_strips()}
+        assert widths == {80}
+
+    play(story, size=(80, 24))
+
+
+def test_what_is_typed_is_never_an_error(workspace: Path) -> None:
+    """Odd signs find nothing, or something, and the list comes back."""
+
+    async def story(pilot, picker) -> None:
+        for text in ('"', "*", "c++", "it's", "foo-bar NOT", "\\", "[b]", "a" * 3000, "(", "?x"):
+            picker.type(text)
+            await pilot.pause(0.2)
+        picker.type("")
+        await pilot.pause()
+        assert len(titles(picker)) == 3
+
+    play(story)
+
+
+def test_tab_shows_all_and_back(workspace: Path, tmp_path: Path) -> None:
+    """What was had in another project comes in, with its folder; what was chosen stays chosen."""
+    other = make_workspace(tmp_path / "other")
+    begin(other, "plan", "Elsewhere", "Where?", "There.")
+    ok(other, "list")
+
+    async def story(pilot, picker) -> None:
+        await pilot.press("down")
+        chosen = picker.chosen.title
+        await pilot.press("tab")
+        assert titles(picker)[0] == "Elsewhere"
+        assert picker.chosen.title == chosen
+        await shows(pilot, "4 everywhere")
+        await pilot.press("tab")
+        assert len(titles(picker)) == 3
+
+    play(story, size=(160, 30))
+
+
+def test_hostile_titles_and_words_are_data(workspace: Path) -> None:
+    """No escape, no markup, no turning around: they are shown as what they are."""
+    id = begin(workspace, "plan", "Harmless", "x")
+    ok(workspace, "rename", id, HOSTILE)
+    say(workspace, id, HOSTILE, f"# {HOSTILE}\n\n```\n{HOSTILE}\n```")
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, "[red]x[/red]", "agent")
+        shown = screen(picker)
+        assert not any(sign in shown for sign in "\x1b\x07\u202e\r")
+        await pilot.press("ctrl+x")
+        await shows(pilot, "to the trash?", "[red]x[/red]")
+
+    play(story)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 5), (220, 60)])
+def test_any_size(workspace: Path, size: tuple[int, int]) -> None:
+    """The list is there; a page beside it where there is room, and the help fits in 80x24."""
+
+    async def story(pilot, picker) -> None:
+        assert "Release" in screen(picker)
+        if size == (80, 24):
+            await shows(pilot, "zanzibar")
+            await pilot.press("question_mark")
+            await shows(pilot, "Enter", "clear what was typed")
+
+    play(story, size=size)
+
+
+def test_ten_thousand_are_drawn_by_the_screenful(workspace: Path) -> None:
+    """However long the list is, only the lines in sight are made, also at its end."""
+    drawn: list[int] = []
+
+    class Counting(Rows):
+        def render_line(self, y: int):
+            drawn.append(y)
+            return super().render_line(y)
+
+    async def story(pilot, picker) -> None:
+        row = picker.rows.items[0]
+        picker.rows.__class__ = Counting
+        many = [row._replace(path=f"{row.path}{n}", key=f"{n}") for n in range(10_000)]
+        last = many[-1]._replace(text=row.text.replace("Release notes", "The very last"))
+        picker.rows.put([*many[:-1], last])
+        await pilot.press("ctrl+end")
+        await pilot.pause()
+        assert picker.rows.cursor == 9_999
+        assert picker.chosen.path.endswith("9999")
+        assert "The very last" in screen(picker)
+        assert 0 < len(drawn) < 400
+
+    play(story)
+
+
+def test_without_colour(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With NO_COLOR no colour is used, and what is chosen can be told all the same."""
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, "▌", "zanzibar")
+        filters = [type(one).__name__ for one in picker._filters if one.enabled]
+        assert filters == ["NoColor"]
+
+    play(story)
+
+
+def test_what_cannot_be_read_is_said_beside_it(workspace: Path) -> None:
+    """A conversation whose session went away while the list is shown."""
+    (folder,) = workspace.glob("conversations/*/*release-notes*")
+
+    async def story(pilot, picker) -> None:
+        (folder / ".session/messages.jsonl").unlink()
+        (folder / ".session/session.json").unlink()
+        await pilot.press("down", "up")
+        await shows(pilot, "not found")
+        await pilot.press("down")
+        await shows(pilot, "小さく始める。")
+
+    play(story)
