@@ -58,6 +58,54 @@ def pick_tool(row: Listed, wanted: str | None) -> str:
     return click.prompt("in which tool?", type=click.Choice(choice.among), err=True)
 
 
+def reopen_in_tool(
+    row: Listed,
+    tool: str | None,
+    budget: int | None,
+    *,
+    fork: bool,
+    reopen: bool = False,
+    printing: bool = False,
+    extra: tuple[str, ...] = (),
+) -> Prepared:
+    """In a tool; or, for `printing`, what has to be done for it, and the conversation rests."""
+    from cortext.app.resume import activate
+
+    reopening = fork or may_go_on(row, reopen=reopen)
+    chosen = pick_tool(row, tool)
+    if not row.status:
+        # Its session was deleted: there has to be one to go on with.
+        activate(row, reopen=False)
+    prepared = get_ready(row, chosen, budget=most_characters(budget), fork=fork, extra=extra)
+    if not printing or (reopen and row.status == "completed"):
+        activate(prepared.row, reopen=reopening)
+    if not printing:
+        launch(prepared)
+    return prepared
+
+
+def most_characters(budget: int | None) -> int:
+    """How much of a history is told."""
+    from cortext import paths
+    from cortext.config import Config
+
+    return budget or int(Config.load(paths.workspace_root())["resume.budget"])
+
+
+def may_go_on(row: Listed, *, reopen: bool) -> bool:
+    """Whether one that was completed is reopened; if that is not meant, this is the end."""
+    from cortext.app.resume import refuse_complete
+    from cortext.cli.choose import can_ask
+
+    if row.status == "completed" and not reopen and can_ask():
+        reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
+        if not reopen:
+            say("nothing was done")
+            raise click.exceptions.Exit(1)
+    refuse_complete(row, reopen=reopen)
+    return reopen
+
+
 def get_ready(
     row: Listed, tool: str, *, budget: int, fork: bool, extra: tuple[str, ...]
 ) -> Prepared:

@@ -14,9 +14,9 @@ from cortext.cli.options import complete_id, json_option, plain_words, print_jso
 from cortext.cli.reopening import (
     can_launch,
     command_line,
-    get_ready,
-    launch,
-    pick_tool,
+    may_go_on,
+    most_characters,
+    reopen_in_tool,
     say,
     tool_option,
 )
@@ -107,7 +107,9 @@ def command(
     )
     if printing or (not (context or as_json) and can_launch(tool)):
         extra = click.get_current_context().meta.get(_EXTRA, ())
-        ready = _reopen(row, tool, budget, fork=fork, printing=printing, reopen=reopen, extra=extra)
+        ready = reopen_in_tool(
+            row, tool, budget, fork=fork, printing=printing, reopen=reopen, extra=extra
+        )
         _print_plan(ready, as_json=as_json)
     else:
         _tell(row, budget, tools, context=context, reopen=reopen, as_json=as_json)
@@ -126,7 +128,7 @@ def _tell(
     from cortext.app.going_on import take_in
     from cortext.app.resume import WAS_COMPLETE, activate
 
-    reopening = context or _may_go_on(row, reopen=reopen)
+    reopening = context or may_go_on(row, reopen=reopen)
     row = take_in(row)
     briefing = _brief(row, budget, tools)
     for warning in briefing.warnings:
@@ -171,32 +173,6 @@ def _latest(rows: list[Listed]) -> Listed:
     raise CortextError("all of them are open elsewhere", hint="`--fork` with an ID takes a copy")
 
 
-def _reopen(
-    row: Listed,
-    tool: str | None,
-    budget: int | None,
-    *,
-    fork: bool,
-    printing: bool,
-    reopen: bool,
-    extra: tuple[str, ...],
-) -> Prepared:
-    """In a tool; or, for `printing`, what has to be done for it, and the conversation rests."""
-    from cortext.app.resume import activate
-
-    reopening = fork or _may_go_on(row, reopen=reopen)
-    chosen = pick_tool(row, tool)
-    if not row.status:
-        # Its session was deleted: there has to be one to go on with.
-        activate(row, reopen=False)
-    prepared = get_ready(row, chosen, budget=_most(budget), fork=fork, extra=extra)
-    if not printing or (reopen and row.status == "completed"):
-        activate(prepared.row, reopen=reopening)
-    if not printing:
-        launch(prepared)
-    return prepared
-
-
 def _print_plan(prepared: Prepared, *, as_json: bool) -> None:
     """What a person would type."""
     for note in prepared.notes:
@@ -218,31 +194,11 @@ def _print_plan(prepared: Prepared, *, as_json: bool) -> None:
     )
 
 
-def _most(budget: int | None) -> int:
-    from cortext.config import Config
-
-    return budget or int(Config.load(paths.workspace_root())["resume.budget"])
-
-
 def _brief(row: Listed, budget: int | None, tools: str | None) -> Briefing:
     from cortext.app.resume import brief
 
     names = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
-    return brief(row, budget=_most(budget), tools=names)
-
-
-def _may_go_on(row: Listed, *, reopen: bool) -> bool:
-    """Whether one that was completed is reopened; if that is not meant, this is the end."""
-    from cortext.app.resume import refuse_complete
-    from cortext.cli.choose import can_ask
-
-    if row.status == "completed" and not reopen and can_ask():
-        reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
-        if not reopen:
-            click.echo("nothing was done", err=True)
-            raise click.exceptions.Exit(1)
-    refuse_complete(row, reopen=reopen)
-    return reopen
+    return brief(row, budget=most_characters(budget), tools=names)
 
 
 def _print(briefing: Briefing) -> None:
