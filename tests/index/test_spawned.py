@@ -1,8 +1,6 @@
 """The index of `aur spawn`'s sessions: right whatever happens to the files, and to itself."""
 
-import json
 import os
-import sqlite3
 import subprocess
 import sys
 import time
@@ -16,73 +14,8 @@ import pytest
 from cortext import SessionStorageError
 from cortext.durability.live import LiveMark
 from cortext.index import spawn_files
-from cortext.index.listed import Listed
 from cortext.index.spawned import SpawnIndex
-from tests.faults.mounts import read_only
-
-WHEN = datetime(2026, 1, 5, 12, tzinfo=UTC)
-HOUR = 3600 * 10**9
-
-
-def turn(text: str, role: str = "user", at: datetime = WHEN, **more: Any) -> bytes:
-    data = {"type": "turn", "role": role, "content": text, "timestamp": at.isoformat(), **more}
-    return json.dumps(data).encode() + b"\n"
-
-
-def head(id: str, **fields: Any) -> bytes:
-    data = {"session_id": id, "agent": "qa-test", "created_at": WHEN.isoformat(), **fields}
-    return json.dumps({"type": "metadata", "status": "completed", **data}).encode() + b"\n"
-
-
-class Folder:
-    """A folder of sessions, and what anybody may do to them. What is written is an hour old, as
-    most of what a list finds is."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        path.mkdir()
-        self._clock = time.time_ns() - 1000 * HOUR
-
-    def add(self, id: str, *turns: bytes, **fields: Any) -> Path:
-        path = self.path / f"{id}.jsonl"
-        self.write(path, head(id, **fields) + b"".join(turns))
-        return path
-
-    def write(self, path: Path, data: bytes) -> None:
-        """In place, as an editor does."""
-        path.write_bytes(data)
-        self.age(path)
-
-    def append(self, path: Path, data: bytes) -> None:
-        with open(path, "ab") as file:
-            file.write(data)
-        self.age(path)
-
-    def replace(self, path: Path, data: bytes) -> None:
-        fresh = path.with_name("fresh")
-        fresh.write_bytes(data)
-        os.rename(fresh, path)
-        self.age(path)
-
-    def age(self, path: Path) -> None:
-        """The clock goes on with every change; the folder rests too."""
-        self._clock += HOUR
-        os.utime(path, ns=(self._clock, self._clock))
-        os.utime(self.path, ns=(self._clock, self._clock))
-
-    def list(self) -> dict[str, Listed]:
-        with SpawnIndex(str(self.path)) as index:
-            return {row.key: row for row in index.list()}
-
-    def anew(self) -> dict[str, Listed]:
-        """What somebody finds who knows nothing yet."""
-        found: dict[str, Listed] = {}
-        for path in self.path.glob("*.jsonl"):
-            read = spawn_files.read_spawned(str(self.path), path.stem)
-            assert read is not None
-            status = "interrupted" if read.row.status == "active" else read.row.status
-            found[path.stem] = read.row._replace(status=status)
-        return found
+from tests.index.spawned_folder import HOUR, WHEN, Folder, head, turn
 
 
 @pytest.fixture
@@ -394,142 +327,6 @@ def test_files_from_the_future_are_listed(folder: Folder) -> None:
         file.write(turn("y"))
     os.utime(path, ns=(later, later))
     assert folder.list()["one"].messages == 2
-
-
-def spoil(database: Path, how: str) -> None:
-    if how == "garbage":
-        database.write_bytes(b"garbage" * 3000)
-    elif how == "deleted":
-        database.unlink()
-    elif how == "empty":
-        database.write_bytes(b"")
-    elif how == "cut":
-        database.write_bytes(database.read_bytes()[:5000])
-    elif how == "a folder":
-        database.unlink()
-        database.mkdir()
-    else:
-        statements = {
-            "from the future": "PRAGMA user_version = 99",
-            "other tables": "DROP TABLE sessions",
-            "other values": "UPDATE sessions SET last_active = x'00' WHERE id = 's3'",
-        }
-        with sqlite3.connect(database) as db:
-            db.execute(statements[how])
-        db.close()
-
-
-@pytest.mark.parametrize(
-    "how",
-    ["garbage", "deleted", "empty", "cut", "a folder", "from the future", "other tables",
-     "other values"],
-)  # fmt: skip
-def test_whatever_is_wrong_with_the_database(how: str, folder: Folder) -> None:
-    """The list is right, this time and the next."""
-    for number in range(30):
-        folder.add(f"s{number}", *(turn("x" * n) for n in range(number)))
-    right = folder.list()
-    assert right == folder.anew()
-    for suffix in ("-wal", "-shm"):
-        (folder.path / f".cortext/spawned.sqlite3{suffix}").unlink(missing_ok=True)
-    spoil(folder.path / ".cortext/spawned.sqlite3", how)
-    assert folder.list() == right
-    assert folder.list() == right
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_where_nothing_can_be_written(known: bool, folder: Folder) -> None:
-    """The list is right all the same, with an index that is there and with none."""
-    folder.add("one", turn("x"))
-    if known:
-        folder.list()
-    folder.add("two", turn("x"))
-    with read_only(folder.path):
-        assert folder.list() == folder.anew()
-    assert (folder.path / ".cortext").exists() == known
-
-
-def test_the_database_is_for_its_owner(folder: Folder) -> None:
-    """As the sessions are."""
-    folder.add("one")
-    old = os.umask(0)
-    try:
-        folder.list()
-    finally:
-        os.umask(old)
-    assert (folder.path / ".cortext/spawned.sqlite3").stat().st_mode & 0o777 == 0o600
-
-
-WRITER = """
-import sys, itertools
-from cortext import Session, SessionMessage
-from cortext.stores.log import LogStore
-folder = sys.argv[1]
-store = LogStore(folder)
-for n in range(20):
-    store.save(Session(f"s{n}", agent="a", status="active"))
-print("ready", flush=True)
-for n in itertools.count():
-    id = f"s{n % 20}"
-    store.append(id, SessionMessage("user", "q" * (n % 500)), SessionMessage("assistant", "a"))
-    if n % 7 == 0:
-        store.amend(id, title=f"title {n}")
-    if n % 50 == 0:
-        store.delete("s19")
-        store.save(Session("s19", agent="a", status="active"))
-"""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "least"), [(4.0, 50), pytest.param(580.0, 10_000, marks=pytest.mark.slow)]
-)
-def test_a_reader_lists_while_a_writer_writes(folder: Folder, seconds: float, least: int) -> None:
-    """Again and again: nobody sees an error, damage, or fewer turns than before."""
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder.path)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert writer.stdout is not None
-    assert writer.stdout.readline() == "ready\n"
-    seen: dict[str, int] = {}
-    lists = 0
-    end = time.monotonic() + seconds
-    with SpawnIndex(str(folder.path)) as index:
-        while time.monotonic() < end and lists < 10_000:
-            rows = index.list()
-            lists += 1
-            assert [row.note for row in rows if row.note] == []
-            assert {row.key for row in rows} >= {f"s{n}" for n in range(19)}
-            for row in rows:
-                assert row.key == "s19" or row.messages >= seen.get(row.key, 0)
-                seen[row.key] = row.messages
-    assert writer.poll() is None
-    writer.terminate()
-    assert writer.communicate(timeout=60)[1] == ""
-    assert lists >= least
-    assert sum(seen.values()) > 20
-    assert folder.list() == folder.anew()
-
-
-def test_several_read_a_damaged_index_at_once(folder: Folder) -> None:
-    """Each gets the whole list."""
-    for number in range(50):
-        folder.add(f"s{number}", turn("x"))
-    folder.list()
-    (folder.path / ".cortext/spawned.sqlite3").write_bytes(b"garbage" * 3000)
-    program = (
-        "import sys; from cortext.index.spawned import SpawnIndex; sys.stdin.readline();"
-        "print([len(SpawnIndex(sys.argv[1]).list()) for _ in range(20)])"
-    )
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(folder.path)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for _ in range(4)
-    ]  # fmt: skip
-    ends = [process.communicate("\n", timeout=100) for process in running]
-    assert ends == [(f"{[50] * 20}\n", "")] * 4
 
 
 def test_a_list_in_which_nothing_changed_loads_little(folder: Folder) -> None:
