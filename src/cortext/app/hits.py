@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted, filtered
-from cortext.app.search import Hit, Narrow, Search, Texts
+from cortext.app.search import Hit, Narrow, Search, Texts, below
 from cortext.formats.query import Query, Term, find, parse, snippet
 from cortext.index.listed import Listed
 from cortext.index.words import DOCUMENT, TITLE, Identity, Spot
@@ -95,9 +94,7 @@ class Finder(Search):
         rows = filtered(self.rows, wanted)
         if wanted.status in _SAME:
             rows += filtered(self.rows, wanted._replace(status=_SAME[wanted.status]))
-        if folder := question.narrow.folder:
-            below = f"{os.path.abspath(folder).rstrip('/')}/"
-            rows = [row for row in rows if f"{row.had_in or row.cwd}/".startswith(below)]
+        rows = below(rows, question.narrow.folder)
         if question.only:
             rows = [row for row in rows if row.identity == question.only]
         return {row.identity: row for row in rows}

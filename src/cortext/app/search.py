@@ -105,7 +105,7 @@ class Search:
             return []
         rows = self._all_rows
         if wanted != EVERYTHING or narrow.folder:
-            rows = {r.identity: r for r in _below(filtered(self.rows, wanted), narrow.folder)}
+            rows = {r.identity: r for r in below(filtered(self.rows, wanted), narrow.folder)}
         return list(_hits(self._spots(query, rows, narrow, most), rows, query))
 
     @cached_property
@@ -142,11 +142,12 @@ def _with_signs(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Quer
     return have + others
 
 
-def _below(rows: Sequence[Listed], folder: str) -> Sequence[Listed]:
+def below(rows: Sequence[Listed], folder: str) -> Sequence[Listed]:
+    """Those that were had in a folder or below it; "" is anywhere."""
     if not folder:
         return rows
-    below = f"{os.path.abspath(folder).rstrip('/')}/"
-    return [row for row in rows if f"{row.had_in or row.cwd}/".startswith(below)]
+    start = f"{os.path.abspath(folder).rstrip('/')}/"
+    return [row for row in rows if f"{row.had_in or row.cwd}/".startswith(start)]
 
 
 def _hits(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> Iterator[Hit]:
