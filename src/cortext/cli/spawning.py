@@ -8,9 +8,11 @@ import click
 
 from cortext.app.spawn.agents import DEFAULT, Agent, agent_of, get_agent
 from cortext.app.spawn.cleaning import clean, delete
+from cortext.app.spawn.files import path_of
 from cortext.app.spawn.listing import Found, find_spawned, list_spawned
+from cortext.app.spawn.recovering import recover
 from cortext.app.spawn.running import ECHO, VARIABLE, Runner, choose_runner
-from cortext.app.spawn.sessions import Spawned, path_of, recover
+from cortext.app.spawn.sessions import Spawned
 from cortext.app.spawn.settings import SpawnSettings
 from cortext.bridges.launch import installed
 from cortext.cli.choose import ask, can_ask

@@ -45,6 +45,11 @@ class LiveMark:
             self._fd = -1
 
 
+def mark_path(folder: str, id: str = "") -> str:
+    """Where the mark of a session is that is kept in a folder; without an id, where all are."""
+    return f"{folder}/.cortext/live/{id}"
+
+
 def live_holder(path: str) -> str | None:
     """Who has a session open now; None when nobody has. Writes nothing."""
     try:

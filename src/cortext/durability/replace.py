@@ -173,11 +173,16 @@ def link_or_copy(source: str, target: str) -> None:
 
 def remove_set_aside(path: str) -> None:
     """What was set aside of a file goes with it."""
+    for other in all_set_aside(path):
+        os.unlink(other)
+
+
+def all_set_aside(path: str) -> list[str]:
+    """The files that hold what was set aside of one."""
     folder, name = os.path.split(path)
     ours = re.compile(re.escape(name) + r"\.(torn|corrupt|replaced)(-\d+)?")
-    for other in os.listdir(folder):
-        if ours.fullmatch(other):
-            os.unlink(os.path.join(folder, other))
+    found = sorted(filter(ours.fullmatch, os.listdir(folder)))
+    return [os.path.join(folder, each) for each in found]
 
 
 def temp_name(name: str) -> str:

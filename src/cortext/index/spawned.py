@@ -231,21 +231,21 @@ class Live:
     """The sessions of a folder that somebody has open now."""
 
     def __init__(self, folder: str) -> None:
-        self._folder = f"{folder}/.cortext/live"
+        self._folder = folder
         self._marks: set[str] | None = None
 
     def __contains__(self, id: str) -> bool:
+        from cortext.durability.live import live_holder, mark_path
+
         if self._marks is None:
             try:
-                self._marks = set(os.listdir(self._folder))
+                self._marks = set(os.listdir(mark_path(self._folder)))
             except OSError:
                 self._marks = set()
         if id not in self._marks:
             return False
-        from cortext.durability.live import live_holder
-
         try:
-            return live_holder(f"{self._folder}/{id}") is not None
+            return live_holder(mark_path(self._folder, id)) is not None
         except OSError:
             return False  # a link or a folder, which nobody of ours put there
 

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from cortext.durability.live import LiveMark
+from cortext.durability.live import LiveMark, mark_path
 from cortext.durability.replace import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.index.session_index import SessionIndex
@@ -253,7 +253,9 @@ class SessionManager:
     def _enter(self, session: Session) -> None:
         self.current_session = session
         try:
-            self._mark = LiveMark(f"{side_dir(str(self.storage.storage_dir))}/live/{session.id}")
+            folder = str(self.storage.storage_dir)
+            side_dir(folder)
+            self._mark = LiveMark(mark_path(folder, session.id))
             holder = self._mark.take()
         except OSError as error:
             log.warning("session %s cannot be marked as open: %s", session.id, error)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
+from cortext.durability.lock import FileLock
 from cortext.durability.read import read_blocks, read_first_line
 from cortext.durability.replace import (
     refuse_link,
@@ -114,6 +115,10 @@ class LogStore(LineStore):
             found.damages[:] = at(path, [*first.damages, *found.damages])
             yield found
             line += data.count(b"\n")
+
+    def changing(self, id: str) -> FileLock:
+        """Nobody else writes to a session meanwhile."""
+        return self._lock(self._files(id))
 
     def delete(self, id: str) -> bool:
         files = self._files(id)

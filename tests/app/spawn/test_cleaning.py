@@ -25,8 +25,9 @@ from cortext.app import trash
 from cortext.app.errors_log import last_errors
 from cortext.app.spawn import cleaning
 from cortext.app.spawn.cleaning import clean, delete, expire, start_expiry, told
+from cortext.app.spawn.files import path_of
 from cortext.app.spawn.listing import list_spawned
-from cortext.app.spawn.sessions import Spawned, path_of
+from cortext.app.spawn.sessions import Spawned
 from cortext.app.spawn.settings import SpawnSettings
 from cortext.durability.trash import Trash
 from tests.command import ok

@@ -19,8 +19,10 @@ from cortext import (
     SessionStorageError,
 )
 from cortext.app.spawn import sessions
+from cortext.app.spawn.files import live_path, path_of
 from cortext.app.spawn.listing import list_spawned
-from cortext.app.spawn.sessions import Spawned, live_path, path_of, recover
+from cortext.app.spawn.recovering import recover
+from cortext.app.spawn.sessions import Spawned
 from cortext.bridges.speech import LONGEST, LONGEST_TURN
 from cortext.durability.live import live_holder
 from cortext.errors import CortextError
@@ -260,13 +262,13 @@ def test_fork_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 def test_head_is_read_by_who_has_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """What another changed before it let go is not lost."""
     had("one", completed=False)
-    take = sessions._take  # pyright: ignore[reportPrivateUsage]
+    take = sessions.take
 
     def late(id: str) -> Any:
         LogStore(Path(path_of(id)).parent).amend(id, status="completed")
         return take(id)
 
-    monkeypatch.setattr(sessions, "_take", late)
+    monkeypatch.setattr(sessions, "take", late)
     assert Spawned.reopen("one").was == "completed"
 
 

@@ -6,15 +6,13 @@ Lists import this module, so it imports next to nothing.
 from __future__ import annotations
 
 import os
-import re
-import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
-from cortext.durability.replace import side_dir, storage_errors
+from cortext.durability.replace import all_set_aside, side_dir
 from cortext.errors import CortextError, SessionLockedError, SessionNotFoundError
 from cortext.index.listed import Listed
 
@@ -42,12 +40,12 @@ class Cleaned(NamedTuple):
 def delete(id: str) -> TrashEntry:
     """Move a session to the trash, with what was set aside of it. SessionNotFoundError if there is
     none, SessionLockedError naming the holder if somebody has it open."""
-    from cortext.app.spawn.sessions import path_of
+    from cortext.app.spawn.files import path_of
 
     path = path_of(id)
     if not os.path.lexists(path):
         raise SessionNotFoundError(id, path=path)
-    with _alone(id, path):
+    with _alone(id):
         row = _look_again(id, path, None)
         if row is None:
             raise SessionNotFoundError(id, path=path)
@@ -79,9 +77,11 @@ def start_expiry(settings: SpawnSettings, rows: Sequence[Listed] | None = None) 
     folder, days = paths.spawn_sessions(), settings.expiry_days
     if not days > 0 or not os.path.isdir(folder):
         return False
+    from cortext.app.background import is_time, start_detached
+
     if rows is None:
         try:
-            due = _is_time(os.path.join(side_dir(folder), _STARTED))
+            due = is_time(os.path.join(side_dir(folder), _STARTED), _EVERY)
         except OSError as error:
             from cortext.app.errors_log import write_error
 
@@ -91,8 +91,6 @@ def start_expiry(settings: SpawnSettings, rows: Sequence[Listed] | None = None) 
         limit = _Limits.of(days).old
         old = takewhile(lambda row: row.last_active <= limit, reversed(rows))
         due = any(row.status != "active" and not row.is_damaged for row in old)
-    from cortext.app.background import start_detached
-
     return due and start_detached("-c", _PROGRAM, f"{days:g}")
 
 
@@ -166,7 +164,7 @@ def _clean_one(
 ) -> str | None:
     """Move a session to the trash, or say why not: it may have been used meanwhile."""
     try:
-        with _alone(row.key, row.path):
+        with _alone(row.key):
             now = _look_again(row.key, row.path, row)
             if now is None:
                 return ""
@@ -184,21 +182,13 @@ def _clean_one(
 
 
 @contextmanager
-def _alone(id: str, path: str) -> Generator[None]:
+def _alone(id: str) -> Generator[None]:
     """Nobody else has the session open, nor writes to it, meanwhile."""
-    from cortext.app.spawn.sessions import live_path
-    from cortext.durability.live import LiveMark
-    from cortext.durability.lock import FileLock
+    from cortext.app.spawn.files import open_store, take
 
-    mark = LiveMark(live_path(id))
-    with storage_errors("delete", path):
-        side = side_dir(os.path.dirname(path))
-        holder = mark.take()
-    if holder is not None:
-        raise SessionLockedError(path, holder=holder, waited=0)
+    mark = take(id)
     try:
-        # The lock that LogStore guards a session with.
-        with FileLock(f"{side}/locks/{id}.lock", guards=path):
+        with open_store().changing(id):
             yield
     finally:
         mark.release()
@@ -215,23 +205,8 @@ def _put(row: Listed) -> TrashEntry:
     """The file, and what was set aside of it."""
     from cortext.durability.trash import Trash
 
-    folder, name = os.path.split(row.path)
-    aside = re.compile(re.escape(name) + r"\.(torn|corrupt|replaced)(-\d+)?")
-    others = sorted(filter(aside.fullmatch, os.listdir(folder)))
     label = f"{row.key}: {row.title}" if row.title else row.key
-    return Trash(paths.trash()).put(label, [row.path, *(f"{folder}/{other}" for other in others)])
-
-
-def _is_time(stamp: str) -> bool:
-    """Whether the last start is long enough ago; then this is one."""
-    try:
-        if 0 <= time.time() - os.stat(stamp).st_mtime < _EVERY:
-            return False
-    except FileNotFoundError:
-        pass
-    os.close(os.open(stamp, _WRITE, 0o600))
-    os.utime(stamp)
-    return True
+    return Trash(paths.trash()).put(label, [row.path, *all_set_aside(row.path)])
 
 
 def _note(days: float) -> None:

@@ -6,15 +6,14 @@ import os
 from collections.abc import Iterable, Iterator
 from copy import copy
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from cortext import clock, paths
+from cortext import clock
+from cortext.app.spawn.files import live_path, open_store, path_of, take
 from cortext.bridges.speech import LONGEST_TURN
 from cortext.durability.live import LiveMark
-from cortext.durability.replace import set_aside, side_dir, storage_errors
 from cortext.errors import (
     CortextError,
-    SessionLockedError,
     SessionNotFoundError,
     SessionStorageError,
 )
@@ -29,15 +28,6 @@ from cortext.stores.checks import refuse_damage
 from cortext.stores.log import LogStore
 
 _LONGEST_TITLE = 1000
-
-
-class Recovered(NamedTuple):
-    """What became of a damaged session: turns that were kept, lines that were lost, and where the
-    file is as it was."""
-
-    kept: int
-    lost: int
-    aside: str
 
 
 class Spawned:
@@ -70,11 +60,11 @@ class Spawned:
         max_tokens: int = MAX_TOKENS,
     ) -> Spawned:
         """A new session. Its file is there, durably, when this returns."""
-        store = _store()
+        store = open_store()
         head = Session(agent=agent, working_dir=cwd, kind="spawn", parent_id=parent_id)
         head.id = check_id(id) if id else _new_name(agent, head.created_at)
         head.metadata = {"tool": tool} if tool else {}
-        mark = _take(head.id)
+        mark = take(head.id)
         try:
             if store.exists(head.id):
                 raise SessionStorageError(
@@ -91,10 +81,10 @@ class Spawned:
     def reopen(cls, id: str, *, max_tokens: int = MAX_TOKENS) -> Spawned:
         """Go on with a session; all its turns are read again, and those that an agent can take are
         in its context. SessionCorruptedError names the first line that cannot be read."""
-        store = _store()
+        store = open_store()
         if not os.path.lexists(path_of(id)):
             raise SessionNotFoundError(id, path=path_of(id))
-        mark = _take(id)
+        mark = take(id)
         try:
             session = cls(store, store.head(id), mark, max_tokens)
             session._read()
@@ -274,7 +264,7 @@ class Spawned:
         """The file is gone: what is held of it is all there is."""
         session, known = self._held(), self.count + len(self.waiting)
         if not os.path.exists(live_path(self.id)):
-            self._mark = _take(self.id)
+            self._mark = take(self.id)
         self._store.save(session)
         self.waiting, self.count, self.tokens = [], 0, 0
         for turn in session.messages:
@@ -306,49 +296,6 @@ class Spawned:
         if turn.role == "user":
             self._asked = turn
             self._first = self._first or (turn if turn.content.strip() else None)
-
-
-def recover(id: str) -> Recovered:
-    """Keep every line of a damaged session that can be read, and beside it the file as it was."""
-    store, path = _store(), path_of(id)
-    mark = _take(id)
-    try:
-        reading = store.read(id)
-        lost = sum(damage.fatal for damage in reading.damages)
-        with storage_errors("set aside", path):
-            aside = set_aside(path, "corrupt")
-        session = reading.session
-        session.agent = session.agent or "default"
-        session.status = "paused"
-        store.save(session)
-    finally:
-        mark.release()
-    return Recovered(len(session.messages), lost, aside)
-
-
-def path_of(id: str) -> str:
-    """Where a session is, or would be."""
-    return os.path.join(paths.spawn_sessions(), f"{check_id(id)}.jsonl")
-
-
-def live_path(id: str) -> str:
-    """The mark of the process that has a session open."""
-    return os.path.join(paths.spawn_sessions(), ".cortext", "live", id)
-
-
-def _store() -> LogStore:
-    return LogStore(paths.spawn_sessions())
-
-
-def _take(id: str) -> LiveMark:
-    """The session is ours; SessionLockedError names whoever has it."""
-    with storage_errors("open", path_of(id)):
-        side_dir(paths.spawn_sessions())
-        mark = LiveMark(live_path(id))
-        holder = mark.take()
-    if holder is not None:
-        raise SessionLockedError(path_of(id), holder=holder, waited=0)
-    return mark
 
 
 def _new_name(agent: str, when: datetime) -> str:
