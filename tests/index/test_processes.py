@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from cortext import Session, SessionIndex, SessionStorage
+from cortext.index.database import Database
 
 CREATE = """
 import sys
@@ -136,3 +138,15 @@ def test_a_forked_child_has_a_connection_of_its_own(storage: SessionStorage) -> 
     index.add(Session("parent"))
     assert sorted(summary.id for summary in index.list()) == ["before", "child", "parent"]
     index.close()
+
+
+def test_many_make_one_database_at_once(tmp_path: Path) -> None:
+    """Sixteen that find no database make one, a hundred times: nobody is told that it is locked."""
+    for number in range(100):
+        path = str(tmp_path / f"{number}.sqlite3")
+        made = [Database(path, schema="CREATE TABLE t (n)", version=1) for _ in range(16)]
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(Database.ready, made))
+        assert sum(one.fresh for one in made) == 1
+        for one in made:
+            one.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -145,7 +146,7 @@ class Database:
         raise Unreadable("what is there cannot be read")
 
     def _make(self, db: sqlite3.Connection) -> None:
-        db.execute("PRAGMA journal_mode=WAL")
+        _write_ahead(db)
         with closing(db.cursor()) as cursor:
             cursor.execute("BEGIN IMMEDIATE")
             version = cursor.execute("PRAGMA user_version").fetchone()[0]
@@ -157,6 +158,22 @@ class Database:
             elif version != self._version:
                 raise Unreadable(f"it has version {version}")
             db.commit()
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Change how it is written. Two processes that do this at once stand in each other's way, and
+    SQLite then tells one of them that it is locked without having waited."""
+    end = time.monotonic() + _BUSY_MS / 1000
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > end:
+                raise
+            time.sleep(0.002)
+        else:
+            return
 
 
 class Unreadable(sqlite3.DatabaseError):

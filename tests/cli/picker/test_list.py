@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.cli.picker.widgets import Rows
+from cortext.cli.picker.widgets import Preview, Rows
 from tests.cli.picker.shelves import make_workspace, play, screen, shows, titles, until
 from tests.command import begin, ok, say
 
@@ -65,7 +65,10 @@ def test_of_a_long_one_the_end_is_shown(workspace: Path) -> None:
     async def story(pilot, picker) -> None:
         await shows(pilot, "message 200")
         assert "message 180" not in screen(picker)
-        await pilot.press(*["shift+up"] * 20)
+        picker.query_one(Preview).styles.max_height = 8
+        await until(pilot, lambda: picker.query_one(Preview).size.height == 8)
+        await shows(pilot, "message 200")
+        await pilot.press(*["shift+up"] * 60)
         await shows(pilot, "176 earlier messages", "message 177")
 
     play(story)

@@ -209,31 +209,40 @@ class Preview(ScrollView, can_focus=False):
     def __init__(self) -> None:
         super().__init__()
         self._page = Page((), (), from_end=False)
+        self._turned = False
         self._strips: dict[int, Strip] = {}
         self._drawn_by = Console(width=200, markup=False, emoji=False, highlight=False)
 
     def put(self, page: Page) -> None:
         """Show it: where the words are, or else its end."""
-        self._page, self._strips = page, {}
-        count = len(page.lines)
+        self._page, self._strips, self._turned = page, {}, False
+        self._place()
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Also when what stands above it took a line more: the end stays in sight."""
+        self._place()
+
+    def _place(self) -> None:
+        page, count = self._page, len(self._page.lines)
         self.virtual_size = Size(self.size.width, count)
+        if self._turned:
+            return
         at = count if page.from_end else 0
         if page.matches:
             at = max(page.matches[0] - self.size.height // 3, 0)
         self.scroll_to(y=at, animate=False)
-        self.refresh()
-
-    def on_resize(self) -> None:
-        self.virtual_size = Size(self.size.width, len(self._page.lines))
 
     def next_match(self) -> None:
         """The next place that has the words; after the last, the first."""
         top = round(self.scroll_y) + self.size.height // 3
         found = [at for at in self._page.matches if at > top] or self._page.matches
         if found:
+            self._turned = True
             self.scroll_to(y=max(found[0] - self.size.height // 3, 0), animate=False)
 
     def turn(self, by: int) -> None:
+        self._turned = True
         self.scroll_to(y=self.scroll_y + by, animate=False)
 
     def render_line(self, y: int) -> Strip:
