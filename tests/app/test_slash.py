@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext.app.consent import allow
-from cortext.app.pieces import in_pieces, next_piece, split
+from cortext.app.pieces import in_pieces, next_piece
 from cortext.bridges.processes import Process
 from cortext.bridges.typed import typed_words
 from cortext.errors import CortextError
@@ -207,16 +207,18 @@ def test_a_stop_that_fails_says_so_and_exits_with_it(
     assert "no conversation is active" in done.stderr
 
 
-def test_a_long_text_comes_in_pieces(data_home: Path) -> None:
-    """Each small enough for a tool, all of it in order, in a private file meanwhile."""
-    text = "\n".join([f"line {n} \u20ac" for n in range(9_000)] + ["x" * 50_000, ""])
-    assert all(len(piece.encode()) < 30_000 for piece in split(text))
-    piece, found = in_pieces(text), []
+@pytest.mark.parametrize(("tool", "longest"), [("claude", 30_000), ("codex", 9_500)])
+def test_a_long_text_comes_in_pieces(data_home: Path, tool: str, longest: int) -> None:
+    """Each small enough for the tool, all of it in order, in a private file meanwhile."""
+    text = "\n".join([f"line {n} \u20ac \ud800" for n in range(9_000)] + ["x" * 50_000, ""])
+    piece, found = in_pieces(text, tool), []
     while "\n\n[This goes on: " in piece:
+        assert len(piece.encode("utf-8", "surrogatepass")) < longest
         body, _, more = piece.rpartition("\n\n[This goes on: ")
         found.append(body)
         piece = next_piece(more.partition("--rest ")[2].partition("`")[0])
     found.append(piece)
+    assert len(found) > len(text) // longest
     assert "".join(found).replace("\n", "") == text.replace("\n", "")
     (kept,) = (data_home / "cortext/running/pieces").iterdir()
     assert kept.stat().st_mode & 0o777 == 0o600

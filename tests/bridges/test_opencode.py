@@ -469,3 +469,44 @@ def test_damaged_database(database: tuple[Made, bytes], at: int, junk: bytes) ->
     except (SessionCorruptedError, FileNotFoundError) as error:
         told = str(error)
     assert not told or str(made.path) in told
+
+
+def test_damage_stays_in_its_message(tmp_path: Path) -> None:
+    """Where the parts of one message cannot be read, all others still are, before and after."""
+    made = Made(tmp_path / "opencode")
+    made.session()
+    for number in range(9):
+        spot = f"middle of {number}"
+        long = f"{'x' * 9_000}{spot}{'x' * 9_000}"
+        made.message(f"msg_{number}", "assistant", text(f"Before {number}."), text(long))
+    with made.open() as db:
+        db.executescript("CREATE INDEX i ON part (message_id, id); PRAGMA journal_mode=DELETE;")
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    data = bytearray(made.path.read_bytes())
+    start = data.index(b"middle of 4") // size * size
+    data[start : start + 4] = b"\xff" * 4  # where the rest of that part goes on
+    made.path.write_bytes(data)
+    decoded = made.decode()
+    told = [content for _, content in said(decoded)]
+    assert [number for number in range(9) if f"middle of {number}" in "".join(told)] == [
+        0, 1, 2, 3, 5, 6, 7, 8,
+    ]  # fmt: skip
+    assert [damage for damage in map(str, decoded.damages) if "malformed" in damage]
+    assert len(decoded.damages) == 1
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_many_messages(tmp_path: Path, indexed: bool) -> None:
+    """Each has its own parts, in order, also those that have none and those of more bytes than
+    are read at once."""
+    made = Made(tmp_path / "opencode")
+    made.session()
+    expected: list[tuple[str, str]] = []
+    for number in range(60):
+        words = [f"{number}.{part} {'x' * (number * 700)}" for part in range(number % 4)]
+        made.message(f"msg_{60 - number:02}", "user", *map(text, words[::-1]))
+        expected += [("user", "\n".join(words[::-1]))] if words else []
+    with made.open() as db:
+        if indexed:
+            db.execute("CREATE INDEX i ON part (message_id, id)")
+    assert said(made.decode()) == expected

@@ -1,4 +1,4 @@
-"""What `cortext slash` prints for tools that read little of it, or read late and leave early."""
+"""What is printed for tools that read little of it, or read late and leave early."""
 
 import os
 import pty
@@ -80,6 +80,28 @@ def test_all_of_a_list_is_read_in_gemini(workspace: Path) -> None:
     """Whatever a slash command prints is followed by as much."""
     said = late(workspace, "slash", "list", env=IN_GEMINI).rstrip("\r")
     assert said.endswith("(number or search)\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "last"),
+    [(("show", "long story"), "Number 7: "), (("search", "number"), "Long story"), (("list",), "")],
+    ids=["show", "search", "list"],
+)
+def test_all_that_any_command_says_is_read_in_gemini(
+    workspace: Path, words: tuple[str, ...], last: str
+) -> None:
+    """An agent may run any of them in a shell."""
+    said = late(workspace, *words, env=IN_GEMINI)
+    assert said.endswith("\r")
+    assert "Long story" in said
+    assert last in said
+    assert said.rstrip("\r").endswith("\n")
+
+
+def test_codex_in_gemini_is_told_nothing_more(workspace: Path) -> None:
+    """Each says that it is there; without a process of Gemini's above us it is the other."""
+    env = {**IN_GEMINI, "CODEX_THREAD_ID": "0" * 8}
+    assert "\r" not in late(workspace, "list", env=env)
 
 
 @pytest.mark.parametrize("env", [{}, {"CODEX_THREAD_ID": "0" * 8}])

@@ -1,7 +1,7 @@
 """Long texts for agents, in pieces: a tool cuts what a command prints, and says little about it.
 
-Claude Code keeps 30,000 characters, others about as many. The rest waits in a private file, and
-the agent asks for it piece by piece.
+Claude Code keeps 30,000 characters, others about as many, Codex 10,000 bytes. The rest waits in a
+private file, and the agent asks for it piece by piece.
 """
 
 from __future__ import annotations
@@ -14,23 +14,27 @@ from cortext import paths
 from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, remove_if_there, write_new
 from cortext.errors import CortextError
+from cortext.model import json
 
 LONGEST = 28_000
+_OF_TOOLS = {"codex": 9_000}
+"""Bytes of a piece, with room for what we and the tool say beside it."""
 _MOST_LINES = 1_500
 _KEPT_SECONDS = 86_400
 _TOKEN = re.compile(r"([0-9a-f]{16})\.([0-9]{1,4})")
 
 
-def in_pieces(text: str) -> str:
-    """The text, or the first piece of it and how to get the next."""
-    if len(split(text)) == 1:
+def in_pieces(text: str, tool: str = "") -> str:
+    """The text, or the first piece of it and how to get the next, for an agent of this tool."""
+    pieces = split(text, _OF_TOOLS.get(tool, LONGEST))
+    if len(pieces) == 1:
         return text
     folder = _folder()
     make_private_dir(folder)
     _forget_old(folder)
     name = os.urandom(8).hex()
-    write_new(os.path.join(folder, name), [text.encode("utf-8", "surrogatepass")])
-    return _piece(name, 1, text)
+    write_new(os.path.join(folder, name), [json.encode(pieces)])
+    return _piece(name, 1, pieces)
 
 
 def next_piece(token: str) -> str:
@@ -41,17 +45,17 @@ def next_piece(token: str) -> str:
         raise CortextError(
             "there is no more of that text", hint="ask for the conversation once more"
         )
-    return _piece(found[1], int(found[2]), read_file(path).decode("utf-8", "surrogatepass"))
+    return _piece(found[1], int(found[2]), json.decode(read_file(path)))
 
 
-def split(text: str) -> list[str]:
+def split(text: str, longest: int = LONGEST) -> list[str]:
     """Pieces that no tool cuts, at ends of lines where lines are short enough."""
     pieces: list[str] = []
     lines: list[str] = []
     size = 0
-    for line in _short_lines(text):
+    for line in _short_lines(text, longest):
         taken = len(line.encode("utf-8", "surrogatepass")) + 1
-        if lines and (size + taken > LONGEST or len(lines) >= _MOST_LINES):
+        if lines and (size + taken > longest or len(lines) >= _MOST_LINES):
             pieces.append("\n".join(lines))
             lines, size = [], 0
         lines.append(line)
@@ -59,9 +63,9 @@ def split(text: str) -> list[str]:
     return [*pieces, "\n".join(lines)]
 
 
-def _short_lines(text: str) -> list[str]:
+def _short_lines(text: str, longest: int) -> list[str]:
     # A character takes four bytes at most.
-    most = LONGEST // 4
+    most = longest // 4
     return [
         line[start : start + most]
         for line in text.split("\n")
@@ -69,8 +73,7 @@ def _short_lines(text: str) -> list[str]:
     ]
 
 
-def _piece(name: str, number: int, text: str) -> str:
-    pieces = split(text)
+def _piece(name: str, number: int, pieces: list[str]) -> str:
     if not 0 < number <= len(pieces):
         raise CortextError("there is no more of that text")
     if number == len(pieces):

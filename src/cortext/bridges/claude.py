@@ -24,8 +24,8 @@ from cortext.bridges.claude_records import (
     Line,
     Message,
     Usage,
-    call_of,
     said,
+    sort_out,
     text_of,
 )
 from cortext.bridges.places import own_home
@@ -66,7 +66,7 @@ class _Titles:
             for place, title in enumerate((line.custom_title, line.ai_title, line.summary)):
                 self._found[place] = (title or "").strip() or self._found[place]
         if not self._found[3] and line.type == "user" and not line.is_sidechain:
-            role, text = said(line.content, "user")
+            role, text = said(text_of(line.content), "user")
             self._found[3] = jsonl.title_of(text) if role == "user" else ""
 
     @property
@@ -160,22 +160,20 @@ class _Transcript:
         if content is None:
             return []
         made: list[SessionMessage] = []
-        blocks = () if isinstance(content, str) else content
+        text, calls, results = sort_out(content)
         reply = line.message or Message()
         # What we wrote as a copy of another tool's conversation has no model either.
         synthetic = reply.model == SYNTHETIC and not (reply.id or "").startswith(OURS)
-        role, text = said(content, "assistant" if line.type == "assistant" else "user")
-        calls = [call for block in blocks if (call := call_of(block))]
+        role, text = said(text, "assistant" if line.type == "assistant" else "user")
         if synthetic or line.parent_uuid in self._caveats:
             role = "system"
         if calls or (text and not (synthetic and text == _NOTHING_SAID)):
             for call in calls:
                 self._names[call["id"]] = call["name"]
             made.append(jsonl.message(role, text, when, uuid, calls))
-        for block in blocks:
-            if isinstance(block, Block) and block.type.endswith("tool_result"):
-                id = f"{uuid}/{len(made)}" if made else uuid
-                made.append(self._result(block, when, id))
+        for block in results:
+            id = f"{uuid}/{len(made)}" if made else uuid
+            made.append(self._result(block, when, id))
         return made
 
     def _result(self, block: Block, when: datetime, id: str) -> SessionMessage:
@@ -258,12 +256,15 @@ def _live(nodes: list[_Node]) -> set[int]:
             at = before[at]
     replies = {nodes[place].reply for place in live} - {""}
     live |= {place for place, node in enumerate(nodes) if node.reply in replies}
+    aside = [place for place, node in enumerate(nodes) if node.messages and place not in live]
+    if not aside:
+        return live
     calls = {call["id"] for at in live for m in nodes[at].messages for call in m.tool_calls or ()}
-    for place, node in enumerate(nodes):
-        if node.messages and place not in live:
-            queued = not node.is_main and (before[place] in live or before[place] < 0)
-            if queued or any(message.tool_call_id in calls for message in node.messages):
-                live.add(place)
+    for place in aside:
+        node = nodes[place]
+        queued = not node.is_main and (before[place] in live or before[place] < 0)
+        if queued or any(message.tool_call_id in calls for message in node.messages):
+            live.add(place)
     return live
 
 

@@ -108,9 +108,27 @@ class Line(Struct, gc=False, rename="camel"):
         return self.type in ("user", "assistant") and not self.is_sidechain
 
 
-def said(content: Content, role: Role) -> tuple[Role, str]:
-    """Who speaks, and what is said in text: a command as it was typed."""
-    text = text_of(content)
+def sort_out(content: Content) -> tuple[str, list[dict[str, Any]], list[Block]]:
+    """What is said in text, the calls, and the results of calls."""
+    calls: list[dict[str, Any]] = []
+    results: list[Block] = []
+    if not isinstance(content, list):
+        return text_of(content), calls, results
+    texts: list[Block | str] = []
+    for block in content:
+        if isinstance(block, str) or block.type == "text":
+            texts.append(block)
+        elif block.type.endswith("tool_use"):
+            calls.append({"id": block.id, "name": block.name or "tool", "arguments": block.input})
+        elif block.type.endswith("tool_result"):
+            results.append(block)
+        else:
+            texts.append(block)
+    return text_of(texts) if texts else "", calls, results
+
+
+def said(text: str, role: Role) -> tuple[Role, str]:
+    """Who speaks, and what is said by a text: a command as it was typed."""
     if role != "user" or not text:
         return role, text
     begins = text[:100].lstrip()
@@ -138,9 +156,3 @@ def _block_text(block: Block) -> str:
         return block.tool_name or block.title or ""
     kind = block.source.media_type if block.source else "unknown type"
     return f"[image: {kind}]" if block.type == "image" else f"[file: {block.title or kind}]"
-
-
-def call_of(block: Block | str) -> dict[str, Any] | None:
-    if isinstance(block, str) or not block.type.endswith("tool_use"):
-        return None
-    return {"id": block.id, "name": block.name or "tool", "arguments": block.input}

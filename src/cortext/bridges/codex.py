@@ -76,8 +76,8 @@ class _Transcript:
         self.stamp = line.timestamp or self.stamp
         if type == "event_msg" and body.type in _SILENT:
             return
-        when = jsonl.time_of(line.timestamp)
-        self.first, self.last = self.first or when, when or self.last
+        if when := jsonl.time_of(line.timestamp):
+            self.first, self.last = self.first or when, when
         at = self.last or _NEVER
         if type == "response_item":
             self._add_item(body, at, self._name(type, body, place, id))
@@ -117,12 +117,13 @@ class _Transcript:
             self.spawned[body.new_thread_id] = None
 
     def _add_item(self, body: Payload, at: datetime, id: str) -> None:
-        if body.type == "message":
+        type = body.type
+        if type == "message":
             if body.role in ("user", "assistant"):
                 self._say(0, cast("Role", body.role), body.content, at, id)
-        elif body.type.endswith("_output"):
+        elif type.endswith("_output"):
             self._said[0].append((self._count, self._result(body, at, id)))
-        elif body.type.endswith("_call"):
+        elif type.endswith("_call"):
             call = call_of(body)
             self._names[call["id"]] = call["name"]
             made = jsonl.message("assistant", "", at, id, [call])
@@ -165,14 +166,16 @@ class _Transcript:
 
     def _spoken(self) -> list[tuple[int, SessionMessage]]:
         """All that counts: of each speaker what the most trusted records hold."""
-        spoken = list(self._said[0])
+        items, *others = self._said
+        spoken = items
         for role in ("user", "assistant"):
-            for said in self._said:
-                found = [pair for pair in said if pair[1].role == role and pair[1].content]
-                if found:
-                    spoken += found if said is not self._said[0] else []
+            if any(message.role == role and message.content for _, message in items):
+                continue
+            for said in others:
+                if found := [pair for pair in said if pair[1].role == role and pair[1].content]:
+                    spoken = sorted([*spoken, *found], key=lambda pair: pair[0])
                     break
-        return sorted(spoken, key=lambda pair: pair[0])
+        return spoken
 
     def lately(self, count: int) -> list[SessionMessage] | None:
         """What is said after so many records; None where others have to tell whose records are

@@ -123,6 +123,7 @@ class Wrapped(Struct, gc=False):
 
 
 _unwrapping = Decoder(Wrapped)
+_arguments = Decoder(dict[str, Any])
 
 
 def text_of(content: Content, role: Role = "tool") -> str:
@@ -138,7 +139,8 @@ def _is_said(text: str, role: Role) -> bool:
         return False
     if role == "user" and text[:100].lstrip().startswith(INJECTED):
         return False
-    return not IMAGE_TAG.fullmatch(text)
+    may_be_tag = text[0] == "<" or text[0].isspace()
+    return not (may_be_tag and IMAGE_TAG.fullmatch(text))
 
 
 def part_text(part: Part) -> str:
@@ -181,12 +183,19 @@ def call_of(body: Payload) -> dict[str, Any]:
 def arguments_of(given: Any) -> dict[str, Any]:
     if isinstance(given, str) and given.startswith("{"):
         try:
-            given = json.decode(given.encode("utf-8", "surrogatepass"))
-        except ValueError:
-            pass  # kept as the model wrote it
+            return _arguments.decode(given)
+        except (DecodeError, UnicodeEncodeError, RecursionError):
+            given = _tolerant(given)
     if isinstance(given, dict):
         return cast("dict[str, Any]", given)
     return {} if given is None else {"input": given}
+
+
+def _tolerant(given: str) -> Any:
+    try:
+        return json.decode(given.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return given  # as the model wrote it
 
 
 def parent_of(meta: Payload) -> str:

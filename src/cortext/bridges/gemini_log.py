@@ -143,8 +143,9 @@ class Log:
             self._rewind(record.rewind)
         elif record.id is not None and record.set is None:
             self.stamp = record.timestamp or self.stamp
-            self._known[_key(record)] = record
-            self._put(record)
+            key = _key(record)
+            self._known[key] = record
+            self._put(record, key)
         else:
             head = record.set or record
             self.started = self.started or head.started or ""
@@ -154,10 +155,10 @@ class Log:
             if head.messages is not None:
                 self._replace(head.messages)
 
-    def _put(self, record: Record) -> None:
+    def _put(self, record: Record, key: _Key) -> None:
         if record.id in self._made_up:
             return
-        self._live[_key(record)] = record
+        self._live[key] = record
         self.started = self.started or record.timestamp or ""
         if record.type == "gemini":
             self.model = record.model or self.model
@@ -190,7 +191,7 @@ class Log:
             return
         self._live = {}
         for record in new:
-            self._put(record)
+            self._put(record, _key(record))
 
     def _compact(self, summary: Record, tail: list[Record]) -> list[Record]:
         made = [summary, *tail[:1]] if tail and tail[0].type == "gemini" else [summary]
@@ -256,9 +257,10 @@ def text_of(content: _Content) -> str:
 
 def said(record: Record) -> str:
     """The words of a person; what was typed, where the program made more of it."""
-    if text_of(record.content).lstrip().startswith(_CONTEXT):
+    text = text_of(record.content)
+    if text.lstrip().startswith(_CONTEXT):
         return ""
-    return text_of(record.display) or as_typed(text_of(record.content))
+    return (text_of(record.display) if record.display else "") or as_typed(text)
 
 
 class Telling:
@@ -308,12 +310,16 @@ class Telling:
 
 def _functions(content: _Content) -> list[_Function]:
     """The calls and the results that stand in a content."""
-    if content is None or isinstance(content, str):
-        return []
     found: list[_Function] = []
+    if content is None or isinstance(content, str):
+        return found
     for part in _parts(content):
-        if isinstance(part, _Part):
-            found += filter(None, (part.function_call, part.function_response))
+        if isinstance(part, str):
+            continue
+        if part.function_call:
+            found.append(part.function_call)
+        if part.function_response:
+            found.append(part.function_response)
     return found
 
 
@@ -342,7 +348,8 @@ def _result(call: _Call) -> tuple[str, bool]:
         given = [one for one in given if one.id == call.id] or given
     failed = call.status in ("error", "cancelled") or any(map(_is_error, given))
     texts = [_response(one.response) for one in given]
-    return "\n".join(filter(None, [*texts, text_of(call.result)])), failed
+    texts.append(text_of(call.result))
+    return "\n".join([text for text in texts if text]), failed
 
 
 def _is_error(function: _Function) -> bool:

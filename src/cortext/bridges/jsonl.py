@@ -27,7 +27,7 @@ from cortext.model.ours import without_command
 from cortext.model.title import shorten
 from cortext.model.values import as_utc, parse_time
 
-BLOCK = 1 << 17
+BLOCK = 1 << 18
 """What is read at once: so much stays near the processor until it is decoded."""
 LONGEST_LINE = 256 << 20
 """A line above this is passed over, and named: it is held in memory whole."""
@@ -37,6 +37,7 @@ _BEGINNING = 12  # bytes of a line that tell where the same line begins again
 _AGAIN = 8  # such places are tried
 _NULS = re.compile(rb"\0+")
 _NESTED = frozenset((dict, list))
+_MILLISECONDS = 10**11  # a larger number counts these, and not seconds
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _log = logging.getLogger("cortext.bridges")
@@ -289,8 +290,10 @@ def time_of(value: Any) -> datetime | None:
         if isinstance(value, str):  # nearly all are, and there are very many
             when = datetime.fromisoformat(value)
             return when if when.tzinfo is UTC else as_utc(when)
+        if type(value) is int and value > _MILLISECONDS:
+            return datetime.fromtimestamp(value / 1000, UTC)
         return None if value is None else parse_time(value)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):
         return None
 
 
@@ -331,7 +334,7 @@ def message(
 ) -> SessionMessage:
     """A message with its tool calls, or the result of the call that it `answers`; arguments that
     no record can hold are left out."""
-    if id and when.tzinfo is UTC and (not calls or all(map(_is_flat, calls))):
+    if id and when.tzinfo is UTC and (not calls or _are_flat(calls)):
         return of_decoded(role, text, when, id, calls or None, answers, name, None, data)
     try:
         return SessionMessage(role, text, when, id, calls or None, answers, name, None, data)
@@ -340,12 +343,16 @@ def message(
         return SessionMessage(role, text, when, id, bare, answers, name, None, data)
 
 
-def _is_flat(call: dict[str, Any]) -> bool:
-    """Whether its arguments hold nothing that could be nested too deeply."""
-    given = call["arguments"]
-    if isinstance(given, dict):
-        return _NESTED.isdisjoint(map(type, cast("dict[str, Any]", given).values()))
-    return given is None or isinstance(given, str)
+def _are_flat(calls: list[dict[str, Any]]) -> bool:
+    """Whether their arguments hold nothing that could be nested too deeply."""
+    for call in calls:
+        given = call["arguments"]
+        if type(given) is dict:
+            if not _NESTED.isdisjoint(map(type, cast("dict[str, Any]", given).values())):
+                return False
+        elif given is not None and type(given) is not str:
+            return False
+    return True
 
 
 def listed(folder: str) -> list[os.DirEntry[str]]:

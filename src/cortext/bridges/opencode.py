@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from cortext.bridges import jsonl
 from cortext.bridges.opencode_log import Log, logs, open_log
-from cortext.bridges.opencode_parts import Info, Model, Part, Telling, read_info, read_part
+from cortext.bridges.opencode_parts import Info, Model, Part, Telling, read_info, read_parts
 from cortext.bridges.opencode_store import Database, Raw, Store, Tree, read_database, trees
 from cortext.bridges.places import own_home
 from cortext.bridges.port import Decoded, Glance, Source
@@ -27,9 +27,12 @@ _log = logging.getLogger("cortext.bridges")
 _UNNAMED = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
 _FIRST = 20  # messages are looked through for the first request
 _DEEPEST = 5  # sub-agents of sub-agents
+_AT_ONCE = 1 << 18  # bytes of messages and their parts
 _Number = int | float | None
 
 T = TypeVar("T")
+_Stored = tuple[Raw, Iterable[tuple[str, bytes]]]
+"""A message, and its parts with their ids."""
 
 
 class _Revert(Struct):
@@ -142,7 +145,8 @@ class OpenCodeBridge:
             telling = Telling(None)
             for raw in database.changed(source.id, mark.size):
                 if info := read_info(raw, damages):
-                    telling.tell(raw.id, info, _parts(database, source.id, raw.id, info, damages))
+                    rows = database.parts(source.id, raw.id)
+                    telling.tell(raw.id, info, _parts(raw.id, info, rows, damages))
             return None if damages or telling.cuts else (telling.messages, now)
 
         return read_database(source.path, work)
@@ -193,21 +197,55 @@ def _request(store: Store, id: str) -> str:
         info = read_info(raw, [])
         if info and info.role == "user":
             telling = Telling(None)
-            telling.tell(raw.id, info, _parts(store, id, raw.id, info, []))
+            telling.tell(raw.id, info, _parts(raw.id, info, store.parts(id, raw.id), []))
             if telling.messages and (title := jsonl.title_of(telling.messages[0].content)):
                 return title
     return ""
 
 
+def _with_parts(store: Store, id: str) -> Iterator[_Stored]:
+    """The messages of a session, each with its parts."""
+    if isinstance(store, Database):
+        return store.with_parts(id)
+    return ((raw, store.parts(id, raw.id)) for raw in store.messages(id))
+
+
+def _live(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:
+    """Those up to the message that the person went back to; that too, if it was to a part."""
+    for row in rows:
+        if row[0].id != revert.messageID:
+            yield row
+            continue
+        if revert.partID:
+            yield row
+        return
+
+
+def _together(rows: Iterable[_Stored]) -> Iterator[list[_Stored]]:
+    """The rows, some at a time: the processor is faster at reading many, then decoding many, than
+    at both in turn."""
+    some, size = list[_Stored](), 0
+    for raw, parts in rows:
+        some.append((raw, parts))
+        read = isinstance(parts, list)
+        size += len(raw.data) + (sum([len(data) for _, data in parts]) if read else _AT_ONCE)
+        if size >= _AT_ONCE:
+            yield some
+            some, size = [], 0
+    yield some
+
+
 def _parts(
-    store: Store, id: str, message: str, info: Info, damages: list[Damage]
+    message: str, info: Info, rows: Iterable[tuple[str, bytes]], damages: list[Damage]
 ) -> list[tuple[str, Part]]:
-    inside = [(f"{message}-{number}", part) for number, part in enumerate(info.parts or ())]
-    rows = _readable(store.parts(id, message), damages)
-    return inside + [(raw.id, part) for raw in rows if (part := read_part(raw, damages))]
+    parts = read_parts(rows, damages)
+    if info.parts:
+        inside = enumerate(info.parts)
+        return [(f"{message}-{number}", part) for number, part in inside] + parts
+    return parts
 
 
-def _readable(rows: Iterator[Raw], damages: list[Damage]) -> Iterator[Raw]:
+def _readable(rows: Iterable[T], damages: list[Damage]) -> Iterator[T]:
     """The rows up to the first that the store cannot give, which is named."""
     try:
         yield from rows
@@ -223,18 +261,15 @@ def _session(store: Store, id: str, damages: list[Damage], longest: int | None) 
     damages += [Damage(f"{id}: {note}", fatal=False) for note in notes]
     telling, spent = Telling(longest), (0, 0, 0.0)
     revert = head.revert or _Revert()
-    for raw in _readable(store.messages(id), damages):
-        if raw.id == revert.messageID and not revert.partID:
-            break
-        if info := read_info(raw, damages):
-            parts = _parts(store, id, raw.id, info, damages)
-            if raw.id == revert.messageID:
-                parts = [(own, part) for own, part in parts if own < (revert.partID or "")]
-            telling.tell(raw.id, info, parts)
+    for some in _together(_live(_readable(_with_parts(store, id), damages), revert)):
+        known = [(raw.id, info, rows) for raw, rows in some if (info := read_info(raw, damages))]
+        told = [(own, info, _parts(own, info, rows, damages)) for own, info, rows in known]
+        for own, info, parts in told:
+            if own == revert.messageID:
+                parts = [one for one in parts if one[0] < (revert.partID or "")]
+            telling.tell(own, info, parts)
             read, written, cost = info.spent
             spent = spent[0] + read, spent[1] + written, spent[2] + cost
-        if raw.id == revert.messageID:
-            break
     read, written, cost = head.spent if any(head.spent) else spent
     facts: dict[str, Any] = {
         "tool_version": seen.version,

@@ -6,7 +6,7 @@ in older releases one message holds all the steps of an answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from cortext.bridges import jsonl
 from cortext.bridges.opencode_store import Raw
+from cortext.errors import SessionCorruptedError
 from cortext.formats.records import Damage
 from cortext.formats.slashed import as_typed
 from cortext.model import json, wire
@@ -157,25 +158,32 @@ class Info(Struct, gc=False):
 
 _TOLD = frozenset(("text", "file", "subtask", "tool", "tool-invocation", "compaction"))
 """The types of parts that say something here; many more only mark where steps begin and end."""
-_infos = msgspec.json.Decoder(Info).decode
-_parts = msgspec.json.Decoder(Part).decode
+_decode_info = msgspec.json.Decoder(Info).decode
+_decode_part = msgspec.json.Decoder(Part).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_info(raw: Raw, damages: list[Damage]) -> Info | None:
     try:
-        return _infos(raw.data)
+        return _decode_info(raw.data)
     except _UNREADABLE:
         return _tolerant(raw, Info, damages)
 
 
-def read_part(raw: Raw, damages: list[Damage]) -> Part | None:
-    """None for one that says nothing, or that cannot be read, which is named."""
+def read_parts(rows: Iterable[tuple[str, bytes]], damages: list[Damage]) -> list[tuple[str, Part]]:
+    """The parts that say something, with their ids. What cannot be read is named."""
+    found: list[tuple[str, Part]] = []
     try:
-        part = _parts(raw.data)
-    except _UNREADABLE:
-        part = _tolerant(raw, Part, damages)
-    return part if part and part.type in _TOLD else None
+        for id, data in rows:
+            try:
+                part = _decode_part(data)
+            except _UNREADABLE:
+                part = _tolerant(Raw(id, data), Part, damages)
+            if part and part.type in _TOLD:
+                found.append((id, part))
+    except (SessionCorruptedError, OSError) as error:
+        damages.append(Damage(str(error)))
+    return found
 
 
 def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
@@ -202,27 +210,44 @@ class Telling:
 
     def tell(self, id: str, info: Info, parts: Sequence[tuple[str, Part]]) -> None:
         when = jsonl.time_of(info.times.created) or self._last
-        if any([part.type == "compaction" for _, part in parts]):  # noqa: C419  faster
-            self.cuts.append(len(self.messages))
-            self._summary_is_due = True
+        for _, part in parts:
+            if part.type == "compaction":
+                self.cuts.append(len(self.messages))
+                self._summary_is_due = True
+                break
         if info.role == "user":
-            if text := _joined(parts):
+            if text := _joined([_text(part) for _, part in parts]):
                 self.messages.append(jsonl.message("user", as_typed(text), when, id))
         elif info.summary is True:
             if not self._summary_is_due:
                 self.cuts.append(len(self.messages))
             self._summary_is_due = False
         elif info.role == "assistant":
-            for own, step in _steps(id, parts):
-                self._tell_step(own, step, when)
+            self._tell_answer(id, parts, when)
 
     @property
     def _last(self) -> datetime:
         return self.messages[-1].timestamp if self.messages else datetime.fromtimestamp(0, UTC)
 
-    def _tell_step(self, id: str, parts: Sequence[tuple[str, Part]], when: datetime) -> None:
-        text = _joined(parts)
-        calls = [(own, call) for own, part in parts if (call := _call(own, part))]
+    def _tell_answer(self, id: str, parts: Sequence[tuple[str, Part]], when: datetime) -> None:
+        texts, calls, called = list[str](), list[tuple[str, Part]](), False
+        for own, part in parts:
+            if part.type == "tool" or part.type == "tool-invocation":
+                called = True
+                if call := _call(own, part):
+                    calls.append((own, call))
+            elif text := _text(part):
+                if called:
+                    self._tell_step(id, texts, calls, when)
+                    id, texts, calls, called = own, [], [], False
+                texts.append(text)
+        self._tell_step(id, texts, calls, when)
+
+    def _tell_step(
+        self, id: str, texts: list[str], calls: list[tuple[str, Part]], when: datetime
+    ) -> None:
+        """The texts of an answer, and the calls after them."""
+        text = _joined(texts)
         if not text and not calls:
             return
         made = [{"id": c.callID, "name": c.tool, "arguments": _given(c)} for _, c in calls]
@@ -253,21 +278,6 @@ class Telling:
         )
 
 
-def _steps(
-    id: str, parts: Sequence[tuple[str, Part]]
-) -> Iterator[tuple[str, list[tuple[str, Part]]]]:
-    """The parts of an answer up to the text after a call, with the id of what they become."""
-    step: list[tuple[str, Part]] = []
-    called = False
-    for own, part in parts:
-        if called and _text(part):
-            yield id, step
-            id, step, called = own, [], False
-        step.append((own, part))
-        called = called or part.type in ("tool", "tool-invocation")
-    yield id, step
-
-
 def _call(id: str, part: Part) -> Part | None:
     """The call that a part is, as newer releases have it."""
     old = part.toolInvocation
@@ -289,8 +299,8 @@ def _json(old: _Invocation) -> str:
     return json.encode(old.result).decode("utf-8", "surrogatepass")
 
 
-def _joined(parts: Sequence[tuple[str, Part]]) -> str:
-    text = "\n".join([text for _, part in parts if (text := _text(part))])
+def _joined(texts: list[str]) -> str:
+    text = "\n".join(filter(None, texts))
     return "" if text.isspace() else text
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import quote
@@ -31,6 +31,11 @@ _DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 # Of a damaged database any column may hold anything.
 _RAW = "coalesce(CAST(id AS TEXT), ''), coalesce(CAST(data AS BLOB), x'')"
 _PARTS = f"SELECT {_RAW} FROM part WHERE message_id = ? ORDER BY id"  # noqa: S608  our names
+# In the order of `messages`. The parts of each are sorted by us: here SQLite would copy them all.
+_ALL_PARTS = """
+SELECT CAST(m.id AS BLOB), coalesce(CAST(p.id AS BLOB), x''), coalesce(CAST(p.data AS BLOB), x'')
+FROM message m CROSS JOIN part p ON p.message_id = m.id
+WHERE m.session_id = ? ORDER BY m.time_created, m.id"""
 _ROOTS = """
 SELECT CAST(s.id AS TEXT), CAST(s.directory AS TEXT), s.time_updated, m.id, m.time_updated,
   (SELECT count(*) || '-' || max(p.time_updated) FROM part p WHERE p.message_id = m.id)
@@ -50,9 +55,12 @@ _SINCE = f"""
 SELECT CAST(id AS TEXT), CAST(directory AS BLOB) FROM session
 WHERE parent_id IS NULL AND id IS NOT NULL AND time_updated >= ? AND {_SANE}
 ORDER BY time_updated DESC LIMIT 200"""  # noqa: S608  our names
+# Indexes give the first two counts; rows are looked at only where they differ.
 _LOST = """
-SELECT count(*) FROM part p WHERE p.session_id = ?
-  AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id)"""
+SELECT CASE (SELECT count(*) FROM part WHERE session_id = :id)
+WHEN (SELECT count(*) FROM message m JOIN part p ON p.message_id = m.id WHERE m.session_id = :id)
+THEN 0 ELSE (SELECT count(*) FROM part p WHERE p.session_id = :id
+  AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id)) END"""
 _CHANGED = f"""
 SELECT {_RAW} FROM message WHERE session_id = :id AND (time_updated > :since OR id IN
   (SELECT message_id FROM part WHERE session_id = :id AND time_updated > :since))
@@ -178,9 +186,39 @@ class Database:
     def parts(self, id: str, message: str) -> Iterator[Raw]:
         return self._rows(_PARTS, message)
 
+    def with_parts(self, id: str) -> Iterator[tuple[Raw, Iterable[tuple[str, bytes]]]]:
+        """As `messages`, each with its parts. One query gives those of all; where it meets damage
+        each message has its own, so that no more is lost than must be."""
+        groups, ahead = self._grouped_parts(id), None
+        for raw in self.messages(id):
+            try:
+                ahead = ahead or (next(groups, None) if groups else None)
+            except _DAMAGED:
+                groups = None
+            if groups is None:
+                yield raw, self.parts(id, raw.id)
+            elif ahead and ahead[0] == raw.id:
+                yield raw, ahead[1]
+                ahead = None
+            else:
+                yield raw, []
+        if ahead:
+            raise SessionCorruptedError(self.path, f"the parts of {ahead[0]!r:.80} have lost it")
+
+    def _grouped_parts(self, id: str) -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
+        of, parts = b"", list[tuple[str, bytes]]()
+        for message, own, data in self._all(_ALL_PARTS, (id,)):
+            if message != of:
+                if parts:
+                    yield _text(of), sorted(parts)
+                of, parts = message, []
+            parts.append((own.decode("utf-8", "replace"), data))
+        if parts:
+            yield _text(of), sorted(parts)
+
     def lost_parts(self, id: str) -> int:
         """How many parts of a session belong to no message that is there."""
-        return int(self._all(_LOST, (id,)).fetchone()[0])
+        return int(self._all(_LOST, {"id": id}).fetchone()[0])
 
     def latest(self, id: str) -> int:
         """When a session's messages, or parts of them, were last changed, in milliseconds."""

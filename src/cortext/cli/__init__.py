@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+# What can wait in a pseudo-terminal: 12 to 20 KB on Linux 6, 64 KB on the oldest kernels.
+_MOST_WAITING = 1 << 16
+
 
 def main() -> int:
     """Run a command of `cortext`; the exit code says how it went."""
@@ -17,6 +20,12 @@ def aur() -> int:
 
 
 def _main(program: str) -> int:
+    code = _run(program)
+    _be_read()
+    return code
+
+
+def _run(program: str) -> int:
     import gc
 
     from cortext.cli.quick import quick, quick_search
@@ -36,6 +45,28 @@ def _main(program: str) -> int:
 
         return report(error)
     return code
+
+
+def _be_read() -> None:
+    """See to it that all that was said is read.
+
+    Gemini CLI gives us a terminal, and drops what waits in it at the moment when we end; no call
+    tells us how much does. So that nothing of ours waits, as much as can wait is written after it,
+    which no screen shows and Gemini CLI does not pass on.
+    """
+    if not (os.environ.get("GEMINI_CLI") and sys.stdout.isatty()):
+        return
+    if os.environ.get("CODEX_THREAD_ID"):  # one runs in the other, and Codex keeps each byte
+        from cortext.bridges.inside import here
+
+        inside = here()
+        if inside and inside.tool != "gemini":
+            return
+    try:
+        sys.stdout.write("\r" * _MOST_WAITING)
+        sys.stdout.flush()
+    except OSError:
+        return  # nobody reads any more
 
 
 def _settle_streams() -> None:

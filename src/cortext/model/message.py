@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -126,10 +127,9 @@ class SessionMessage(
         return wire.message_from_dict(json_copy(data, "the message", around=8))
 
 
-def of_decoded(*values: Any) -> SessionMessage:
-    """A message of what a decoder gave: of the right types, whole, and nobody else's. It is made
-    as a decoder would make it, without a look at each value: transcripts hold very many."""
-    return StructMeta.__call__(SessionMessage, *values)
+of_decoded: Callable[..., SessionMessage] = partial(StructMeta.__call__, SessionMessage)
+"""A message of what a decoder gave: of the right types, whole, and nobody else's. It is made as a
+decoder would make it, without a look at each value: transcripts hold very many."""
 
 
 class ToolInvocation(

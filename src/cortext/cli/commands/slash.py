@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WORDS: dict[str, Any] = {"ignore_unknown_options": True}
-# What can wait in a pseudo-terminal: 12 to 20 KB on Linux 6, 64 KB on the oldest kernels.
-_MOST_WAITING = 1 << 16
 
 
 @click.group("slash")
@@ -69,7 +67,9 @@ def briefing(
     def made(slash: Slash, said: str) -> str:
         text = slash.briefing(said, reopen=reopen)
         # What a command file of these tools prints is not cut.
-        return text if typed or name else in_pieces(without_mentions(text))
+        if typed or name:
+            return text
+        return in_pieces(without_mentions(text), slash.inside.tool if slash.inside else "")
 
     _answer(made, words, stdin, typed, name)
 
@@ -106,7 +106,7 @@ def stop(
 
     slash = Slash()
     text, notes = slash.stop(_said(slash, words, stdin, typed), id=id, done=done)
-    _tell("\n".join([text, *notes]), slash)
+    click.echo("\n".join([text, *notes]))
 
 
 def _said(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) -> str:
@@ -148,26 +148,12 @@ def _print(made: Callable[[Slash], str], *, typed: bool = False) -> None:
     """Print it; so that the agent can tell of a failure, that is printed too, and no error."""
     from cortext.app.slash import Slash
 
-    slash = None
     try:
-        slash = Slash(typed=typed)
-        text = made(slash)
+        text = made(Slash(typed=typed))
     except (CortextError, OSError) as error:
         if debugging.on:
             raise
         hint = getattr(error, "hint", "")
         text = f"error: {error}\n" + (f"hint: {hint}\n" if hint else "")
         text += "Tell the person this in one line, and do nothing else."
-    _tell(text, slash)
-
-
-def _tell(text: str, slash: Slash | None) -> None:
-    """Print it so that all of it is read.
-
-    Gemini CLI gives us a terminal, and drops what waits in it at the moment when we end; no call
-    tells us how much does. So that nothing of ours waits, as much as can wait is written after it,
-    which no screen shows and Gemini CLI does not pass on.
-    """
     click.echo(text)
-    if slash and slash.inside and slash.inside.tool == "gemini" and sys.stdout.isatty():
-        click.echo("\r" * _MOST_WAITING, nl=False)
