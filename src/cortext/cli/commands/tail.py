@@ -1,0 +1,226 @@
+"""`cortext tail`."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+import click
+
+from cortext.cli.options import all_option, complete_id, json_option
+from cortext.cli.render import Block, Page, plain, rendered
+from cortext.cli.text import clean
+from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
+
+if TYPE_CHECKING:
+    from cortext.app.growing import Growing
+    from cortext.app.tailing import Tail
+    from cortext.formats.records import Damage
+    from cortext.index.listed import Listed
+    from cortext.model.session import Session
+
+_EVERY = 200
+"""Milliseconds between two looks."""
+
+
+@click.command("tail")
+@click.argument("query", nargs=-1, metavar="ID...", shell_complete=complete_id, required=True)
+@all_option
+@click.option(
+    "-n",
+    "last",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Begin with the last N messages.",
+)
+@click.option("--no-follow", is_flag=True, help="Show these, and end.")
+@click.option(
+    "--full/--stubs",
+    default=None,
+    help="Tool calls in full, or short.  [default: short in a terminal, else in full]",
+)
+@json_option
+def command(
+    query: tuple[str, ...],
+    everywhere: bool,
+    last: int,
+    no_follow: bool,
+    full: bool | None,
+    as_json: bool,
+) -> None:
+    """Show a conversation as it grows: its last messages, and then each new one as soon as it is
+    written, until Ctrl+C, or until the conversation is completed or deleted.
+
+    ID is as for `cortext show`: conversations of workspaces, sessions of AI tools and of `spawn`.
+    With --json each message is an object on a line of its own.
+    """
+    from cortext.app.tailing import Tail
+
+    growing, row = _find(" ".join(query), everywhere)
+    tail = Tail(growing)
+    shown = _Shown(tail, row, full=full, as_json=as_json)
+    count = len(tail.session.messages)
+    shown.begin(range(max(count - last, 0) + 1, count + 1))
+    _warn(tail.damages)
+    if not no_follow:
+        _follow(tail, shown)
+
+
+def _find(words: str, everywhere: bool) -> tuple[Growing, Listed | None]:
+    """As `show` finds it."""
+    from cortext import paths
+    from cortext.app.conversations import Conversations
+    from cortext.app.growing import growing, stored
+    from cortext.app.sessions import default_store
+    from cortext.cli.choose import ask, choose
+    from cortext.cli.lists import keep_up
+
+    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    rows = conversations.find(words)
+    keep_up(conversations)
+    for store in () if rows else (default_store(), f"log:{paths.spawn_sessions()}"):
+        with suppress(InvalidIdError, SessionNotFoundError):
+            return stored(store, words), None
+    if not rows:
+        rows = [choose(words, everywhere=everywhere, forgiving=True)]
+    row = rows[0] if len(rows) == 1 else ask(rows, words)
+    if not row.status:
+        raise CortextError(
+            f"{row.key} has no session that could grow",
+            hint=f"`cortext show {row.key}` shows its markdown",
+        )
+    return growing(row), row
+
+
+def _follow(tail: Tail, shown: _Shown) -> None:
+    over, rest = tail.over, _rest()
+    while not over:
+        rest()
+        news = tail.news()
+        if news is None:
+            continue
+        if news.note:
+            click.echo(news.note, err=True)
+        shown.more(news.new)
+        _warn(news.damages)
+        over = news.over
+    click.echo(f"nothing more will come: {over}", err=True)
+
+
+def _rest() -> Callable[[], None]:
+    """What waits until the next look. Of a pipe it notices that the reader has gone, also if there
+    is nothing more to write."""
+    if not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):
+        return lambda: time.sleep(_EVERY / 1000)
+    waiter = select.poll()
+    waiter.register(sys.stdout.fileno(), 0)
+
+    def rest() -> None:
+        if waiter.poll(_EVERY):
+            raise BrokenPipeError
+
+    return rest
+
+
+def _warn(damages: Sequence[Damage]) -> None:
+    for damage in damages:
+        where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"
+        click.echo(f"warning: {clean(f'{where}: {damage.detail}', lines=False)}", err=True)
+
+
+class _Shown:
+    """Messages as `show` has them, each batch as soon as it is there."""
+
+    def __init__(self, tail: Tail, row: Listed | None, *, full: bool | None, as_json: bool) -> None:
+        self._tail, self._row, self._as_json = tail, row, as_json
+        self._rich = sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
+        self._whole = not self._rich if full is None else full
+
+    def begin(self, numbers: range) -> None:
+        """What it is, and its last messages."""
+        if self._as_json:
+            self._print_json(numbers)
+            return
+        from cortext.cli.telling import facts
+
+        session, row = self._tail.session, self._row
+        title = row.title if row else session.title
+        key, status = (row.key, row.status) if row else (session.id, session.status)
+        self._print(Page(title, facts(session, key, status), self._blocks(numbers)))
+
+    def more(self, numbers: Sequence[int]) -> None:
+        if self._as_json:
+            self._print_json(numbers)
+        elif numbers:
+            late = () if self._whole else _late(self._tail.session, numbers)
+            self._print(Page("", (), chain(late, self._blocks(numbers))), headed=False)
+
+    def _blocks(self, numbers: Sequence[int]) -> Iterator[Block]:
+        from cortext.cli.telling import in_full, short
+
+        session = self._tail.session
+        for run in _runs(numbers):
+            yield from in_full(session, run, alone=False) if self._whole else short(session, run)
+
+    def _print(self, page: Page, *, headed: bool = True) -> None:
+        if self._rich:
+            import shutil
+
+            width = shutil.get_terminal_size().columns
+            lines = rendered(page, width=width, colour=not os.environ.get("NO_COLOR"))
+        else:
+            lines = plain(page)
+        encoding = sys.stdout.encoding or "utf-8"
+        text = "\n".join(lines if headed else islice(lines, 1, None))
+        text = text.encode(encoding, "replace").decode(encoding)
+        click.echo(text, color=True if self._rich else None)
+
+    def _print_json(self, numbers: Sequence[int]) -> None:
+        from cortext.model import json, wire
+
+        messages = self._tail.session.messages
+        dicts = ({"number": n, **wire.message_to_dict(messages[n - 1])} for n in numbers)
+        click.echo(b"".join(json.encode(each) + b"\n" for each in dicts), nl=False)
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[range]:
+    """Numbers that follow one another, together."""
+    if isinstance(numbers, range):
+        yield numbers
+        return
+    start = end = 0
+    for number in numbers:
+        if number != end:
+            if end:
+                yield range(start, end)
+            start = number
+        end = number + 1
+    if end:
+        yield range(start, end)
+
+
+def _late(session: Session, numbers: Sequence[int]) -> Iterator[Block]:
+    """The calls that were shown before their results came, now with these."""
+    from cortext.cli.telling import short
+    from cortext.formats.stubs import id_of
+
+    first = numbers[0]
+    messages = session.messages
+    answered = {messages[n - 1].tool_call_id for n in numbers if messages[n - 1].role == "tool"}
+    answered.discard(None)
+    for number in range(first - 1, 0, -1) if answered else ():
+        calls = {id_of(data) for data in messages[number - 1].tool_calls or ()}
+        if not answered.isdisjoint(calls):
+            answered -= calls
+            blocks = short(session, range(number, number + 1))
+            yield from (block for block in blocks if block.role == "tool" and block.text)
+        if not answered:
+            return

@@ -1,0 +1,127 @@
+"""`cortext watch`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import click
+
+from cortext import clock
+from cortext.cli.text import clean, local
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from cortext.app.watching import Did, Watching
+
+_MOST = 1000
+"""Warnings that are remembered, so that each is said once."""
+
+
+@click.command("watch")
+@click.option("--once", is_flag=True, help="Do what is due now, and end.")
+@click.option("--quiet", is_flag=True, help="Say only what fails.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
+def command(once: bool, quiet: bool, as_json: bool) -> None:
+    """Follow your conversations while they are had: copy what the AI tools write into the archive,
+    capture what belongs to a conversation, pause what rests, and keep the search up to date.
+
+    A line is printed for each thing that was done. It runs until Ctrl+C, and nothing else needs
+    it; the folders of the tools are only read.
+    """
+    from cortext.app.background import notice
+    from cortext.app.watching import Watching, take_turn
+
+    shown = _Shown(quiet=quiet, as_json=as_json)
+    logger = logging.getLogger("cortext")
+    logger.addHandler(_Once(shown))
+    logger.propagate = False
+    mark = take_turn()
+    _leave_here()
+    watching = Watching(shown.tell)
+    ending = _Ending(watching)
+    try:
+        if once:
+            watching.once()
+            if not quiet and (said := notice()):
+                click.echo(clean(said, lines=False), err=True)
+            return
+        os.nice(10)
+        watching.follow()
+    except KeyboardInterrupt:
+        if not ending.asked:
+            raise
+    finally:
+        mark.release()
+
+
+def _leave_here() -> None:
+    """Let the folder that it was started in be known, and be removed."""
+    from cortext import paths
+    from cortext.lifecycle.known import remember_workspace
+
+    remember_workspace(paths.workspace_root())
+    os.chdir("/")
+
+
+class _Ending:
+    """SIGTERM ends it as Ctrl+C does, and is no failure. Who started it in the background may have
+    Ctrl+C ignored."""
+
+    def __init__(self, watching: Watching) -> None:
+        self.asked = False
+        self._watching = watching
+        signal.signal(signal.SIGTERM, self._end)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._end)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self.asked = number == signal.SIGTERM
+        self._watching.end()
+        raise KeyboardInterrupt
+
+
+class _Shown:
+    """What was done, a line each, the time first. What fails goes to stderr, unless programs
+    read it."""
+
+    def __init__(self, *, quiet: bool, as_json: bool) -> None:
+        self._quiet, self._as_json = quiet, as_json
+
+    def tell(self, did: Did) -> None:
+        failed = did.did in ("failed", "noticing")
+        if self._quiet and not failed:
+            return
+        if self._as_json:
+            from cortext.model import json, wire
+
+            facts = {"time": wire.iso(clock.now()), "did": did.did, **did.facts}
+            click.echo(json.encode(facts))
+            return
+        warning = "warning: " if failed else ""
+        line = f"{local(clock.now())} {warning}{clean(did.text, lines=False)}"
+        click.echo(line, err=failed)
+        if did.hint:
+            click.echo(f"hint: {did.hint}", err=True)
+
+
+class _Once(logging.Handler):
+    """Warnings of the library: it looks at the same things again and again."""
+
+    def __init__(self, shown: _Shown) -> None:
+        super().__init__(logging.WARNING)
+        self._shown, self._said = shown, set[str]()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from cortext.app.watching import Did
+
+        text = record.getMessage()
+        if text in self._said:
+            return
+        if len(self._said) >= _MOST:
+            self._said.clear()
+        self._said.add(text)
+        self._shown.tell(Did("failed", text, {"doing": "reading", "reason": text}))

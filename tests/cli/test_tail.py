@@ -1,0 +1,312 @@
+"""`cortext tail`: a conversation as it grows, in a pipe and in a terminal."""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cortext import Session, SessionMessage, open_session_store
+from tests.app.captures import Bench
+from tests.app.test_sync import ID, say
+from tests.bridges import test_claude
+from tests.bridges.test_opencode import Made, text
+from tests.cli.following import PATIENCE, Running, await_, running
+from tests.cli.test_completion import offered
+from tests.command import SCRIPT, begin, cortext, folder_of, ok
+from tests.command import say as speak
+
+
+@pytest.fixture(autouse=True)
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a workspace."""
+    home = tmp_path / "person"
+    (home / "project").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("CI", "true")
+    ok(home / "project", "init", "--tools", "claude")
+    return home
+
+
+@pytest.fixture
+def workspace(person: Path) -> Path:
+    return person / "project"
+
+
+def said(tail: Running) -> list[str]:
+    """What messages said, with --json."""
+    return [json.loads(line)["content"] for line in tail.out.splitlines()]
+
+
+def shown(tail: Running, *texts: str) -> None:
+    """It has shown exactly these, and comes to it in time."""
+    await_(
+        lambda: tail.out.endswith("\n") and len(said(tail)) >= len(texts),
+        lambda: f"{tail.out} {tail.err}",
+    )
+    assert said(tail) == list(texts)
+
+
+def test_the_last_ones_and_each_new_one(workspace: Path, tmp_path: Path) -> None:
+    """As `show` has them; it ends when the conversation is completed, and says so."""
+    id = begin(workspace, "plan", "Rules", "One.", "Two.", "Three.")
+    with running(workspace, tmp_path / "said", "tail", id, "-n", "2") as tail:
+        tail.until("Three.")
+        speak(workspace, id, "Four.")
+        tail.until("Four.")
+        assert tail.process.poll() is None
+        ok(workspace, "done", id)
+        assert tail.process.wait(PATIENCE) == 0
+    lines = tail.out.splitlines()
+    assert lines[0] == "Rules"
+    assert f"{id} · plan · active" in lines[1]
+    assert [line for line in lines[2:] if line and line[0] != "#"] == ["Two.", "Three.", "Four."]
+    assert [line[:2] for line in lines[2:] if line.startswith("#")] == ["#2", "#3", "#4"]
+    assert tail.err.endswith("nothing more will come: it is completed\n")
+
+
+def test_the_end_of_it(workspace: Path) -> None:
+    """With --no-follow it shows what there is, as many as are asked for."""
+    id = begin(workspace, "plan", "Rules", *(f"Number {n}." for n in range(30)))
+    for options, count in ((), 20), (("-n", "0"), 0), (("-n", "99"), 30):
+        found = ok(workspace, "tail", id, "--no-follow", "--json", *options).splitlines()
+        assert [json.loads(line)["number"] for line in found] == list(range(31 - count, 31))
+
+
+def test_ten_thousand_messages(workspace: Path, tmp_path: Path) -> None:
+    """Appended one by one by another process, as fast as can be: each comes once, in order."""
+    id = begin(workspace, "plan", "Rules", "0")
+    (lines,) = workspace.glob(f"conversations/*/{id}/.session/messages.jsonl")
+    program = f"""
+import json
+with open({str(lines)!r}, "ab", buffering=0) as file:
+    for n in range(1, 10_001):
+        line = {{"role": "user", "content": str(n), "timestamp": "2026-01-01T00:00:00Z",
+                 "id": f"m{{n}}"}}
+        file.write(json.dumps(line).encode() + b"\\n")
+"""
+    with running(workspace, tmp_path / "said", "tail", id, "--json") as tail:
+        tail.until('"content":"0"')
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+        tail.until('"content":"10000"')
+    assert said(tail) == [str(n) for n in range(10_001)]
+
+
+def test_in_a_terminal(workspace: Path) -> None:
+    """Markdown is rendered, and Ctrl+C ends it with 130."""
+    id = begin(workspace, "plan", "Rules", "**One.**")
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [SCRIPT, "tail", id],
+        cwd=workspace,
+        env={**os.environ, "TERM": "xterm-256color"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        # Who runs the tests in the background has it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    os.close(theirs)
+    os.set_blocking(ours, False)
+    seen = b""
+
+    def sees(words: bytes) -> bool:
+        nonlocal seen
+        try:
+            seen += os.read(ours, 65536)
+        except (BlockingIOError, OSError):
+            return words in seen
+        return words in seen
+
+    await_(lambda: sees(b"One."))
+    assert b"**" not in seen
+    speak(workspace, id, "## Two")
+    await_(lambda: sees(b"Two"))
+    assert b"## " not in seen
+    child.send_signal(signal.SIGINT)
+    assert child.wait(PATIENCE) == 130
+    os.close(ours)
+
+
+def test_reader_that_has_enough(workspace: Path) -> None:
+    """It ends although nothing more is said, without a word."""
+    id = begin(workspace, "plan", "Rules", "One.")
+    child = subprocess.Popen(
+        f"{SCRIPT} tail {id} | head -n 1",
+        shell=True,
+        cwd=workspace,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    out, err = child.communicate(timeout=PATIENCE)
+    assert (out, err, child.returncode) == ("Rules\n", "", 0)
+
+
+def test_file_that_is_put_in_its_place(workspace: Path, tmp_path: Path) -> None:
+    """Another with the same beginning: only what is new comes. One that was cut: it says so, and
+    goes on from there."""
+    id = begin(workspace, "plan", "Rules", "One.", "Two.")
+    lines = folder_of(workspace, id) / ".session/messages.jsonl"
+    with running(workspace, tmp_path / "said", "tail", id, "--json") as tail:
+        shown(tail, "One.", "Two.")
+        copy = lines.with_name("copy")
+        shutil.copy(lines, copy)
+        copy.rename(lines)
+        speak(workspace, id, "Three.")
+        shown(tail, "One.", "Two.", "Three.")
+        first = lines.read_bytes().split(b"\n")[0] + b"\n"
+        copy.write_bytes(first)
+        copy.rename(lines)
+        tail.until("it went back: 2 messages are no longer part of it")
+        speak(workspace, id, "Another two.")
+        shown(tail, "One.", "Two.", "Three.", "Another two.")
+        assert json.loads(tail.out.splitlines()[-1])["number"] == 2
+        lines.unlink()
+        lines.write_bytes(first)
+        speak(workspace, id, "The last.")
+        shown(tail, "One.", "Two.", "Three.", "Another two.", "The last.")
+
+
+def test_head_that_is_damaged(workspace: Path, tmp_path: Path) -> None:
+    """What is said comes all the same."""
+    id = begin(workspace, "plan", "Rules", "One.")
+    head = folder_of(workspace, id) / ".session/session.json"
+    with running(workspace, tmp_path / "said", "tail", id, "--json") as tail:
+        shown(tail, "One.")
+        good = head.read_bytes()
+        head.write_bytes(good[:40])
+        with head.with_name("messages.jsonl").open("ab") as file:
+            line = {"role": "user", "content": "Two.", "timestamp": "2026-01-01T00:00:00Z"}
+            file.write(json.dumps(line).encode() + b"\n")
+        shown(tail, "One.", "Two.")
+        head.write_bytes(good.replace(b'"active"', b'"completed"'))
+        assert tail.process.wait(PATIENCE) == 0
+    assert tail.err.endswith("nothing more will come: it is completed\n")
+
+
+def test_one_that_is_deleted(workspace: Path, tmp_path: Path) -> None:
+    """It says so and ends; so does one that is not there, or was completed long ago."""
+    id = begin(workspace, "plan", "Rules", "One.")
+    with running(workspace, tmp_path / "said", "tail", id) as tail:
+        tail.until("One.")
+        ok(workspace, "delete", id, "--yes")
+        assert tail.process.wait(PATIENCE) == 0
+    assert tail.err.endswith("nothing more will come: it was deleted\n")
+    assert cortext(workspace, "tail", "nothing-like-it").returncode == 3
+    done = begin(workspace, "plan", "Done", "One.")
+    ok(workspace, "done", done)
+    found = cortext(workspace, "tail", done)
+    assert (found.returncode, "One." in found.stdout) == (0, True)
+    assert found.stderr.endswith("nothing more will come: it is completed\n")
+
+
+def test_session_of_claude(person: Path, tmp_path: Path) -> None:
+    """Its own transcript; where the person takes another way, it says so."""
+    path = say(person, "One.")
+    more = [
+        test_claude.line("u0", None, "user", "One."),
+        test_claude.line("a1", "u0", "assistant", test_claude.text("Two.")),
+        test_claude.line("u2", "a1", "user", "Three."),
+        test_claude.line("u3", "a1", "user", "Another three."),
+    ]
+    with running(person, tmp_path / "said", "tail", ID, "--json") as tail:
+        shown(tail, "One.")
+        for number, texts in (1, ["Two."]), (2, ["Two.", "Three."]):
+            with path.open("ab") as file:
+                file.write(json.dumps(more[number]).encode() + b"\n")
+            shown(tail, "One.", *texts)
+        with path.open("ab") as file:
+            file.write(json.dumps(more[3]).encode() + b"\n")
+        shown(tail, "One.", "Two.", "Three.", "Another three.")
+        assert "it went back: 1 message is no longer part of it" in tail.err
+        ok(person, "sync")
+        path.unlink()
+        assert tail.process.wait(PATIENCE) == 0
+    assert tail.err.endswith("nothing more will come: the tool has it no more; this is our copy\n")
+
+
+def test_result_that_comes_later(person: Path, tmp_path: Path) -> None:
+    """A call is told when it is made, and again with its result."""
+    path = say(person, "One.")
+    call = test_claude.line("a1", "u0", "assistant", test_claude.use("t1", "Bash", command="make"))
+    answer = test_claude.line("u2", "a1", "user", test_claude.result("t1", "all is well"))
+    with running(person, tmp_path / "said", "tail", ID, "--stubs") as tail:
+        tail.until("One.")
+        for line, words in (call, "make"), (answer, "all is well"):
+            with path.open("ab") as file:
+                file.write(json.dumps(line).encode() + b"\n")
+            tail.until(words)
+    assert tail.out.count("make") == 2
+
+
+def test_session_of_opencode(person: Path, tmp_path: Path) -> None:
+    """Rows of a database; an answer comes when it says something."""
+    (person / "data/opencode").mkdir(parents=True)
+    made = Made(person / "data/opencode")
+    made.session()
+    made.message("m1", "user", text("One."))
+    with running(person, tmp_path / "said", "tail", "ses_1", "--json") as tail:
+        shown(tail, "One.")
+        made.message("m2", "assistant")
+        made.message("m3", "user", text("Two?"))
+        tail.until("Two?")
+    assert said(tail)[-1] == "Two?"
+
+
+def test_session_of_spawn_and_of_a_program(person: Path, tmp_path: Path) -> None:
+    """A log grows by lines and ends with its status; a document is written anew each time."""
+    logs = open_session_store(f"log:{os.environ['AURORA_HOME']}/spawn/sessions")
+    documents = open_session_store(f"document:{person}/data/src/opencode/sessions")
+    for store, id in ((logs, "spawned"), (documents, "kept")):
+        session = Session(id, title="Kept", messages=[SessionMessage("user", "One.")])
+        store.save(session)
+        with running(person, tmp_path / f"said-{id}", "tail", id, "--json") as tail:
+            shown(tail, "One.")
+            store.append(id, SessionMessage("assistant", "Two."))
+            shown(tail, "One.", "Two.")
+            store.append(id, SessionMessage("user", "Three."))
+            shown(tail, "One.", "Two.", "Three.")
+            session = store.load(id)
+            session.status = "completed"
+            store.save(session)
+            assert tail.process.wait(PATIENCE) == 0
+        assert tail.err.endswith("it is completed\n")
+
+
+def test_conversation_that_is_had_in_a_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
+) -> None:
+    """What is said there is taken in, and comes, without a hook."""
+    bench = Bench("claude", tmp_path / "bench", monkeypatch)
+    bench.bind()
+    root = Path(bench.workspace.root)
+    name = bench.bound.place.name
+    with running(root, tmp_path / "said", "tail", name, "-n", "1", "--json") as tail:
+        tail.until('"number"')
+        bench.say("user", "And one more thing.", 1)
+        tail.until("And one more thing.")
+    assert bench.said()[-1] == ["user", "And one more thing."]
+
+
+def test_folder_without_a_session(workspace: Path) -> None:
+    """There is nothing that could grow: one sentence says so."""
+    folder = workspace / "conversations/2026-01-12/001-plan-old"
+    folder.mkdir(parents=True)
+    (folder / "plan.md").write_text("# Old\n", encoding="utf-8")
+    done = cortext(workspace, "tail", "001-plan-old")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: 001-plan-old has no session that could grow\nhint: ")
+
+
+def test_completion(workspace: Path) -> None:
+    """The shell offers the ids of conversations."""
+    id = begin(workspace, "plan", "Rules", "One.")
+    assert offered(workspace, "cortext tail 001") == [id]
