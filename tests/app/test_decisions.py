@@ -2,7 +2,10 @@
 
 A line of the set is a role, a text and, behind `=>`, the sentences of it that decide, if any do.
 Cues and set are by one hand, so the figures are no measure of other people's talk; the last topics
-decide in words of which no cue knew when they were written (then 2 of 15 were found).
+decide in words of which no cue knew when they were written (then 2 of 15 were found). The cases of
+`decisions_new.txt` were written before anybody looked at the cues: 3 of 29 were found then; with
+cues made after the first half alone, 9 of the 15 in the other half were, and one that was none.
+In `decisions_none.txt` somebody looks for a fault, and nothing is decided.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -18,7 +21,6 @@ from cortext.model.message import SessionMessage
 from tests.command import begin, ok, say
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-LABELLED = Path(__file__).with_name("decisions.txt")
 
 
 class Talk(NamedTuple):
@@ -30,9 +32,9 @@ class Talk(NamedTuple):
 
 
 @cache
-def talks() -> list[Talk]:
+def talks(name: str = "decisions.txt") -> list[Talk]:
     found: list[Talk] = []
-    for line in LABELLED.read_text(encoding="utf-8").split("\n"):
+    for line in Path(__file__).with_name(name).read_text(encoding="utf-8").split("\n"):
         if line.startswith("## "):
             found.append(Talk(line[3:], [], set()))
         elif line:
@@ -49,23 +51,35 @@ def talks() -> list[Talk]:
     return found
 
 
-def test_most_of_what_is_decided_is_found_and_little_else() -> None:
-    """Over the labelled set: recall at least 75 %, precision at least 85 %."""
-    right = wanted = told = 0
+@pytest.mark.parametrize(
+    ("name", "wanted", "recall", "precision"),
+    [("decisions.txt", 52, 0.95, 0.95), ("decisions_new.txt", 29, 0.8, 0.95)],
+)
+def test_most_of_what_is_decided_is_found_and_little_else(
+    name: str, wanted: int, recall: float, precision: float
+) -> None:
+    """Over the labelled sets."""
+    right = told = 0
     missed: list[str] = []
     wrong: list[str] = []
-    for talk in talks():
+    for talk in talks(name):
         found = set(decisions_in(talk.messages))
-        right += len(found & talk.decided)
-        wanted, told = wanted + len(talk.decided), told + len(found)
+        right, told = right + len(found & talk.decided), told + len(found)
         missed += [sentence for _, sentence in talk.decided - found]
         wrong += [sentence for _, sentence in found - talk.decided]
     print(f"recall {right}/{wanted}, precision {right}/{told}")
     print("missed:", *missed, sep="\n  ")
     print("wrong:", *wrong, sep="\n  ")
-    assert wanted >= 50
-    assert right / wanted >= 0.75
-    assert right / told >= 0.85
+    assert sum(len(talk.decided) for talk in talks(name)) == wanted
+    assert right / wanted >= recall
+    assert right / told >= precision
+
+
+def test_where_nothing_is_decided_next_to_nothing_is_found() -> None:
+    """Answers to questions of fact, orders to the agent, and cues that mean something else."""
+    (talk,) = talks("decisions_none.txt")
+    assert len(talk.messages) > 30
+    assert len(list(decisions_in(talk.messages))) <= 1
 
 
 @pytest.fixture

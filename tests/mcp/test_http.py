@@ -26,8 +26,11 @@ class Served(NamedTuple):
     port: int
     token: str
 
-    def post(self, body: str = CALL, **headers: str) -> int:
-        """The status of a request with these headers beside those that it needs."""
+    def post(
+        self, body: str = CALL, *, method: str = "POST", twice: str = "", **headers: str
+    ) -> int:
+        """The status of a request with these headers beside those that it needs; one of them may
+        be there `twice`, first as it should be."""
         given = {
             "Host": f"127.0.0.1:{self.port}",
             "Authorization": f"Bearer {self.token}",
@@ -38,7 +41,10 @@ class Served(NamedTuple):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             kept = {name: value for name, value in given.items() if value}
-            connection.putrequest("POST", "/mcp", skip_host=True, skip_accept_encoding=True)
+            connection.putrequest(method, "/mcp", skip_host=True, skip_accept_encoding=True)
+            if twice:
+                right = {"Host": f"127.0.0.1:{self.port}", "Authorization": f"Bearer {self.token}"}
+                connection.putheader(twice, right[twice])
             for name, value in {**kept, "Content-Length": str(len(body))}.items():
                 connection.putheader(name, value)
             connection.endheaders(body.encode())
@@ -89,11 +95,33 @@ def test_who_is_not_this_machine_with_the_token_is_refused(served: Served) -> No
     assert served.post(Authorization=served.token) == 401
     assert served.post(Host=f"evil.example:{served.port}") == 403
     assert served.post(Host="127.0.0.1") == 403
-    assert served.post(Host="") == 400
+    assert served.post(Host="") in (400, 403)
     assert served.post(Origin="null") == 403
     assert served.post(Origin="http://evil.example") == 403
     assert served.post(Origin="http://evil.example", Authorization="") == 403
     assert served.post(Content_Type="text/plain") in (400, 415)
+
+
+def test_there_is_no_way_around(served: Served) -> None:
+    """Not by another method, nor by a token in the address, nor by a header that is there twice:
+    one reader would take the first, another the last."""
+    for method in ("GET", "DELETE", "OPTIONS", "PUT"):
+        assert served.post(method=method, Authorization="") == 401
+        assert served.post(method=method, Host=f"rebound.example:{served.port}") == 403
+        assert served.post(method=method, Origin="https://evil.example") == 403
+    assert served.post(twice="Host", Host=f"rebound.example:{served.port}") in (400, 403)
+    assert served.post(twice="Authorization", Authorization="Bearer wrong") == 401
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection.request("POST", f"/mcp?token={served.token}", CALL)
+    assert connection.getresponse().status == 401
+    connection.close()
+
+
+def test_there_is_no_way_to_listen_elsewhere(tmp_path: Path) -> None:
+    for where in ("0.0.0.0:0", "[::]:0", "-1", "65536"):
+        done = cortext(tmp_path, "mcp", "--http", where)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Traceback" not in done.stderr
 
 
 def test_it_listens_on_loopback_only(served: Served) -> None:

@@ -1,7 +1,8 @@
 """What was decided about a topic: sentences that were said, and where.
 
-No model is asked. A sentence decides by its words ("we agreed on", "let's use"), or it is what an
-agent advised and the person then said yes to. Those about the topic come first.
+No model is asked. A sentence decides by its words ("we agreed on", "let's use"), by what it answers
+to (`choices.py`), or it is what an agent advised and the person then said yes to. Those about the
+topic come first.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from cortext.app.choices import chosen, offers, picked, picks
 from cortext.app.search import Hit
 from cortext.errors import CortextError
 from cortext.formats.history import is_abandoned
@@ -31,15 +33,45 @@ _DECIDED = (
     *("settled:", "the decision", "final decision", "we ruled out", "we rejected", "sticking with"),
     *("from now on", "we're going to use", "we are going to use", "we won't", "is final"),
     *("off the table", "out of scope", "the winner is", "we have to", "we must"),
+    *("decision recorded", "decision made", "we voted", "team voted", "final answer"),
 )
 _CHOSEN = (
     *cues.CHOSEN,
     *("use ", "go with", "stick with", "keep ", "drop ", "always ", "never ", "don't use"),
     *("do not use", "we won't", "we will ", "we'll ", "i prefer", "i want ", "make it "),
+    *("i don't want ", "we don't want "),
     *("go for ", "i'm going with", "let us ", "scrap ", "remove "),
 )
 """What decides if the person says it; at the beginning of a sentence, for short ones."""
 _STARTS = tuple(cue for cue in _CHOSEN if cue not in cues.CHOSEN)
+# "It is what it is." has that one too; `_CLAIMS` knows more.
+_SAID = tuple(cue for cue in cues.CHOSEN if cue != "it is.")
+_SO = re.compile(r"(?:(?:ok(?:ay)?|alright|fine|good|right|so|then|and|also|please|now)[,:]? )+")
+"""What may stand before the word that decides."""
+_BEGINS = re.compile(
+    r"let(?:'s| us) (?!see|look|talk|discuss|think|start|begin|try|continue|check|wait|test|debug"
+    r"|find|go (?:over|through|back|on)|say|have a look|know|me)"
+    r"|(?:switch to|swap|exclude|park|ship) |replace [\w ]{1,40} (?:with|by) "
+    r"|we (?:stay|ship|stick|skip|settle) |[^,]{2,60}, so (?:we |let's )?(?:use|keep|take|drop) "
+    r"|[^,;:]{2,60} for now(?:[,.!]|$)"
+    r"|no (?!(?:idea|problem|worries|rush|hurry|need|thanks|thank|clue|luck|matter|doubt|way|one"
+    r"|tests?|errors?|failures?|change|difference|it|that|this|i|we|you|not|there)\b)[\w-]+"
+)
+"""How a sentence of a person begins that decides, whatever follows."""
+_CLAIMS = re.compile(
+    r"(?!.*\b(?:what|how|who|where|why|which|whatever|wonder|know|than|like)\b)[^,;:?]{2,60} it is"
+    r"(?:[,.!;]|$)"
+)
+_EXCEPT = re.compile(
+    r"(?:[^\s,]+ ){3,}[^\s,]+, (?:and )?no (?!(?:other|idea|problem|worries|rush|hurry|need|thanks"
+    r"|matter|doubt|errors?|failures?|change|difference)\b)[\w-]+(?: [\w-]+){0,3}[.!]*$"
+)
+"""What a person rules out at the end: "we stay on luxon, no new library"."""
+_FIX = re.compile(r"make it (?:work|compile|pass|run|build)\b")
+_DONE = re.compile(
+    r"(?:that's |it's |and that's )?(?:settled|final|decided|a decision|done deal)[.!]*"
+)
+"""A sentence that makes one of the sentence before it."""
 _YES = re.compile(
     r"(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|sounds good|perfect|great|good|do (?:it|that)|go ahead|"
     r"fine|right|exactly|please do|ja|oui|sí|si|d'accord|vale|はい|好的?|да)\b[\s,.!]*+",
@@ -100,13 +132,24 @@ def get_decisions(
 def decisions_in(messages: Sequence[SessionMessage]) -> Iterator[tuple[int, str]]:
     """The sentences that decide, each with the number of its message, counted from 1."""
     advice: tuple[int, str] | None = None
+    is_offered = is_picked = was_asked = False
     for number, message in enumerate(messages, 1):
         if message.role not in ("user", "assistant") or is_abandoned(message):
             continue
-        text = message.content[:_LONGEST]
-        decided = list(_decided(text, by_person=message.role == "user"))
+        text, by_person = message.content[:_LONGEST], message.role == "user"
+        decided = list(_decided(text, by_person=by_person))
+        sentences = [each for line in text.split("\n") for each in _sentences(line)]
+        further = ""
+        if by_person:
+            further = chosen(text, sentences) if is_offered else ""
+        elif is_picked:
+            further = picked(sentences)
+        decided += [further] if further and further not in decided else []
         yield from ((number, sentence) for sentence in decided)
-        if message.role == "assistant":
+        is_picked = by_person and is_offered and picks(text)
+        is_offered = not by_person and offers(sentences, was_asked=was_asked)
+        was_asked = by_person and "?" in text
+        if not by_person:
             advised = _advised(text)
             advice = (number, advised) if advised and advised not in decided else None
         elif advice:
@@ -144,16 +187,30 @@ def _decided(text: str, *, by_person: bool) -> Iterator[str]:
             yield _cleaned(line)
             continue
         listed = False
-        yield from (s for s in _sentences(line) if _decides(s, by_person=by_person))
+        before = ""
+        for sentence in _sentences(line):
+            if by_person and before and _DONE.fullmatch(sentence.casefold()):
+                yield before
+            decides = _decides(sentence, by_person=by_person)
+            if decides:
+                yield sentence
+            before = "" if decides else sentence
 
 
 def _decides(sentence: str, *, by_person: bool) -> bool:
     if sentence.rstrip("\"'”’)] ")[-1:] in ("?", "？", "؟"):
         return False
     text = sentence.casefold().replace("’", "'")
-    if by_person and text.removeprefix("please ").startswith(_STARTS):
+    if _CLAIMS.match(text) and not cues.NOT_YET.search(text):
         return True
-    for cue in (*_DECIDED, *(cues.CHOSEN if by_person else ())):
+    if by_person:
+        lead = _SO.match(text)
+        bare = text[lead.end() :] if lead else text
+        if (bare.startswith(_STARTS) and not _FIX.match(bare)) or _BEGINS.match(bare):
+            return True
+        if _EXCEPT.match(text) and not cues.ASKING.match(bare):
+            return True
+    for cue in (*_DECIDED, *(_SAID if by_person else ())):
         at = text.find(cue)
         if at == 0 or (at > 0 and not (cue[0].isascii() and text[at - 1].isalnum())):
             clause = max((m.end() for m in _CLAUSE.finditer(text[:at])), default=0)

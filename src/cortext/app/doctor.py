@@ -1,7 +1,7 @@
 """Whether cortext and the AI tools of a person work together: facts, and what is wrong.
 
-Nothing is changed and no tool is started. That a tool is not connected is no fault: listing,
-archiving and resuming need no set-up.
+Nothing is changed and no tool is started; our own MCP server is, as they would. That a tool is not
+connected is no fault: listing, archiving and resuming need no set-up.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import msgspec
 from cortext import __version__, clock, paths
 from cortext.app.archive import sizes
 from cortext.app.errors_log import last_errors
+from cortext.app.mcp_health import GONE, UNREADABLE, Entry, ServerHealth, entry_of, server_health
 from cortext.app.setup import COMMANDS, found_tools, has_hooks
 from cortext.bridges import settings
 from cortext.bridges.commands import WITH_COMMANDS, file_name, user_folder
+from cortext.bridges.mcp_entry import entry_path
 from cortext.bridges.places import TOOLS, own_home
 from cortext.config import Config
 from cortext.durability.read import read_file
@@ -37,13 +39,15 @@ class Problem(msgspec.Struct):
 
 class ToolHealth(msgspec.Struct):
     """One tool of this machine. `program` is None where it is not on the PATH; `hooks` and
-    `commands` say how many of ours are in it: all, some, none, or that it has no use for them."""
+    `commands` say how many of ours are in it: all, some, none, or that it has no use for them;
+    `server` whether it has our MCP server: present, missing, or what else is there."""
 
     tool: str
     program: str | None
     folder: str
     hooks: str
     commands: str
+    server: str
 
     @property
     def connected(self) -> bool:
@@ -68,6 +72,7 @@ class Health(msgspec.Struct):
     version: str
     program: str | None
     tools: list[ToolHealth]
+    server: ServerHealth
     archive: ArchiveHealth
     errors: list[str]
     problems: list[Problem]
@@ -76,7 +81,8 @@ class Health(msgspec.Struct):
 def examine() -> Health:
     """Look at everything. What cannot be read is a problem among the others."""
     problems: list[Problem] = []
-    tools = [_tool(tool, problems) for tool in found_tools()]
+    found = {tool: entry_of(tool) for tool in found_tools()}
+    tools = [_tool(tool, entry, problems) for tool, entry in found.items()]
     program = shutil.which("cortext")
     if program is None and any(tool.connected for tool in tools):
         problems.append(
@@ -85,14 +91,34 @@ def examine() -> Health:
                 "put the folder of the program into PATH, where your tools are started",
             )
         )
+    server = _server(found, problems)
     errors = last_errors()
     _judge(errors, problems)
-    return Health(__version__, program, tools, _archive(problems), errors, problems)
+    return Health(__version__, program, tools, server, _archive(problems), errors, problems)
 
 
-def _tool(tool: str, problems: list[Problem]) -> ToolHealth:
+def _tool(tool: str, entry: Entry, problems: list[Problem]) -> ToolHealth:
     hooks, commands = _hooks(tool, problems), _commands(tool, problems)
-    return ToolHealth(tool, shutil.which(tool), own_home(tool), hooks, commands)
+    return ToolHealth(tool, shutil.which(tool), own_home(tool), hooks, commands, entry.state)
+
+
+def _server(entries: dict[str, Entry], problems: list[Problem]) -> ServerHealth:
+    for tool, entry in entries.items():
+        if entry.state == UNREADABLE and all(entry.why not in each.text for each in problems):
+            hint = f"put it right by hand, then run `cortext setup --tools {tool}`"
+            problems.append(Problem(entry.why, hint))
+        # That `cortext` is nowhere is said of all tools at once.
+        elif entry.state == GONE and entry.command[0] != "cortext":
+            text = f"{tool} would start an MCP server that is gone: {entry.command[0]}"
+            hint = f"take the entry `cortext` out of {entry_path(tool)}, then run `cortext setup`"
+            problems.append(Problem(text, hint))
+    health = server_health([*entries.values()])
+    if health.starts is False:
+        hint = "`cortext mcp`, typed in a terminal, shows what happens"
+        if not health.package:
+            hint = "install what it needs with `pip install 'cortext-sessions[mcp]'`"
+        problems.append(Problem(f"the MCP server does not start: {health.why}", hint))
+    return health
 
 
 def _hooks(tool: str, problems: list[Problem]) -> str:

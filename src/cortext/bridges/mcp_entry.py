@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 from cortext.bridges.places import own_home
 from cortext.bridges.plugin import config_folder
@@ -43,12 +43,32 @@ def put_entry(tool: str, text: str) -> list[Insertion]:
 
 def has_entry(tool: str, text: str) -> bool:
     """Whether there is a server of this name, ours or another. ValueError if it cannot be read."""
+    return entry_in(tool, text) is not None
+
+
+def entry_in(tool: str, text: str) -> dict[str, Any] | None:
+    """The server of this name, ours or another; None if there is none. ValueError if it cannot be
+    read."""
     table, _ = _ENTRIES[tool]
+    servers: Any = None
     if tool == "codex":
-        found = toml_edit.value_of(text, table)
-        return isinstance(found, dict) and NAME in found
-    value = json_edit.parse(text).at(table) if text.strip("\ufeff \t\r\n") else None
-    return value is not None and value.at(NAME) is not None
+        servers = toml_edit.value_of(text, table)
+    elif text.strip("\ufeff \t\r\n"):
+        value = json_edit.parse(text).at(table)
+        servers = value.plain if value else None
+    if not isinstance(servers, dict) or NAME not in servers:
+        return None
+    found: Any = cast("dict[str, Any]", servers)[NAME]
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def command_in(entry: dict[str, Any]) -> list[str]:
+    """The program that an entry starts, with its arguments; empty if it starts none."""
+    parts: list[Any] = []
+    for key in ("command", "args"):
+        value = entry.get(key)
+        parts += cast("list[Any]", value) if isinstance(value, list) else [value] if value else []
+    return [str(part) for part in parts]
 
 
 def without_entry(tool: str, text: str) -> str:

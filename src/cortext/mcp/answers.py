@@ -76,6 +76,16 @@ class Text(msgspec.Struct, kw_only=True):
     resume: str
 
 
+def with_unread(answer: Answer, count: int) -> Answer:
+    """The answer, which says that so many conversations were not read for it yet; as it is, if it
+    is not about all of them."""
+    if not count or "unread" not in answer.facts.__struct_fields__:
+        return answer
+    facts = msgspec.structs.replace(answer.facts, unread=count)
+    left = "1 conversation is" if count == 1 else f"{count} conversations are"
+    return Answer(facts, f"{answer.text}\n{left} not read yet: ask again in a moment for more.")
+
+
 def new_nonce() -> str:
     """For one answer only: nobody who wrote what is in it could know it."""
     return os.urandom(8).hex()

@@ -19,7 +19,10 @@ Kind = Annotated[
     str, Meta(max_length=100, description="Only conversations of this type: brainstorm, chat, …")
 ]
 Dates = Annotated[str | None, Meta(description=_DATES)]
-First = Annotated[int, Meta(ge=1, le=1_000_000, description="The number of the first one, from 1.")]
+FURTHEST = 5000
+"""How far a search can be paged: each text before it is read again."""
+_FIRST = "The number of the first one, from 1."
+First = Annotated[int, Meta(ge=1, le=1_000_000, description=_FIRST)]
 Everywhere = Annotated[bool, Meta(description=_ALL)]
 
 
@@ -44,7 +47,7 @@ class Search(_Asked):
     type: Kind = "all"
     date_range: Dates = None
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
-    first: First = 1
+    first: Annotated[int, Meta(ge=1, le=FURTHEST, description=_FIRST)] = 1
     everywhere: Everywhere = False
 
 

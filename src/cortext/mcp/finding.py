@@ -38,11 +38,13 @@ _HOW = "get_conversation shows more: an `id`, and `from` with the number of a me
 
 
 class Found(Struct, kw_only=True):
-    """Texts, the newest first. `next` is the `from` of the next page; None is the end."""
+    """Texts, the newest first. `next` is the `from` of the next page; None is the end. `unread`:
+    conversations that are not read yet, so that there may be more."""
 
     notice: str = NOTICE
     hits: list[Text]
     next: int | None
+    unread: int = 0
 
 
 class Known(Struct, kw_only=True):
@@ -53,19 +55,22 @@ class Known(Struct, kw_only=True):
 
 
 class Context(Struct, kw_only=True):
-    """What fits best comes first."""
+    """What fits best comes first. `unread` as with `Found`."""
 
     notice: str = NOTICE
     conversations: list[Known]
+    unread: int = 0
 
 
 class Listing(Struct, kw_only=True):
-    """Conversations, the latest first. `next` is the `from` of the next page; None is the end."""
+    """Conversations, the latest first. `next` is the `from` of the next page; None is the end.
+    `unread` as with `Found`."""
 
     notice: str = NOTICE
     conversations: list[Conversation]
     total: int
     next: int | None
+    unread: int = 0
 
 
 class Decision(Struct, kw_only=True):
@@ -81,10 +86,11 @@ class Decision(Struct, kw_only=True):
 
 
 class Decisions(Struct, kw_only=True):
-    """What fits best comes first."""
+    """What fits best comes first. `unread` as with `Found`."""
 
     notice: str = NOTICE
     decisions: list[Decision]
+    unread: int = 0
 
 
 def search_workspace(reach: Reach, given: asked.Search) -> Answer:
@@ -98,8 +104,12 @@ def search_workspace(reach: Reach, given: asked.Search) -> Answer:
     nonce = new_nonce()
     hits = [_text(hit, nonce) for hit in found[start : start + given.limit]]
     more = given.first + given.limit if len(found) == most else None
+    if more and more > asked.FURTHEST:
+        more = None
     first = f"{len(hits)} texts, the newest first." if hits else "Nothing was found."
-    if not hits and not everywhere:
+    if found and not hits:
+        first = f"There are {len(found)} texts, so there is none from {given.first} on."
+    elif not hits and not everywhere:
         first += " `all: true` looks outside this workspace, if the person wants that."
     last = [f"There is more: `from: {more}` has the next ones."] if more else []
     last += [_HOW] if hits else []

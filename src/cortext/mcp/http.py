@@ -71,11 +71,14 @@ def guarded_app(port: int, token: str) -> ASGIApp:
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
             return
-        headers: dict[bytes, bytes] = dict(scope.get("headers", ()))
-        host, origin = headers.get(b"host", b"").decode("latin-1"), headers.get(b"origin")
-        if host not in hosts or (origin is not None and origin.decode("latin-1") not in origins):
+        given: list[tuple[bytes, bytes]] = list(scope.get("headers", ()))
+        # A header that is there twice is read by one as the first and by another as the last.
+        names = [value.decode("latin-1") for name, value in given if name == b"host"]
+        pages = [value.decode("latin-1") for name, value in given if name == b"origin"]
+        tokens = [value for name, value in given if name == b"authorization"]
+        if len(names) != 1 or names[0] not in hosts or not set(pages) <= set(origins):
             await _refuse(send, 403, "only this machine may ask, under its own name")
-        elif not hmac.compare_digest(headers.get(b"authorization", b""), wanted):
+        elif len(tokens) != 1 or not hmac.compare_digest(tokens[0], wanted):
             await _refuse(send, 401, "the token is missing or wrong")
         else:
             await app(scope, receive, send)

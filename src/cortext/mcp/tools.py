@@ -12,6 +12,9 @@ from cortext.mcp import asked, finding, reading, resuming
 from cortext.mcp.answers import Answer
 from cortext.mcp.reach import Reach
 
+_THEIRS = ("wait_for_previous",)
+"""What Gemini CLI adds to the arguments of every tool, and passes on."""
+
 
 class BadArgumentsError(CortextError, ValueError):
     """Arguments that a tool does not take."""
@@ -22,13 +25,15 @@ class BadArgumentsError(CortextError, ValueError):
 
 
 class Tool(NamedTuple):
-    """A tool: what it takes, what its facts are, and whether it changes anything."""
+    """A tool: what it takes, what its facts are, whether it changes anything, and whether it needs
+    the words of all conversations."""
 
     run: Callable[[Reach, Any], Answer]
     takes: type[msgspec.Struct]
     gives: type[msgspec.Struct]
     title: str
     changes: bool = False
+    reads_all: bool = False
 
     @property
     def about(self) -> str:
@@ -36,8 +41,9 @@ class Tool(NamedTuple):
 
     def call(self, name: str, reach: Reach, arguments: dict[str, Any]) -> Answer:
         """CortextError says what is wrong with the arguments, or could not be done."""
+        meant = {key: value for key, value in arguments.items() if key not in _THEIRS}
         try:
-            given = msgspec.convert(arguments, self.takes)
+            given = msgspec.convert(meant, self.takes)
         except msgspec.ValidationError as error:
             names = list(schema(self.takes)["properties"])
             raise BadArgumentsError(name, _sentence(error), names) from None
@@ -46,19 +52,34 @@ class Tool(NamedTuple):
 
 TOOLS = {
     "search_workspace": Tool(
-        finding.search_workspace, asked.Search, finding.Found, "Search past conversations"
+        finding.search_workspace,
+        asked.Search,
+        finding.Found,
+        "Search past conversations",
+        reads_all=True,
     ),
     "get_context": Tool(
-        finding.get_context, asked.Context, finding.Context, "What is known about a topic"
+        finding.get_context,
+        asked.Context,
+        finding.Context,
+        "What is known about a topic",
+        reads_all=True,
     ),
     "list_conversations": Tool(
-        finding.list_conversations, asked.List, finding.Listing, "List past conversations"
+        finding.list_conversations,
+        asked.List,
+        finding.Listing,
+        "List past conversations",
     ),
     "get_conversation": Tool(
         reading.get_conversation, asked.Get, reading.Page, "Read a past conversation"
     ),
     "get_decisions": Tool(
-        finding.get_decisions, asked.Decisions, finding.Decisions, "What was decided"
+        finding.get_decisions,
+        asked.Decisions,
+        finding.Decisions,
+        "What was decided",
+        reads_all=True,
     ),
     "save_conversation": Tool(
         reading.save_conversation, asked.Save, reading.Saved, "Save a conversation", changes=True

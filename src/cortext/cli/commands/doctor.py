@@ -38,6 +38,7 @@ def _sentences(health: Health) -> list[str]:
     where = f"at {short(health.program)}" if health.program else "not on the PATH"
     lines = [f"cortext {health.version}, {where}"]
     lines += [_of_tool(tool) for tool in health.tools] or ["no AI tool was found"]
+    lines += _of_server(health)
     lines.append(_of_archive(health.archive))
     if health.errors:
         lines += ["the last errors in hooks and in the background:"]
@@ -59,6 +60,26 @@ def _of_tool(tool: ToolHealth) -> str:
     if not tool.connected:
         parts = [f"not connected (`cortext setup --tools {tool.tool}`)"]
     return f"{tool.tool}: {at}; {', '.join(parts)}"
+
+
+def _of_server(health: Health) -> list[str]:
+    """Nothing, where no tool is connected: then there is nothing to expect."""
+    there = [tool.tool for tool in health.tools if tool.server == "present"]
+    others = [tool for tool in health.tools if tool.server != "present"]
+    if not there and not any(tool.connected or tool.server != "missing" for tool in others):
+        return []
+    parts = [f"in {', '.join(there)}"] if there else []
+    for tool in others:
+        more = f" (`cortext setup --tools {tool.tool}`)" if tool.server == "missing" else ""
+        parts.append(f"{tool.tool}: {tool.server}{more}")
+    server = health.server
+    if server.starts:
+        parts.append(f"it starts, with {server.tools} tools")
+    elif server.starts is False:
+        parts.append("it does not start")
+    if not server.package:
+        parts.append("the extra `mcp` is not installed")
+    return [f"MCP server: {'; '.join(parts)}"]
 
 
 def _of_archive(archive: ArchiveHealth) -> str:

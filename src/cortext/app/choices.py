@@ -1,0 +1,109 @@
+"""What a person chose of what an agent offered: an answer decides by what it answers to.
+
+"The header." says nothing by itself; after "In the header or on its own page?" it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from cortext.model import cues
+
+_ANSWER = 160
+"""Characters of an answer: what is longer says something else."""
+_WANTED = re.compile(
+    r"\b(?:should|shall|prefer|rather|would you like|do you want|soll|sollen|devrait|préfères?"
+    r"|prefieres?)\b|(?:ましょう|します)か"
+)
+_OPTIONS = re.compile(r"\b(?:options|candidates|alternatives|(?:two|three|several) ways|either)\b")
+_OR = re.compile(r"\b(?:or|oder|ou|o)\b")
+_FACT = re.compile(
+    r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|may|might|which|what|where|when"
+    r"|who|whose|why|how|there|it)\b"
+)
+"""A question that begins so asks what is, and a sentence says it."""
+_PERMISSION = re.compile(
+    r"\b(?:should|shall|can|could|may) i\b|\b(?:want|like|need) me to\b|\bsoll ich\b"
+)
+"""May the agent do something? What is answered to that decides nothing."""
+_PROPOSED = re.compile(r"\bi(?:'d| would)? (?:propose|suggest|recommend)\b|\bmy plan is\b")
+_YES_OR_NO = re.compile(
+    r"(?:yes|yep|yeah|no|nope|ok(?:ay)?|sure|fine|right|agreed|exactly|good|ja|nein|oui|non|sí|si)"
+    r"\b[,.!;: —–-]+",
+)
+_TELLS = re.compile(
+    r"(?:it|it's|there|they|that|that's|this|these|i|i'm|i've|he|she|you|we|we're|my|our|because"
+    r"|but|although|maybe|perhaps|neither|nothing|none|never mind|not)\b"
+)
+"""What begins so tells something, and chooses nothing."""
+_LATER = re.compile(
+    r"\b(?:later|maybe|perhaps|not sure|depends|let me|hold on|wait|hm+|unsure|either way"
+    r"|you decide|up to you|please|thanks?)\b"
+)
+_AGREES = re.compile(
+    r"(?:(?:(?:sounds|looks) (?:good|great|fine|right)|go (?:ahead|on|for it)|works for me|lgtm"
+    r"|perfect|do (?:it|that)|of course|makes sense|yes|ok(?:ay)?|sure|great|good|fine)\b[\s,.!]*)+"
+)
+_PICKS = re.compile(
+    r"(?:(?:ok(?:ay)?|yes|let's take|take|go with|i'd take|i take|the)[, ]+)*"
+    r"(?:first|second|third|last|former|latter|1st|2nd|3rd|option [a-d\d]|number \d|[a-d]|\d)"
+    r"(?: (?:one|option|way|approach|variant))?(?:,? please)?[.!]*"
+)
+_DOES = re.compile(
+    r"(?:(?:ok(?:ay)?|good|great|right|understood|done|then)[,.:!]? )*i(?:'ll| will)\b"
+)
+
+
+def offers(sentences: Sequence[str], *, was_asked: bool) -> bool:
+    """Whether an agent lets the person choose, at the end of what it says. `was_asked`: the person
+    had asked something."""
+    if not sentences:
+        return False
+    last = _plain(sentences[-1])
+    if not _is_question(last):
+        ends = [_plain(each) for each in sentences[-2:]]
+        return any(_OPTIONS.search(each) or _PROPOSED.search(each) for each in ends) or (
+            was_asked and bool(_OR.search(last)) and not _FACT.match(last)
+        )
+    if _PERMISSION.search(last):
+        return False
+    return bool(_WANTED.search(last)) or not _FACT.match(last)
+
+
+def chosen(said: str, answer: Sequence[str]) -> str:
+    """The sentence of an answer to an offer that decides; "" if none does. `said` is the answer."""
+    if not answer or len(said) > _ANSWER or _is_question(answer[0]) or picks(said):
+        return ""
+    if _AGREES.fullmatch(_plain(said.strip())):
+        return ""
+    text = _plain(answer[0])
+    lead = _YES_OR_NO.match(text)
+    rest = text[lead.end() :] if lead else text
+    if _LATER.search(text) or _is_deferred(text) or _TELLS.match(rest) or cues.ASKING.match(rest):
+        return ""
+    words = [word.strip(".,!") for word in rest.split()]
+    return answer[0] if len(words) > 1 and not set(words) <= set(cues.SMALL_TALK) else ""
+
+
+def picks(said: str) -> bool:
+    """Whether an answer only says which: what that is stands in what the agent says next."""
+    return _PICKS.fullmatch(_plain(said.strip())) is not None
+
+
+def picked(sentences: Sequence[str]) -> str:
+    """What an agent says it will do, now that it was told which; "" if it does not say that."""
+    first = sentences[0] if sentences else ""
+    return first if _DOES.match(_plain(first)) else ""
+
+
+def _is_deferred(text: str) -> bool:
+    return any(cue in text for cue in cues.DEFERRED)
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("\"'”’)] ")[-1:] in ("?", "？", "؟")
+
+
+def _plain(sentence: str) -> str:
+    return sentence.casefold().replace("’", "'")

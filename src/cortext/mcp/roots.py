@@ -1,0 +1,65 @@
+"""The folders that a client says it works in."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from typing import Any
+from urllib.parse import unquote_to_bytes, urlsplit
+
+import anyio
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+_log = logging.getLogger("cortext.mcp")
+_PATIENCE = 2.0
+"""Seconds that a client has to say them."""
+_MOST = 100
+
+
+class Roots:
+    """Asked for anew with each request, so a client that changes them is followed at once. One that
+    does not answer in time is not asked again until it says that they changed."""
+
+    def __init__(self) -> None:
+        self._silent: deque[object] = deque(maxlen=_MOST)
+
+    async def of(self, request: ServerRequestContext[Any]) -> list[str]:
+        """None if the client says nothing of that."""
+        session, client = request.session, request.session.client_params
+        able = session.client_capabilities
+        if able is None or able.roots is None or not session.can_send_request:
+            return []
+        if any(client is one for one in self._silent):
+            return []
+        with anyio.move_on_after(_PATIENCE):
+            try:
+                # The method `list_roots` would warn that the protocol will drop roots.
+                found = await session.send_request(types.ListRootsRequest(), types.ListRootsResult)
+            except (MCPError, ValueError) as error:
+                _log.warning("the client does not say its roots: %s", error)
+                return []
+            return [folder for root in found.roots if (folder := folder_of(str(root.uri)))]
+        self._silent.append(client)
+        return []
+
+    async def changed(
+        self, request: ServerRequestContext[Any], given: types.NotificationParams | None
+    ) -> None:
+        client = request.session.client_params
+        kept = [one for one in self._silent if one is not client]
+        self._silent = deque(kept, maxlen=_MOST)
+
+
+def folder_of(uri: str) -> str:
+    """The folder of this machine that an address means; "" if it means none."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return ""
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return ""
+    folder = os.fsdecode(unquote_to_bytes(parts.path))
+    return folder if os.path.isabs(folder) and "\0" not in folder else ""
