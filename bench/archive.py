@@ -50,10 +50,11 @@ def figures(folder: str, rounds: int, count: int, total: int) -> dict[str, float
 
 
 def _environment(folder: str) -> dict[str, str]:
-    names = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_DB", "CI")
-    kept = {name: value for name, value in clean_environment().items() if name not in names}
-    places = {"HOME": folder, "XDG_DATA_HOME": f"{folder}/data", "XDG_CONFIG_HOME": f"{folder}/c"}
-    return {**kept, **places}
+    left_out = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_DB", "CI")
+    kept = {name: value for name, value in clean_environment().items() if name not in left_out}
+    names = {"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "c", "XDG_CACHE_HOME": "cache"}
+    places = {name: f"{folder}/{value}" for name, value in names.items()}
+    return {**kept, "HOME": folder, **places}
 
 
 def _run(*command: str, env: dict[str, str]) -> Callable[[], object]:

@@ -81,7 +81,7 @@ def measure(folder: str, megabytes: int = 10) -> dict[str, float]:
     """Medians in ms of our own time, without waiting for the disk or for other processes: a new
     turn as a hook captures it, and all of it as `stop` does."""
     os.environ |= {"HOME": folder, "XDG_DATA_HOME": f"{folder}/data"}
-    for name in ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"):
+    for name in ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         os.environ.pop(name, None)
     from cortext.app.binding import Bound, bind
     from cortext.app.capture import capture

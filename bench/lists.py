@@ -72,10 +72,11 @@ def _write(root: str, session: Session) -> None:
 def transcript_times(folder: str, rounds: int) -> dict[str, float]:
     """Median seconds of a list of 300 transcripts with a catalog and with none, and of a bare
     start, taken in turns."""
-    data = f"{folder}/data"
+    data, cache = f"{folder}/data", f"{folder}/cache"
     transcripts.make(folder, TRANSCRIPTS, TRANSCRIPT_BYTES)
     # Nothing goes on behind what is measured.
-    environment = {**clean_environment(), "HOME": folder, "XDG_DATA_HOME": data, "CI": "true"}
+    places = {"HOME": folder, "XDG_DATA_HOME": data, "XDG_CACHE_HOME": cache}
+    environment = {**clean_environment(), **places, "CI": "true"}
 
     def run(*command: str) -> None:
         subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -83,7 +84,7 @@ def transcript_times(folder: str, rounds: int) -> dict[str, float]:
     def without_catalog() -> None:
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
-                os.remove(f"{data}/cortext/catalog.sqlite3{suffix}")
+                os.remove(f"{cache}/cortext/catalog.sqlite3{suffix}")
         run(CORTEXT, "resume", "--list", "--all")
 
     without_catalog()
@@ -102,7 +103,8 @@ def times(folder: str, rounds: int) -> dict[str, float]:
     root = f"{folder}/workspace"
     os.makedirs(f"{root}/.workspace")
     make_workspace(root)
-    environment = {**clean_environment(), "XDG_DATA_HOME": f"{folder}/data"}
+    places = {"XDG_DATA_HOME": f"{folder}/data", "XDG_CACHE_HOME": f"{folder}/cache"}
+    environment = {**clean_environment(), **places}
 
     def run(*command: str) -> Callable[[], object]:
         return lambda: subprocess.run(

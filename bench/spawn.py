@@ -76,7 +76,7 @@ def make_long(folder: str, turns: int = TURNS) -> None:
 def environment(folder: str) -> dict[str, str]:
     """A person of whom nothing is known but these sessions, and whose agent is `cat`."""
     homes = {name: f"{folder}/{name.lower()}" for name in ("HOME", "AURORA_HOME")}
-    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         homes[name] = f"{folder}/home/{name.lower()}"
     os.makedirs(homes["HOME"], exist_ok=True)
     return {**clean_environment(), **homes, "AURORA_SPAWN_TOOL": "cat", "TERM": "xterm"}

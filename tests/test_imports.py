@@ -60,7 +60,7 @@ def test_lists_load_only_what_they_need(command: list[str], tmp_path: Path) -> N
     (tmp_path / "conversations").mkdir()
     statement = (
         f"import os; os.chdir({str(tmp_path)!r}); sys.argv = ['cortext', *{command!r}];"
-        " os.environ['XDG_DATA_HOME'] = os.getcwd() + '/data';"
+        " os.environ['XDG_DATA_HOME'] = os.environ['XDG_CACHE_HOME'] = os.getcwd() + '/data';"
         " from cortext.cli import main; out, sys.stdout = sys.stdout, open(os.devnull, 'w');"
         " sys.stderr = sys.stdout; main(); sys.stdout = sys.stderr = out"
     )

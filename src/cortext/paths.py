@@ -77,6 +77,11 @@ def _has_conversations(folder: str) -> bool:
 
 def catalog() -> str:
     """The derived database that lists are made from."""
+    return os.path.join(cache_home(), "cortext", "catalog.sqlite3")
+
+
+def former_catalog() -> str:
+    """Where earlier versions had that."""
     return os.path.join(data_home(), "cortext", "catalog.sqlite3")
 
 
@@ -100,6 +105,11 @@ def archive() -> str:
     return os.path.join(data_home(), "cortext", "archive")
 
 
+def service_tokens() -> str:
+    """The tokens of who may ask `cortext serve`: a file each, under the client's name."""
+    return os.path.join(data_home(), "cortext", "tokens")
+
+
 def running() -> str:
     """What hooks wrote down about sessions of tools that are going on."""
     return os.path.join(data_home(), "cortext", "running")
@@ -119,3 +129,8 @@ def aurora_home() -> str:
 def spawn_sessions() -> str:
     """The sessions of `aur spawn`."""
     return os.path.join(aurora_home(), "spawn", "sessions")
+
+
+def watch_mark() -> str:
+    """What `cortext watch` holds for as long as it runs."""
+    return os.path.join(data_home(), "cortext", "watch.lock")

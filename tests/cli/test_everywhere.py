@@ -140,7 +140,8 @@ def test_a_home_that_cannot_be_written(
     else:
         data.write_text("x")
     value = {"missing below a file": str(data / "below"), "relative": "x"}.get(kind, str(data))
-    monkeypatch.setenv("XDG_DATA_HOME", value)
+    for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, value)
     if kind == "relative":
         monkeypatch.setenv("HOME", str(data))
     if kind == "read-only":
@@ -244,7 +245,7 @@ def test_a_catalog_that_cannot_be_written(space: Path, data_home: Path) -> None:
     """It is derived: without it lists are as they were."""
     put(space, "001-plan-x", "hello")
     ok(space, "list")
-    with unwritable(data_home / "cortext/catalog.sqlite3"):
+    with unwritable(data_home / "cache/cortext/catalog.sqlite3"):
         used(space)
 
 
@@ -254,7 +255,8 @@ def test_a_catalog_on_a_full_disk(
     """What has to be read is read, whether it can be kept or not."""
     put(space, "001-plan-x", "hello")
     with mounted(tmp_path / "small", "-t", "tmpfs", "-o", "size=128k", "none") as small:
-        monkeypatch.setenv("XDG_DATA_HOME", str(small))
+        for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
+            monkeypatch.setenv(name, str(small))
         ok(space, "list")
         fill(small, leave=0)
         for number in range(2, 40):

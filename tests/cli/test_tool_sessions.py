@@ -182,7 +182,8 @@ def test_a_list_in_which_nothing_changed_loads_little(place: Place, command: lis
     for path in place.homes.home.rglob("*"):
         os.utime(path, (1_700_000_000, 1_700_000_000))
     place.ok("list")
-    variables = "; ".join(f"os.environ[{name!r}] = {value!r}" for name, value in place.env.items())
+    places = {**place.env, "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+    variables = "; ".join(f"os.environ[{name!r}] = {value!r}" for name, value in places.items())
     loaded = loaded_by(
         f"import os; {variables}; os.chdir({str(place.root)!r});"
         f" sys.argv = ['cortext', *{command!r}]; from cortext.cli import main;"

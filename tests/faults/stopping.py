@@ -56,7 +56,9 @@ class Stopping:
         self._home, self._prepared = home / "case", home / "prepared"
         self.root = self._home / "work"
         self._trace = home / "trace"
-        self._env = {"XDG_DATA_HOME": str(self._home / "data"), "PYTHONHASHSEED": "0"}
+        places = {"XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "cache"}
+        self._env = {name: str(self._home / value) for name, value in places.items()}
+        self._env["PYTHONHASHSEED"] = "0"
         if scene == "mask":
             self._env["CORTEXT_SESSIONS_SECRETS"] = "mask"
         self._home.mkdir()

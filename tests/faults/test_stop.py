@@ -242,7 +242,8 @@ def test_full_disk_of_the_catalog(
 ) -> None:
     """The catalog can be thrown away: that it cannot be written keeps nobody from stopping."""
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=1m", "none") as disk:
-        monkeypatch.setenv("XDG_DATA_HOME", str(disk))
+        for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
+            monkeypatch.setenv(name, str(disk))
         id = begin(workspace, "brainstorm", "Topic", "Hello.")
         fill(disk, 0)
         done = cortext(workspace, "stop", id)

@@ -97,10 +97,15 @@ def test_the_archive_stands_in(homes: Homes, tool: str) -> None:
     assert after == once()
     row = after[tool, id]
     assert row.path.startswith(str(homes.archive(tool)))
-    assert row._replace(path="") == before[tool, id]._replace(path="")
+    assert _as_seen(row) == _as_seen(before[tool, id])
     assert spoken(row) == words
     # Also by what was listed before the tool deleted it.
     assert spoken(before[tool, id]) == words
+
+
+def _as_seen(row: Listed) -> Listed:
+    """Without where the transcript is, and by what it is known to have changed."""
+    return row._replace(path="", text=row.text.replace(row.lines, ""))
 
 
 def _sync() -> None:

@@ -64,7 +64,7 @@ def forget(tool: Tool) -> None:
 
 
 def forget_catalog(machine: Machine) -> None:
-    found = list((machine.root / "home/.local/share/cortext").glob("catalog.sqlite3*"))
+    found = list((machine.root / "home/.cache/cortext").glob("catalog.sqlite3*"))
     assert found
     for path in found:
         path.unlink()

@@ -24,6 +24,7 @@ _DAY = 86_400
 _RECENT = 30 * _DAY
 _WAIT = 1.0
 """Seconds that another process is waited for which adds to the index."""
+_CANNOT = "the index cannot be written: "
 AUR = "aur"
 Progress = Callable[[int, int], None]
 
@@ -59,9 +60,26 @@ def refresh(
         if why:
             return Refreshed(left=len(_changed(words, rows)), why=why)
         try:
-            return _Refresh(words, patience, progress).run(look)
+            found = _Refresh(words, patience, progress).run(look)
         except AnewError:
-            return _Refresh(words, patience, progress).run(look)
+            found = _Refresh(words, patience, progress).run(look)
+        if found.why and not words.known_any():
+            # There is nothing to answer from.
+            words.leave_disk(found.why.removeprefix(_CANNOT))
+            found = _Refresh(words, None, progress).run(look)
+        return found
+
+
+def purge(words: Words, rows: Sequence[Listed]) -> None:
+    """Leave no word in the index of what is not among these rows, which are all that there are.
+    SessionLockedError while another process adds to it, which may have read such words already."""
+    from cortext.durability.lock import FileLock
+    from cortext.durability.replace import storage_errors
+
+    if not os.path.lexists(words.path):
+        return
+    with storage_errors("remove", words.path), FileLock(words.lock, guards=words.path):
+        words.purge({row.identity for row in rows})
 
 
 class _Look(NamedTuple):
@@ -150,7 +168,7 @@ def _alone(words: Words, patience: float | None) -> Generator[str]:
         yield "another process is reading them"
         return
     except OSError as error:
-        yield f"the index cannot be written: {(error.strerror or str(error)).lower()}"
+        yield f"{_CANNOT}{(error.strerror or str(error)).lower()}"
         return
     try:
         yield ""
@@ -190,8 +208,7 @@ class _Refresh:
                 self._words.set_mark(look.mark, look.day, len(look.rows))
         except sqlite3.DatabaseError as error:
             # Nothing is lost: what is not in it is read by the next search.
-            why = f"the index cannot be written: {error}"
-            return Refreshed(0, self._messages, len(changed), why)
+            return Refreshed(0, self._messages, len(changed), f"{_CANNOT}{error}")
         return Refreshed(done - unread, self._messages, left)
 
     def _read(self, changed: list[tuple[Listed, str]]) -> tuple[int, int]:

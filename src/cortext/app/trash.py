@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import timedelta
 
 from cortext import clock, paths
 from cortext.durability.replace import remove_if_there
@@ -68,17 +69,31 @@ def restore(given: str) -> TrashEntry:
 
 
 def empty(older_than_days: float = 0) -> list[TrashEntry]:
-    """Remove for good what was deleted that long ago, also what the catalog knew of it."""
-    gone = _trash().empty(older_than_days)
-    if gone:
-        with Catalog.at_home() as catalog:
-            catalog.purge()
-        with SpawnIndex(paths.spawn_sessions()) as spawned:
-            spawned.purge()
+    """Remove for good what was deleted that long ago, also what the catalog and the search index
+    knew of it. If a word of it has to stay in the index, so does all of it in the trash."""
+    limit = clock.now() - timedelta(days=older_than_days)
+    trash = _trash()
+    if not any(entry.deleted_at <= limit for entry in trash.list()):
+        return []
+    _purge_words()
+    gone = trash.empty(older_than_days)
+    with Catalog.at_home() as catalog:
+        catalog.purge()
+    with SpawnIndex(paths.spawn_sessions()) as spawned:
+        spawned.purge()
     for entry in gone:
         for origin in entry.origins:
             _forget_locks(origin)
     return gone
+
+
+def _purge_words() -> None:
+    from cortext.app.indexing import purge
+    from cortext.app.search import Search
+    from cortext.index.words import Words
+
+    with Words.at_home() as words:
+        purge(words, Search(words).rows)
 
 
 def _forget_locks(folder: str) -> None:

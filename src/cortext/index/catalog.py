@@ -16,19 +16,20 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from cortext import paths
-from cortext.durability.replace import make_private_dir
-from cortext.index import tools
+from cortext.durability.replace import make_private_dir, remove_if_there
+from cortext.index import documents, tools
 from cortext.index.database import Database, Unreadable, is_damage
 from cortext.index.listed import Listed, pack, unpack
 from cortext.index.scan import FRESH_NS, Day, Known, Scan, is_nothing, with_lines, without_lines
 
 T = TypeVar("T")
-_VERSION = 4
+_VERSION = 5
 _SCHEMA = f"""
 CREATE TABLE days (root BLOB, folder TEXT, print TEXT, rows TEXT, PRIMARY KEY (root, folder));
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
     PRIMARY KEY (terminal, number)) WITHOUT ROWID;
 CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID;
+{documents.SCHEMA};
 {tools.SCHEMA}"""
 _RESTED_MICROS = 2 * 86_400 * 1_000_000
 
@@ -62,12 +63,14 @@ class Catalog:
     def __init__(self, path: str) -> None:
         self.unread: builtins.list[str] = []
         """What could not be read, and why: there may be more than was listed."""
-        self._database: Database = _File(path, schema=_SCHEMA, version=_VERSION)
+        self._database: Database = _File(path, schema=_SCHEMA, version=_VERSION, name="the catalog")
 
     @classmethod
     def at_home(cls) -> Catalog:
         """The one of this user; where nothing can be written, one that lasts as long as we do."""
         path = paths.catalog()
+        if not os.path.lexists(path):
+            _remove_former(path)
         folder = os.path.dirname(path)
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
@@ -106,6 +109,26 @@ class Catalog:
         rows.sort(key=_time, reverse=True)
         return found._replace(rows=rows)
 
+    def document_sessions(
+        self, shelves: Sequence[documents.Shelf], *, patience: float | None = None
+    ) -> documents.Refreshed:
+        """The sessions that programs keep as documents in these folders. With `patience`, after so
+        many seconds those that nobody looked at yet are left for another time."""
+        began = time.time_ns()
+        return self._safely(lambda: documents.refresh(self._database.run, shelves, began, patience))
+
+    def copies(self, known: Iterable[Listed]) -> dict[str, int]:
+        """The sessions of `aur spawn` and of programs that conversations were made of, TOOL:ID,
+        and when the last of these was active: of `known`, which was listed just now, and others."""
+        found: dict[str, int] = {}
+        for id, folder, at in self._run(tools.copied):
+            if at > found.get(id, 0) and os.path.isdir(folder):
+                found[id] = at
+        for row in known:
+            for id in tools.made_of(row):
+                found[id] = max(row.last_active, found.get(id, 0))
+        return found
+
     def purge(self) -> None:
         """Forget what is not there any more, also in the pages that it stood on."""
         query = "SELECT DISTINCT root FROM days"
@@ -118,9 +141,10 @@ class Catalog:
             gone = [row for row in told if tuple(row) not in there]
             db.executemany("DELETE FROM told WHERE root = ? AND path = ?", gone)
             db.execute("DELETE FROM shown")
+            documents.forget_gone(db)
 
         self._run(write)
-        self._safely(self._database.compact)
+        self._safely(self._database.purge)
 
     def remember_shown(self, terminal: str, rows: Iterable[Listed]) -> None:
         """The numbers that a list had in a terminal, for the next command there."""
@@ -229,6 +253,20 @@ class Catalog:
             tools.put_native(db, root, [(day.folder, rows[day.folder]) for day in days])
 
         self._database.run(write)
+
+
+def _remove_former(path: str) -> None:
+    """The catalog was with the data once; there is nothing in it that is not elsewhere."""
+    former = paths.former_catalog()
+    if former == path or not os.path.lexists(former):
+        return
+    try:
+        for suffix in ("", "-wal", "-shm"):
+            remove_if_there(former + suffix)
+    except OSError as error:
+        import logging
+
+        logging.getLogger("cortext.index").info("%s is of no use any more: %s", former, error)
 
 
 def _read_day(

@@ -24,11 +24,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 class Database:
     """Whatever is wrong with the database file, it is made anew, empty: `fresh` says so,
-    and the session files have everything. `schema` is statements, `version` its number. One that
-    is `fixed` is read as it is, on a disk where nobody can write: it has to be there."""
+    and the session files have everything. `schema` is statements, `version` its number. With a
+    `name` for people it is said when one that was there is made anew. One that is `fixed` is read
+    as it is, on a disk where nobody can write: it has to be there."""
 
-    def __init__(self, path: str, *, schema: str, version: int, fixed: bool = False) -> None:
+    def __init__(
+        self, path: str, *, schema: str, version: int, fixed: bool = False, name: str = ""
+    ) -> None:
         self._path = path
+        self._name = name
         self._fixed = fixed
         self._schema = schema
         self._version = version
@@ -61,17 +65,30 @@ class Database:
             self._db.close()
             self._db = None
 
-    def compact(self) -> None:
-        """Leave nothing in the file of what was deleted."""
+    def compact(self) -> bool:
+        """Leave nothing in the file of what was deleted; False while somebody reads that still."""
         db = self._open()
         db.execute("VACUUM")
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return not db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+
+    def purge(self) -> None:
+        """As `compact`, for certain: what cannot be taken out of the file goes with it."""
+        try:
+            done = self.compact()
+        except sqlite3.Error:
+            done = False
+        if not done:
+            self.remove()
 
     def discard(self) -> None:
         """Throw the database away and begin with an empty one."""
+        self.remove()
+        self._open()
+
+    def remove(self) -> None:
+        """Throw the database away; whoever needs it next makes it anew."""
         self.close()
         self._remove()
-        self._open()
 
     def _remove(self) -> None:
         for suffix in ("", "-wal", "-shm"):
@@ -81,26 +98,40 @@ class Database:
         if self._db is not None and self._pid == os.getpid() and self._is_current():
             return self._db
         self.close()
+        found = self._inode_there()
         try:
             db = self._connect()
         except sqlite3.DatabaseError as error:
             if self._fixed or not is_damage(error):
                 raise
-            self._remove()
+            # Another process that found the same may have made it anew already.
+            if self._inode_there() in (found, 0):
+                self._remove()
+                self._tell(error)
             db = self._connect()
         self._db, self._pid = db, os.getpid()
-        self._inode = 0 if self._path == ":memory:" else os.stat(self._path).st_ino
+        self._inode = self._inode_there()
         return db
+
+    def _inode_there(self) -> int:
+        """The number of the file; 0 if there is none."""
+        if self._path == ":memory:":
+            return 0
+        try:
+            return os.stat(self._path).st_ino
+        except FileNotFoundError:
+            return 0
+
+    def _tell(self, error: Exception | str) -> None:
+        if self._name:
+            import logging
+
+            logging.getLogger("cortext.index").warning("%s is made anew: %s", self._name, error)
 
     def _is_current(self) -> bool:
         """Whether the file that we have open is the one that is there: another process may
         have found it damaged and made it anew."""
-        if self._path == ":memory:":
-            return True
-        try:
-            return os.stat(self._path).st_ino == self._inode
-        except FileNotFoundError:
-            return False
+        return self._path == ":memory:" or 0 != self._inode_there() == self._inode
 
     def _connect(self) -> sqlite3.Connection:
         if self._fixed:
@@ -127,6 +158,16 @@ class Database:
             if os.path.islink(self._path):
                 reason = os.strerror(errno.ELOOP)
                 raise OSError(errno.ELOOP, reason, self._path) from None
+            self._look_inside()
+
+    def _look_inside(self) -> None:
+        """SQLite takes an empty file for a new one; another process may be making that just now.
+        Of a folder it would not say that it is one."""
+        if os.path.isdir(self._path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self._path)
+        found = os.stat(self._path)
+        if not found.st_size and found.st_mtime < time.time() - _BUSY_MS / 1000:
+            self._tell("it is empty")
 
     def _connect_fixed(self) -> sqlite3.Connection:
         from urllib.parse import quote
@@ -151,6 +192,8 @@ class Database:
             cursor.execute("BEGIN IMMEDIATE")
             version = cursor.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:
+                if cursor.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    raise Unreadable("another program made it")
                 for statement in self._schema.split(";"):
                     cursor.execute(statement)
                 cursor.execute(f"PRAGMA user_version={self._version}")

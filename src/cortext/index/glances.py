@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -94,12 +94,15 @@ class _Session(NamedTuple):
 def glance_at(
     looks: Mapping[tuple[str, str], places.Look],
     known: Mapping[tuple[str, str], Row],
+    deleted: Collection[tuple[str, str]],
     patience: float | None,
 ) -> Found:
     """Look at the transcripts that are not as `known`, the latest first, for about `patience`
-    seconds. One session has one row: the tool's own transcript is better than our copy."""
+    seconds. One session has one row: the tool's own transcript is better than our copy. Of what a
+    person `deleted` nothing is kept."""
     tools = {tool for tool, _ in looks}
-    sessions = {session.key: session for tool in tools for session in _sessions(tool, looks)}
+    there = (session for tool in tools for session in _sessions(tool, looks))
+    sessions = {session.key: session for session in there if session.key not in deleted}
     rows, unknown = list[Row](), list[_Session]()
     for key, session in sessions.items():
         row = known.get(key)
@@ -189,6 +192,8 @@ def _to_row(one: _Candidate, seen: Glance | None, note: str) -> Row:
             created_at=micros(started) if started else active,
             model=_shown(seen.model) if seen else "",
             agent=source.tool,
+            # Two lines of a transcript may have the same time: whoever reads rows sees it grow.
+            lines=_shown(source.print),
         )
     cwd = (seen.cwd if seen else "") or source.cwd
     return Row(

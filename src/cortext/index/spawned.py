@@ -102,7 +102,7 @@ class SpawnIndex:
         """Forget what is not there any more, also in the pages that it stood on."""
         self.list()
         if self._database is not None:
-            self._safely(self._database.compact)
+            self._safely(self._database.purge)
 
     @property
     def _path(self) -> str:

@@ -41,6 +41,8 @@ _MOST = 256
 _LAST, _FEW = 1 << 11, 8
 """Spots that are looked through first, and how many of them tell how many more it takes."""
 _FAR = 2**32 - 1
+GONE = "gone"
+"""The fact that words are in it of a conversation that is gone, or was another."""
 _LARGE = 8 << 20
 """Characters that are put in with one statement."""
 AS_IS = "surrogateescape"
@@ -130,7 +132,7 @@ def put_source(db: sqlite3.Connection, identity: Identity, state: str, *, keep: 
     source = int(found[0])
     db.execute("UPDATE sources SET state = ? WHERE id = ?", (state, source))
     if not keep:
-        db.execute("DELETE FROM runs WHERE source = ?", (source,))
+        _drop_runs(db, source)
     return source
 
 
@@ -138,8 +140,13 @@ def drop_source(db: sqlite3.Connection, identity: Identity) -> None:
     """A conversation is not found any more."""
     query = "SELECT id FROM sources WHERE root = ? AND path = ?"
     for (source,) in db.execute(query, _key(identity)).fetchall():
-        db.execute("DELETE FROM runs WHERE source = ?", (source,))
+        _drop_runs(db, source)
         db.execute("DELETE FROM sources WHERE id = ?", (source,))
+
+
+def _drop_runs(db: sqlite3.Connection, source: int) -> None:
+    if db.execute("DELETE FROM runs WHERE source = ?", (source,)).rowcount:
+        db.execute("INSERT OR REPLACE INTO facts VALUES (?, 1)", (GONE,))
 
 
 def put_runs(db: sqlite3.Connection, source: int, new: Sequence[Entry], first: int) -> int:

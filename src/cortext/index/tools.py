@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from cortext.bridges import places
 from cortext.bridges.forgotten import forgotten
 from cortext.index.database import Unreadable
-from cortext.index.listed import Listed, tool_root
+from cortext.index.listed import AUR, DOCUMENT, Listed, tool_root
 from cortext.index.scan import FRESH_NS
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ SCHEMA = """
 CREATE TABLE homes (tool TEXT, home BLOB, print BLOB, PRIMARY KEY (tool, home)) WITHOUT ROWID;
 CREATE TABLE tools (tool TEXT, id TEXT, print BLOB, path BLOB, cwd BLOB, last_active INTEGER,
     text TEXT, PRIMARY KEY (tool, id));
-CREATE TABLE native (root BLOB, folder TEXT, name TEXT, id TEXT);
+CREATE TABLE native (root BLOB, folder TEXT, name TEXT, id TEXT, last_active INTEGER);
 CREATE INDEX native_of ON native (root, folder)
 """
 _AS_IS = "surrogatepass"
@@ -85,7 +85,7 @@ def refresh(
     from cortext.index.glances import glance_at
 
     looks = {key: now for key, now in looks.items() if key[0] in changed}
-    found = glance_at(looks, rows, patience)
+    found = glance_at(looks, rows, gone, patience)
     run(lambda db: _store(db, found, looks, began))
     kept = [row for key, row in rows.items() if key[0] not in changed]
     new = bool(found.new or found.gone)
@@ -147,14 +147,34 @@ def _listed(rows: Iterable[Row], gone: set[tuple[str, str]]) -> list[Listed]:
 def put_native(
     db: sqlite3.Connection, root: str, days: Iterable[tuple[str, Iterable[Listed]]]
 ) -> None:
-    """Remember which sessions the conversations of some days hold."""
+    """Remember which sessions the conversations of some days hold, and which they were made of."""
     key = os.fsencode(root)
     for folder, rows in days:
         db.execute("DELETE FROM native WHERE root = ? AND folder = ?", (key, folder))
         db.executemany(
-            "INSERT INTO native VALUES (?,?,?,?)",
-            [(key, folder, row.id, id) for row in rows for id in row.native],
+            "INSERT INTO native VALUES (?,?,?,?,?)",
+            [
+                (key, folder, row.id, id, row.last_active)
+                for row in rows
+                for id in (*row.native, *made_of(row))
+            ],
         )
+
+
+def made_of(row: Listed) -> tuple[str, ...]:
+    """The session of `aur spawn`, or of a program, that a conversation was made of, as TOOL:ID."""
+    # The parent of most rows is nothing: to look for the sign is faster than to take it out.
+    if f"\n{AUR}:" not in row.text and f"\n{DOCUMENT}:" not in row.text:
+        return ()
+    parent = row.parent_id
+    return (parent,) if parent.partition(":")[0] in (AUR, DOCUMENT) else ()
+
+
+def copied(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
+    """As `bound`, the sessions that conversations were made of, TOOL:ID, and when those
+    conversations were last active."""
+    rows = db.execute("SELECT id, root, folder, name, last_active FROM native WHERE id LIKE '%:%'")
+    return [(id, f"{os.fsdecode(root)}/{folder}/{name}", at) for id, root, folder, name, at in rows]
 
 
 def bound(db: sqlite3.Connection) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from cortext.index.database import Database, is_damage
 from cortext.index.spots import (
     AS_IS,
     DOCUMENT,
+    GONE,
     ROLES,
     SCHEMA,
     SIDE,
@@ -47,10 +48,11 @@ __all__ = [
 ]  # fmt: skip
 
 T = TypeVar("T")
-_VERSION = 4
+_VERSION = 5
 _MERGE = {"automerge": 4, "crisismerge": 16}
 _NO_MERGE = {"automerge": 0, "crisismerge": 1999}
 _STALE = 100_000
+_NAME = "the search index"
 
 
 class Words:
@@ -62,7 +64,7 @@ class Words:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._database = Database(path, schema=SCHEMA, version=_VERSION)
+        self._database = Database(path, schema=SCHEMA, version=_VERSION, name=_NAME)
         self.is_fixed = False
         """Whether nothing can be added: it is on a disk that cannot be written to."""
 
@@ -79,6 +81,11 @@ class Words:
 
     def close(self) -> None:
         self._database.close()
+
+    @property
+    def path(self) -> str:
+        """Its file; ":memory:" if there is none."""
+        return self._path
 
     @property
     def lock(self) -> str:
@@ -200,6 +207,27 @@ class Words:
         """Throw it away, with every word in it."""
         self._database.discard()
 
+    def purge(self, there: Collection[Identity]) -> bool:
+        """Leave no word of what is not there any more: if it has one, or cannot be asked, all of it
+        goes, and the next search makes it anew. Whether it did. OSError if it cannot be removed."""
+        if not os.path.isfile(self.path) or os.path.islink(self.path):
+            return False  # what stands in its place is not ours
+        try:
+            has = self._database.run(lambda db: fact(db, GONE)) > 0
+            has = has or not self.known().keys() <= {*there}
+        except (sqlite3.Error, OSError):
+            has = True
+        if has:
+            self._database.remove()
+        return has
+
+    def leave_disk(self, why: str) -> None:
+        """Begin with an empty one that lasts as long as we do."""
+        _warn("this search takes longer, because there cannot be an index: %s", why)
+        self._database.close()
+        self._path = ":memory:"
+        self._database = Database(self._path, schema=SCHEMA, version=_VERSION)
+
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return self._try(work)
@@ -232,7 +260,7 @@ class Words:
             except (sqlite3.Error, OSError) as failure:
                 error = failure
             else:
-                _warn("the search index was damaged and is made anew: %s", error)
+                _warn(f"{_NAME} is made anew: %s", error)
                 return True
         elif self._database.is_open:
             return False
@@ -245,13 +273,11 @@ class Words:
         try:
             fixed.ready()
         except (sqlite3.Error, OSError):
-            _warn("this search takes longer, because there cannot be an index: %s", error)
-            self._path = ":memory:"
-            fixed = Database(self._path, schema=SCHEMA, version=_VERSION)
+            self.leave_disk(_why(error))
         else:
-            _warn("what is new is not found, because the index cannot be written: %s", error)
+            _warn("what is new is not found, because the index cannot be written: %s", _why(error))
             self.is_fixed = True
-        self._database = fixed
+            self._database = fixed
 
 
 def _is_no_question(error: Exception) -> bool:
@@ -259,7 +285,12 @@ def _is_no_question(error: Exception) -> bool:
     return str(error).startswith("fts5: ")
 
 
-def _warn(sentence: str, error: Exception) -> None:
+def _why(error: Exception) -> str:
+    """In small letters, and without what Python puts around it."""
+    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
+
+
+def _warn(sentence: str, error: Exception | str) -> None:
     import logging
 
     logging.getLogger("cortext.index").warning(sentence, error)
