@@ -35,7 +35,7 @@ class BadSettingError(CortextError, ValueError):
 
 
 class Setting(NamedTuple):
-    """The definition of one setting. `kind` is choice, whole, number or path."""
+    """The definition of one setting. `kind` is choice, whole, number, path or paths."""
 
     name: str
     default: Any
@@ -58,6 +58,8 @@ class Setting(NamedTuple):
             return f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
         if self.kind == "path":
             return "an absolute path, one that begins with ~/, or nothing"
+        if self.kind == "paths":
+            return "a list of paths, absolute or from ~/; in a variable with : between them"
         kind = "whole number" if self.kind == "whole" else "number"
         return f"a {kind} from {self.least} to {self.most}"
 
@@ -66,6 +68,8 @@ class Setting(NamedTuple):
             return value in self.choices
         if self.kind == "path":
             return isinstance(value, str) and _is_path(value)
+        if self.kind == "paths":
+            return isinstance(value, list) and all(map(_is_folder, cast("list[Any]", value)))
         kinds = int if self.kind == "whole" else (int, float)
         # True is an int for Python; NaN is in no range.
         number = isinstance(value, kinds) and not isinstance(value, bool)
@@ -73,6 +77,8 @@ class Setting(NamedTuple):
 
     def parse(self, text: str) -> Any:
         """The value that a word of the environment or of a command line stands for."""
+        if self.kind == "paths":
+            return [part for part in text.split(os.pathsep) if part]
         kinds = {"whole": (int,), "number": (int, float)}.get(self.kind, ())
         for kind in kinds if text.isascii() else ():
             try:
@@ -133,7 +139,30 @@ SETTINGS: tuple[Setting, ...] = (
         ("on", "off"),
         in_workspace=False,
     ),
+    Setting(
+        "serve.rate",
+        0,
+        "whole",
+        "Requests a minute for each client; 0 is any number.",
+        in_workspace=False,
+    ),
+    Setting(
+        "serve.max_body",
+        1 << 20,
+        "whole",
+        "Bytes of a request that are taken.",
+        least=1024,
+        in_workspace=False,
+    ),
     Setting("stats.prices", "", "path", "A file with the prices of models.", in_workspace=False),
+    Setting(
+        "sources.documents",
+        [],
+        "paths",
+        "Further folders of session documents, which lists and searches look into.",
+        # A workspace that somebody else made must not have a person's folders read.
+        in_workspace=False,
+    ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -267,6 +296,8 @@ def _add_environment(values: dict[str, Value], warnings: list[str]) -> None:
 
 def _checked(setting: Setting, value: Any, where: str) -> Any:
     if setting.accepts(value):
+        if setting.kind == "paths":
+            return [os.path.expanduser(path) for path in value]
         return os.path.expanduser(value) if setting.kind == "path" else value
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:60] + "…"
@@ -314,6 +345,10 @@ def _flat(table: dict[str, Any], above: tuple[str, ...] = ()) -> dict[tuple[str,
 def _is_path(text: str) -> bool:
     plain = not any(c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff" for c in text)
     return plain and (not text or os.path.isabs(text) or text.startswith("~/"))
+
+
+def _is_folder(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and _is_path(value)
 
 
 def _shown(parts: tuple[str, ...]) -> str:

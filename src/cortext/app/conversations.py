@@ -1,5 +1,5 @@
-"""The conversations of workspaces and the sessions of tools: listing them, and finding the one
-that is meant.
+"""Conversations of workspaces, sessions of tools, of `aur spawn` and of programs: listing them, and
+finding the one that is meant.
 
 This module is imported by every list, so it imports next to nothing.
 """
@@ -13,16 +13,17 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from cortext import paths
+from cortext.app.apart import called, list_apart, not_elsewhere
 from cortext.app.resting import rested, resting
 from cortext.config import Config
 from cortext.index.catalog import Catalog
-from cortext.index.listed import Listed
+from cortext.index.listed import AUR, DOCUMENT, Listed
 from cortext.lifecycle.known import known_workspaces, remember_workspace
 
 
 class Wanted(NamedTuple):
     """Which conversations a list holds, and in which order; `None` and empty mean any. With a
-    `tool` of "" there are no sessions of tools among them."""
+    `tool` of "" there are only conversations of workspaces among them."""
 
     kind: str | None = None
     status: str | None = None
@@ -35,18 +36,21 @@ class Wanted(NamedTuple):
 
     @property
     def may_be_session(self) -> bool:
-        """Whether a session of a tool can be among them."""
+        """Whether a session of an AI tool can be among them."""
         return (
-            self.tool != ""
+            self.tool not in ("", AUR, DOCUMENT)
             and self.kind in (None, "", "chat")
             and self.status in (None, "", "active", "paused")
             and not self.tags
         )
 
+    @property
+    def may_be_apart(self) -> bool:
+        """Whether a session of `aur spawn`, or of a program, can be among them."""
+        return self.tool in (None, AUR, DOCUMENT)
+
 
 EVERYTHING = Wanted()
-AUR_ROOT = "aur:"
-"""What the identity of a session of `aur spawn` begins with: a search lists them too."""
 _PATIENCE = 1.0
 """Seconds that a list looks at transcripts which it does not know."""
 _RECENT_MICROS = 86_400 * 1_000_000
@@ -67,9 +71,9 @@ class Listing(NamedTuple):
 
 
 class Conversations:
-    """Those of one workspace, with personal ones and sessions of tools that were had in its
-    folder; in the personal workspace, the sessions had in the current folder. With `everywhere`,
-    all that are known."""
+    """Those of one workspace, with personal ones and sessions of tools, of `aur spawn` and of
+    programs that were had in its folder; in the personal workspace, the sessions had in the
+    current folder. With `everywhere`, all that are known."""
 
     def __init__(self, root: str, *, everywhere: bool = False) -> None:
         self.root = root
@@ -80,6 +84,8 @@ class Conversations:
         self.missing: list[str] = []
         self.idle: list[Listed] = []
         """What was paused because it rested for long: shown so, or by a hook on disk too."""
+        self.damaged: list[str] = []
+        """What is wrong with files of sessions that cannot be listed."""
         self.has_transcripts = False
         """Whether tools have written anything, as far as a list had a look."""
         self.left = 0
@@ -102,9 +108,16 @@ class Conversations:
         if not everywhere:
             rows = self._with_personal(rows)
         rows = self._paused(rows)
+        apart: list[Listed] = []
+        if wanted.may_be_apart:
+            apart = self._apart(rows, wanted.tool, everywhere, patience)
+        sessions: Sequence[Listed] = ()
         if wanted.may_be_session:
-            sessions = self._sessions(rows, everywhere, patience)
-            rows = sorted([*rows, *sessions], key=_latest, reverse=True) if sessions else rows
+            sessions = self._sessions([*rows, *apart], everywhere, patience)
+        if not everywhere:
+            apart = self._had_here(apart)
+        if apart or sessions:
+            rows = sorted([*rows, *apart, *sessions], key=_latest, reverse=True)
         if wanted != EVERYTHING:
             rows = filtered(rows, wanted)
         return Listing(rows, missing)
@@ -118,6 +131,24 @@ class Conversations:
         below = f"{self.folder.rstrip('/')}/"
         had = [r for r in self._catalog.list([personal]) if f"{r.had_in}/".startswith(below)]
         return sorted([*rows, *had], key=_latest, reverse=True) if had else rows
+
+    def _apart(
+        self, known: Sequence[Listed], tool: str | None, everywhere: bool, patience: float | None
+    ) -> list[Listed]:
+        """The sessions of `aur spawn` and of programs of which no conversation is known."""
+        roots = dict.fromkeys((self.root, *known_workspaces()))
+        found = list_apart(self._catalog, self.config, roots, tool, patience)
+        notes = found.notes
+        if notes and not everywhere:
+            others = tuple(paths.project_document_dir(root) for root in roots if root != self.root)
+            notes = [note for note in notes if not note.startswith(others)]
+        self.damaged = notes
+        return not_elsewhere(self._catalog, found, known)
+
+    def _had_here(self, rows: Sequence[Listed]) -> list[Listed]:
+        """Those that were had in this folder or below it."""
+        below = f"{self.folder.rstrip('/')}/"
+        return [row for row in rows if f"{row[0].partition(':')[2]}/".startswith(below)]
 
     def _paused(self, rows: list[Listed]) -> list[Listed]:
         """The rows as they are shown: what rested for long is paused."""
@@ -136,8 +167,7 @@ class Conversations:
             known, patience=patience
         )
         if not everywhere:
-            below = f"{self.folder.rstrip('/')}/"
-            rows = [row for row in rows if row.cwd == self.folder or row.cwd.startswith(below)]
+            rows = self._had_here(rows)
         limit = int(time.time() * 1_000_000) - _RECENT_MICROS
         if not any(row.last_active >= limit for row in rows):
             return rows
@@ -171,7 +201,7 @@ class Conversations:
         for everywhere in scopes:
             rows, self.missing = self.list(wanted, everywhere=everywhere, patience=None)
             listings.append(rows)
-            found = resolve(query, rows, self._numbered(query, rows))
+            found = called(query, rows) or resolve(query, rows, self._numbered(query, rows))
             if found:
                 return found
             if self._catalog.unread:
@@ -223,8 +253,6 @@ class Conversations:
 
     def _numbered(self, query: str, rows: Sequence[Listed]) -> Listed | None:
         shown = self.shown_as(query)
-        if shown and shown[0] == AUR_ROOT:
-            raise _was_spawned(shown[1])
         return next((row for row in rows if row.identity == shown), None)
 
     def _roots(self, everywhere: bool) -> tuple[list[str], list[str]]:
@@ -258,15 +286,6 @@ def filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
 
         rows = with_words(wanted.words, rows)
     return sorted(rows, key=_ORDERS[wanted.order]) if wanted.order in _ORDERS else rows
-
-
-def _was_spawned(id: str) -> Exception:
-    from cortext.errors import CortextError
-
-    return CortextError(
-        f"{id} is a session of `cortext spawn`",
-        hint=f"`cortext spawn --resume {id}` goes on with it, `cortext show {id}` shows it",
-    )
 
 
 def _could_not_read(what: str) -> Exception:

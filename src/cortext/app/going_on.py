@@ -9,7 +9,7 @@ from cortext.app.native import entries_of
 from cortext.app.transcripts import own_transcript
 from cortext.bridges.live import live_sessions
 from cortext.errors import CortextError
-from cortext.index.listed import Listed
+from cortext.index.listed import AUR, Listed
 from cortext.lifecycle.workspace import Workspace
 
 _log = logging.getLogger("cortext.app")
@@ -17,12 +17,13 @@ _SHORT = 1000  # characters of a result are enough to know the message that hold
 
 
 class LiveError(CortextError):
-    """The session is open in a running process of its tool."""
+    """The session is open in a running process of its tool; `pid` is 0 if that is not known."""
 
-    def __init__(self, tool: str, id: str, pid: int) -> None:
+    def __init__(self, tool: str, id: str, pid: int = 0) -> None:
         self.tool, self.id, self.pid = tool, id, pid
+        process = f", process {pid}" if pid else ""
         super().__init__(
-            f"it is open in {tool} now (session {id}, process {pid})",
+            f"it is open in {tool} now (session {id}{process})",
             hint="`--fork` goes on in a copy; or close it there first",
         )
 
@@ -30,6 +31,8 @@ class LiveError(CortextError):
 def refuse_live(row: Listed) -> None:
     """LiveError if any tool has a conversation open, whichever it is to go on in: two tools would
     go on with it without knowing of each other."""
+    if row.tool == AUR and row.status == "active":
+        raise LiveError(row.tool, row.key)
     going_on = [
         (str(entry["tool"]), str(entry["session_id"]))
         for entry in entries_of(row)
@@ -45,7 +48,7 @@ def last_used(row: Listed) -> str:
     """The tool that a conversation was last had in; "" if in none. One that it was only made
     ready for is not, unless there is no other."""
     if row.tool:
-        return row.tool
+        return "" if row.is_apart else row.tool
     entries = [entry for entry in entries_of(row) if is_sound(entry)]
     names = [str(entry["tool"]) for entry in entries]
     if len(set(names)) < 2:

@@ -20,7 +20,6 @@ _RANKED = 2000
 _PATIENCE = 1.0
 _STEEP, _LONG = 1.2, 0.75
 """How soon more of a word tells no more, and how much less a word tells in a long text."""
-_SAME = {"paused": "interrupted"}
 
 
 class Question(NamedTuple):
@@ -90,11 +89,7 @@ class Finder(Search):
         """The conversations that may have it."""
         if not question.is_filtered:
             return self._all_rows
-        wanted = question.wanted
-        rows = filtered(self.rows, wanted)
-        if wanted.status in _SAME:
-            rows += filtered(self.rows, wanted._replace(status=_SAME[wanted.status]))
-        rows = below(rows, question.narrow.folder)
+        rows = below(filtered(self.rows, question.wanted), question.narrow.folder)
         if question.only:
             rows = [row for row in rows if row.identity == question.only]
         return {row.identity: row for row in rows}

@@ -1,4 +1,4 @@
-"""Importing a tool's session: a conversation of a workspace, with all that was said in it."""
+"""Importing a session: a conversation of a workspace, with all that was said in it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from cortext.lifecycle.known import known_workspaces
 
 
 class Imported(NamedTuple):
-    """The new conversation, and what could not be read of the session."""
+    """The conversation, what could not be read of the session, and whether it was made now."""
 
     id: str
     notes: Sequence[str]
+    is_new: bool = True
 
 
 def already_here(query: str) -> list[str]:
@@ -31,8 +32,13 @@ def already_here(query: str) -> list[str]:
 
 
 def import_session(row: Listed, root: str | None = None) -> Imported:
-    """Make a conversation of type `chat` of a tool's session, bound to it: what is said there
-    later belongs to it too."""
+    """Make a conversation of type `chat` of a session. That of a tool is bound to it: what is said
+    there later belongs to it too. Of any other, what is new is taken in by another import."""
+    if row.is_apart:
+        from cortext.app.keeping import keep
+
+        kept = keep(row, root or paths.workspace_root())
+        return Imported(kept.bound.place.name, kept.notes, kept.is_new)
     at_rest = (row.tool, row.key) not in live_sessions()
     folder = root or paths.workspace_root()
     made = chat_of(folder, row.tool, row.key, row.path, at_rest=at_rest)

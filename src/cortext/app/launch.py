@@ -161,8 +161,12 @@ def folder_for(row: Listed) -> tuple[str, list[str]]:
 
 
 def adopt(row: Listed) -> Listed:
-    """A session of a tool that belongs to no conversation becomes one: of the workspace that it
-    was had in, else of the personal one."""
+    """A session that belongs to no conversation becomes one: of the workspace that it was had in,
+    else of the personal one."""
+    if row.is_apart:
+        from cortext.app.keeping import as_conversation
+
+        return as_conversation(row)
     there = row.cwd if row.cwd and os.path.isdir(row.cwd) else ""
     root = paths.workspace_root(there) if there else paths.personal_workspace()
     # At rest, as it is: it goes on when the tool is started, which may be never.

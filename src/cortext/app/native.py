@@ -47,6 +47,8 @@ def find_native(row: Listed, tool: str) -> Native | None:
 
 def entries_of(row: Listed) -> list[dict[str, Any]]:
     """The tool sessions of a row, as a head's `native` has them."""
+    if row.is_apart:
+        return []
     if row.tool:
         return [{"tool": row.tool, "session_id": row.key, "path": row.path}]
     return head_of(row).native if row.status else []

@@ -1,14 +1,15 @@
-"""Reading any row of a list: a conversation of a workspace, or a session of a tool."""
+"""Reading any row of a list: a conversation of a workspace, or a session that belongs to none."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext.app.transcripts import Found, find_transcript
 from cortext.errors import SessionNotFoundError
 from cortext.formats.records import Damage
-from cortext.index.listed import Listed
+from cortext.index.listed import AUR, Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.session import Session
 
@@ -34,6 +35,8 @@ def read_all(row: Listed, longest: int | None = None) -> Read:
     if not row.tool:
         session, damages = Workspace(row.root).store.read(row.path)
         return Read(session, damages, row.place.session)
+    if row.is_apart:
+        return _read_apart(row)
     bridge, source = _found(row, find_transcript(row.tool, row.key, row.path))
     try:
         decoded = bridge.decode(source, longest=longest)
@@ -44,6 +47,19 @@ def read_all(row: Listed, longest: int | None = None) -> Read:
     # A transcript does not say whether its session goes on.
     decoded.session.status = "active" if row.status == "active" else "paused"
     return Read(decoded.session, decoded.damages, source.path, decoded.side)
+
+
+def _read_apart(row: Listed) -> Read:
+    """A session of `aur spawn`, or one that a program keeps, from its own file. Nothing is written,
+    also not the folder that it was in."""
+    folder = os.path.dirname(row.path)
+    if not os.path.isdir(folder):
+        raise SessionNotFoundError(row.key, path=row.path)
+    from cortext.stores.registry import open_session_store
+
+    kind = "log" if row.tool == AUR else "document"
+    session, damages = open_session_store(f"{kind}:{folder}").read(row.key)
+    return Read(session, damages, row.path)
 
 
 def _found(row: Listed, found: Found | None) -> Found:

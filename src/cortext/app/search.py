@@ -1,4 +1,5 @@
-"""Finding what was said, wherever it was said: in workspaces, in the tools, in `aur spawn`.
+"""Finding what was said, wherever it was said: in workspaces, in the tools, in `aur spawn`, and in
+what programs keep.
 
 This module is imported by every search, so what reads transcripts is imported when one is read.
 """
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted, filtered
 from cortext.app.indexing import AUR, Refreshed, refresh
-from cortext.app.spawn.listing import list_spawned
 from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError
 from cortext.formats.query import Query, Snippet, parse, snippet
@@ -69,7 +69,7 @@ class Search:
     def __init__(self, words: Words | None = None) -> None:
         self._words = words or Words.at_home()
         self._conversations = Conversations(paths.workspace_root(), everywhere=True)
-        self.rows: list[Listed] = [*self._conversations.list().rows, *list_spawned()]
+        self.rows: list[Listed] = self._conversations.list().rows
 
     def refresh(
         self,

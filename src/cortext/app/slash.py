@@ -236,6 +236,10 @@ class Slash:
         """A session of a tool that belongs to no workspace becomes a conversation."""
         if not row.tool:
             return row
+        if row.is_apart:
+            from cortext.app.keeping import as_conversation
+
+            return as_conversation(row)
         from cortext.app.tool_session import chat_of, row_of
 
         made = chat_of(paths.workspace_root(row.cwd or None), row.tool, row.key, row.path)

@@ -46,6 +46,9 @@ def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stoppe
 def _as_conversation(row: Listed) -> Listed:
     """A conversation of a tool's session: to stop one is to want it kept."""
     from cortext import paths
+    from cortext.app.keeping import as_conversation
     from cortext.app.tool_session import chat_of, row_in_list
 
+    if row.is_apart:
+        return as_conversation(row)
     return row_in_list(chat_of(paths.workspace_root(), row.tool, row.key, row.path))

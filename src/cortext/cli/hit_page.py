@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from cortext.app.hits import Group, Question
 from cortext.app.indexing import AUR
@@ -28,6 +30,8 @@ _OTHERS = {
     "document": "its document",
     "title": "its summary",
 }
+_LAST = "\U0010ffff"
+"""The last character that there is."""
 _SEEN = ("«", "»")
 """Marks that take room."""
 Span = tuple[int, int]
@@ -37,7 +41,7 @@ class HitPage:
     """How conversations are told: a terminal gets lines that fit, and the words marked."""
 
     def __init__(self, rows: Sequence[Listed], question: Question) -> None:
-        self._rows, self._question = rows, question
+        self._names, self._question = Names(rows), question
         self._terms = parse(question.text).terms
         self._width = 0
         self._mark = self._dim = ("", "")
@@ -73,11 +77,11 @@ class HitPage:
         yield from self._laid_out(head + piece.text, spans, _INDENT)
 
     def _commands(self, number: int, group: Group) -> Iterator[str]:
-        row, rows = group.row, self._rows
+        row, names = group.row, self._names
         at = next((hit.number for hit in group.hits if hit.number > 0), 0)
         # In this terminal its number is good for the next command.
-        show = f"cortext show {number}" if self._width else _named("cortext show", row, rows)
-        found = [reopens(row, rows, short=bool(self._width)), f"{show} --at {at}" if at else show]
+        show = f"cortext show {number}" if self._width else _named("cortext show", row, names)
+        found = [reopens(row, names, short=bool(self._width)), f"{show} --at {at}" if at else show]
         if group.more and not self._question.only:
             found.append(f"more of it: --conversation {number if self._width else row.key}")
         lines: list[str] = []
@@ -135,29 +139,48 @@ def _cuts(text: str, width: int, most: int) -> list[Span]:
 
 def _who(hit: Hit) -> str:
     if hit.role == "assistant":
-        name = hit.row.agent or hit.row.tool or "agent"
+        name = hit.row.agent or ("" if hit.row.is_apart else hit.row.tool) or "agent"
         return clean(TOOL_NAMES.get(name, name), lines=False)
     return _OTHERS.get(hit.role, hit.role)
 
 
-def reopens(row: Listed, rows: Sequence[Listed], *, short: bool = False) -> str:
+class Names:
+    """By which names conversations are found: how many of them each one is good for."""
+
+    def __init__(self, rows: Iterable[Listed]) -> None:
+        self._ends: Counter[str] = Counter()
+        keys: list[str] = []
+        for row in rows:
+            if row.tool:
+                keys.append(row.key)
+                continue
+            # A conversation is named by its path without what comes before any of its folders.
+            name = row.path
+            while name := name.partition("/")[2]:
+                self._ends[name] += 1
+        self._keys = sorted(keys)
+
+    def count(self, name: str) -> int:
+        """How many have this name, or, of sessions, an id that begins so."""
+        first = bisect_left(self._keys, name)
+        last = bisect_left(self._keys, f"{name}{_LAST}", first)
+        return last - first + self._ends[name]
+
+
+def reopens(row: Listed, names: Names, *, short: bool = False) -> str:
     """The command that goes on with a conversation."""
     program = "cortext spawn --resume" if row.tool == AUR else "cortext resume"
-    return _named(program, row, rows, short=short)
+    return _named(program, row, names, short=short)
 
 
-def _named(command: str, row: Listed, rows: Sequence[Listed], *, short: bool = False) -> str:
+def _named(command: str, row: Listed, names: Names, *, short: bool = False) -> str:
     """A command for a conversation, by a name that is no other's; where there is none, in its own
     folder."""
     from cortext.cli.quoting import quoted
 
-    for name in dict.fromkeys((short_id(row) if short else row.key, row.key, row.address)):
-        if sum(1 for other in rows if _is_named(other, name)) == 1:
+    for name in dict.fromkeys((short_id(row) if short else row.key, row.key)):
+        if names.count(name) == 1:
             return f"{command} {quoted(name)}"
+    if row.is_apart or names.count(row.address) == 1:
+        return f"{command} {quoted(row.address)}"
     return f"cd {quoted(row.cwd)} && {command} {quoted(row.address)}"
-
-
-def _is_named(row: Listed, name: str) -> bool:
-    if row.tool:
-        return row.key.startswith(name)
-    return row.path.endswith(f"/{name}")

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cortext.app.hits import Answer, Finder, Question
 from cortext.app.search import Hit
 from cortext.cli.lists import keep_up, short_id
 from cortext.cli.text import clean, say, show, to_edge
 from cortext.cli.waiting import Bar
+
+if TYPE_CHECKING:
+    from cortext.cli.hit_page import Names
 
 
 def search(question: Question, finder: Finder | None = None, *, as_json: bool = False) -> int:
@@ -66,15 +69,17 @@ def _show(finder: Finder, answer: Answer, question: Question) -> None:
 
 
 def _show_json(finder: Finder, answer: Answer, question: Question) -> None:
+    from cortext.cli.hit_page import Names
     from cortext.model import json
 
     hits = [hit for group in answer.groups for hit in group.hits]
     if not question.best:
         hits.sort(key=lambda hit: hit.time, reverse=True)
-    show(json.encode([_as_json(hit, finder) for hit in hits]).decode())
+    names = Names(finder.rows)
+    show(json.encode([_as_json(hit, names) for hit in hits]).decode())
 
 
-def _as_json(hit: Hit, finder: Finder) -> dict[str, Any]:
+def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
     from cortext.cli.hit_page import reopens
     from cortext.clock import from_micros
     from cortext.model import wire
@@ -94,7 +99,7 @@ def _as_json(hit: Hit, finder: Finder) -> dict[str, Any]:
         "timestamp": wire.iso(from_micros(hit.time)) if hit.time else None,
         "text": hit.snippet.text,
         "matches": [list(span) for span in hit.snippet.spans],
-        "resume": reopens(row, finder.rows),
+        "resume": reopens(row, names),
     }
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Listing, Wanted
+from cortext.bridges.places import TOOLS
 from cortext.cli.text import cells, fit, local, say, show, to_edge
 from cortext.clock import ago, from_micros
-from cortext.index.listed import Listed
+from cortext.index.listed import AUR, DOCUMENT, Listed
 from cortext.model.text import clean
 
 _FEW = 3
@@ -24,7 +25,11 @@ _ROOMY = 100
 """Columns of a terminal that has room for everything."""
 _LITTLE = 14
 """Columns of a name, and of a folder, in one that has not."""
+_LONG = 36
+"""Characters of an id that nobody types."""
 _RESUMABLE = Wanted(with_session=True)
+SOURCES = (*TOOLS, AUR, DOCUMENT)
+"""What `--tool` takes: an AI tool, `aur` for `spawn`, `document` for what programs keep."""
 
 
 def show_conversations(
@@ -116,8 +121,8 @@ def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
             "status": row.status or None,
             "created_at": _iso(row.created_at),
             "last_active": _iso(row.last_active),
-            "messages": None if row.tool else row.messages,
-            "tokens": None if row.tool else row.tokens,
+            "messages": row.messages if _counts(row) else None,
+            "tokens": row.tokens if _counts(row) else None,
             "summary": row.summary,
             "tags": row.tags,
             "model": row.model or None,
@@ -197,8 +202,9 @@ def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
     if not (narrow and everywhere):
         shown["STATUS"] = [row.status or "-" for row in rows]
     # Nobody counts the messages of a transcript to list it.
-    if not (narrow or all(row.tool for row in rows)):
-        shown["MESSAGES"] = ["-" if row.tool else str(row.messages) for row in rows]
+    counts = [str(row.messages) if _counts(row) else "-" for row in rows]
+    if not narrow and any(count != "-" for count in counts):
+        shown["MESSAGES"] = counts
     if any(row.tools for row in rows):
         shown["TOOL"] = [",".join(sorted(row.tools)) for row in rows]
     shown["TITLE"] = [_titled(row) for row in rows]
@@ -206,8 +212,16 @@ def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
 
 
 def short_id(row: Listed) -> str:
-    """Of a tool's long id, as much as names a session; a conversation has a short one."""
-    return row.key[:_NAMES] if row.tool not in ("", "aur") else row.key
+    """Of a tool's long id, as much as names a session; a conversation has a short one. People and
+    programs give ids too, and those are whole."""
+    tool, key = row.tool, row.key
+    is_given = tool in ("", AUR) or (tool == DOCUMENT and len(key) != _LONG)
+    return key if is_given else key[:_NAMES]
+
+
+def _counts(row: Listed) -> bool:
+    """Whether it is known how many messages it has."""
+    return row.tool in ("", AUR, DOCUMENT)
 
 
 def _when(row: Listed, *, narrow: bool) -> str:
@@ -261,6 +275,8 @@ def _say(conversations: Conversations, listing: Listing) -> None:
     for row in listing.rows:
         if row.is_damaged:
             say(f"warning: {row.note}")
+    for note in conversations.damaged:
+        say(f"warning: {note}")
     for root in listing.missing:
         say_missing(root)
     say_paused(conversations, conversations.idle)

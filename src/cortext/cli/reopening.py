@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from cortext.bridges.places import TOOLS
 from cortext.cli.text import clean
+from cortext.index.listed import AUR
 
 if TYPE_CHECKING:
     from cortext.app.launch import Prepared
@@ -26,12 +27,18 @@ def tool_option(command: F) -> F:
     )(command)
 
 
+def can_talk() -> bool:
+    """Whether there is a terminal, and no tool in it already."""
+    from cortext.bridges.inside import here
+
+    return sys.stdin.isatty() and sys.stdout.isatty() and here() is None
+
+
 def can_launch(wanted: str | None) -> bool:
     """Whether there is a terminal for a tool, no tool in it already, and one to start."""
-    from cortext.bridges.inside import here
     from cortext.bridges.launch import installed
 
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or here() is not None:
+    if not can_talk():
         return False
     if wanted or installed():
         return True
@@ -82,6 +89,28 @@ def reopen_in_tool(
     if not printing:
         launch(prepared)
     return prepared
+
+
+def is_talk(row: Listed, tool: str | None, *, fork: bool) -> bool:
+    """Whether it goes on in `spawn`, where it was had: in no other tool, and in no copy."""
+    return row.tool == AUR and not (tool or fork)
+
+
+def talk_on(row: Listed) -> NoReturn:
+    """Go on with a session of `spawn`, and exit as that does."""
+    from cortext.cli.spawned import prepare
+    from cortext.cli.spawning import go_on
+
+    raise click.exceptions.Exit(go_on(row.key, None, None, prepare()))
+
+
+def talk_plan(row: Listed) -> Prepared:
+    """What a person would type for that."""
+    from cortext.app.launch import Prepared
+    from cortext.bridges.launch import Plan
+
+    plan = Plan(AUR, ("cortext", "spawn", "--resume", row.key), os.getcwd())
+    return Prepared("native", plan, row.key, row, [])
 
 
 def most_characters(budget: int | None) -> int:

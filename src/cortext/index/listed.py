@@ -18,6 +18,9 @@ TOOL_NAMES = {
     "gemini": "Gemini CLI",
     "codex": "Codex",
 }
+AUR, DOCUMENT = "aur", "document"
+"""In the place of a tool: sessions of `aur spawn`, and those that programs keep as documents."""
+_OWNERS = {**TOOL_NAMES, AUR: "`cortext spawn`", DOCUMENT: "a program of yours"}
 
 
 class NotOursError(CortextError):
@@ -26,15 +29,15 @@ class NotOursError(CortextError):
     def __init__(self, tool: str, id: str) -> None:
         self.tool, self.id = tool, id
         super().__init__(
-            f"{id} is a session of {TOOL_NAMES.get(tool, tool)}, and belongs to no workspace",
+            f"{id} is a session of {_OWNERS.get(tool, tool)}, and belongs to no workspace",
             hint=f"`cortext import {id}` makes a conversation of it",
         )
 
 
 class Listed(NamedTuple):
-    """One row of a list: a conversation of a workspace, or a session of a tool that belongs to
-    none. A status of "" is a folder without a session. Times are microseconds since 1970. `text`
-    has all that is only shown, cleaned, each on one line.
+    """One row of a list: a conversation of a workspace, or a session that belongs to none, of an
+    AI tool, of `aur spawn` or of a program. A status of "" is a folder without a session. Times
+    are microseconds since 1970. `text` has all that is only shown, cleaned, each on one line.
 
     Of a tool's session `key` is its own id, `path` where its transcript is, whole, and `root` is
     made by `tool_root`: no workspace has such a path.
@@ -53,6 +56,11 @@ class Listed(NamedTuple):
         return "" if self.root.startswith("/") else self.root.partition(":")[0]
 
     @property
+    def is_apart(self) -> bool:
+        """Whether no AI tool has it and no workspace: a session of `aur spawn`, or a document."""
+        return self.tool in (AUR, DOCUMENT)
+
+    @property
     def cwd(self) -> str:
         """The folder that it was had in; "" if a tool does not say."""
         return self.root if self.root.startswith("/") else self.root.partition(":")[2]
@@ -60,7 +68,10 @@ class Listed(NamedTuple):
     @property
     def identity(self) -> tuple[str, str]:
         """What no other row has."""
-        return (f"{self.tool}:", self.key) if self.tool else (self.root, self.path)
+        if not self.tool:
+            return self.root, self.path
+        # Programs give their sessions ids of any kind: two of them may have the same.
+        return f"{self.tool}:", self.path if self.tool == DOCUMENT else self.key
 
     @property
     def id(self) -> str:
@@ -76,9 +87,9 @@ class Listed(NamedTuple):
 
     @property
     def address(self) -> str:
-        """`DATE/ID`; its path names it where that is not enough."""
+        """`DATE/ID`; its path names it where that is not enough. Of a document it is its file."""
         if self.tool:
-            return self.key
+            return self.path if self.tool == DOCUMENT else self.key
         return "/".join(self.path.rsplit("/", 2)[1:])
 
     @property

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from cortext import paths
-from cortext.app.conversations import Conversations, Wanted, filtered
+from cortext.app.apart import called
+from cortext.app.conversations import Conversations, Wanted
 from cortext.app.dates import Span
 from cortext.app.search import Hit, Narrow, Search
-from cortext.app.spawn.listing import list_spawned
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
 from cortext.index.listed import Listed
 from cortext.index.resolve import nearest, resolve
-from cortext.index.spawned import TOOL as AUR
 from cortext.lifecycle.types import Types, UnknownTypeError
 from cortext.mcp.own import own_session
 from cortext.model.session import Session
@@ -61,17 +60,13 @@ class Reach:
         about `patience` seconds; None is until all are."""
         conversations = Conversations(self.root, everywhere=everywhere)
         conversations.folder = self.folder
-        rows = [*conversations.list(wanted, patience=patience).rows]
-        if wanted.may_be_session:
-            rows += filtered(list_spawned(), wanted)
-        if not everywhere:
-            rows = [row for row in rows if self._has(row)]
-        return sorted(rows, key=lambda row: (row.last_active, row.path), reverse=True)
+        rows = conversations.list(wanted, patience=patience).rows
+        return rows if everywhere else [row for row in rows if self._has(row)]
 
     def one(self, id: str, *, everywhere: bool = False) -> Listed:
         """The conversation that is meant: its id, the beginning of it, or words of its title."""
         rows = self.rows(Wanted(), everywhere=everywhere, patience=None)
-        found = resolve(id, rows)
+        found = called(id, rows) or resolve(id, rows)
         if len(found) == 1:
             return found[0]
         if found:
@@ -132,9 +127,13 @@ def name_of(row: Listed, rows: Sequence[Listed] = ()) -> str:
 
 
 def as_conversation(row: Listed) -> Listed:
-    """A session of a tool that belongs to no workspace becomes a conversation, where it was had."""
+    """A session that belongs to no workspace becomes a conversation, where it was had."""
     if not row.tool:
         return row
+    if row.is_apart:
+        from cortext.app import keeping
+
+        return keeping.as_conversation(row)
     from cortext.app.tool_session import chat_of, row_in_list
 
     return row_in_list(chat_of(paths.workspace_root(row.cwd or None), row.tool, row.key, row.path))
@@ -142,10 +141,6 @@ def as_conversation(row: Listed) -> Listed:
 
 def read_row(row: Listed) -> Session:
     """All that was said in a conversation, as far as it can be read."""
-    if row.tool == AUR:
-        from cortext.stores.registry import open_session_store
-
-        return open_session_store(f"log:{paths.spawn_sessions()}").read(row.key).session
     if not row.status:
         return Session(row.id, title=row.title, kind=row.kind)
     from cortext.app.reading import read

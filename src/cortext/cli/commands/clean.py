@@ -24,7 +24,7 @@ def command(days: int, everywhere: bool, yes: bool) -> None:
     """Move completed conversations that nobody touched for DAYS to the trash."""
     limit = int((time.time() - days * 86_400) * 1_000_000)
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    completed = conversations.list(Wanted(status="completed")).rows
+    completed = conversations.list(Wanted(status="completed", tool="")).rows
     old = [row for row in completed if rests_since(row, limit)]
     if not old:
         click.echo(f"no completed conversation rested for {days} days", err=True)

@@ -8,17 +8,25 @@ from cortext.app.trash import delete
 from cortext.cli.choose import choose, describe
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.options import complete_id
+from cortext.cli.telling_apart import not_deleted
 from cortext.cli.text import clean
-from cortext.index.listed import Listed
+from cortext.index.listed import AUR, Listed
 
 
 @click.command("delete")
 @click.argument("id", nargs=-1, shell_complete=complete_id, required=True)
 @yes_option
 def command(id: tuple[str, ...], yes: bool) -> None:
-    """Move a conversation, with its markdown, to the trash; of a session of an AI tool, our copy:
-    what the tool itself keeps is not touched."""
+    """Move a conversation, with its markdown, or a session of `spawn` to the trash; of a session of
+    an AI tool, our copy: what the tool itself keeps is not touched."""
     row = choose(" ".join(id))
+    if row.tool == AUR:
+        from cortext.cli.spawning import delete_one
+
+        delete_one(row.key, yes=yes)
+        return
+    if row.is_apart:
+        raise not_deleted(row)
     if row.tool:
         _forget(row, yes)
         return

@@ -6,7 +6,7 @@ import click
 
 from cortext.app.stop import stop
 from cortext.cli.choose import choose_active
-from cortext.cli.commands.stop import confirm
+from cortext.cli.commands.stop import confirm, stoppable
 from cortext.cli.options import complete_id, plain_words
 
 
@@ -15,4 +15,5 @@ from cortext.cli.options import complete_id, plain_words
 @click.option("--summary", help="What came of it; made from the conversation when not given.")
 def command(id: tuple[str, ...], summary: str | None) -> None:
     """Save a conversation and mark it as completed. Without an ID: the only active one."""
-    confirm(stop(choose_active(id), summary=summary, completed=True), "completed")
+    row = stoppable(choose_active(id))
+    confirm(stop(row, summary=summary, completed=True), "completed")

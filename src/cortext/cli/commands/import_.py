@@ -54,10 +54,11 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @json_option
 def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: bool) -> None:
     """Take conversations from files that `cortext export` wrote, of any of its formats, or make
-    one of a session of an AI tool.
+    one of a session of an AI tool, of `spawn`, or of a program that keeps documents.
 
     They go to the current workspace; those of files under their own ids. FILE may be - for
-    standard input. SESSION is the tool's own id, the beginning of it, or words of its title.
+    standard input. SESSION is its own id, the beginning of it, or words of its title. Of one that
+    is no AI tool's, another import takes what was said since.
     """
     if id is not None and len(files) > 1:
         raise click.UsageError("--as names one conversation: give one FILE")
@@ -102,19 +103,19 @@ def _import_session(query: str, id: str | None, store: str | None) -> list[_Done
     from cortext.cli.choose import choose
 
     if id is not None or store is not None:
-        raise click.UsageError("--as and --store are for files; a tool's session gets its own id")
+        raise click.UsageError("--as and --store are for files; a session gets its own id")
     here = already_here(query)
     try:
         row = None if here else choose(query)
     except SessionNotFoundError as error:
-        error.hint = "nor is there such a file; `cortext list --all` shows your tools' sessions"
+        error.hint = "nor is there such a file; `cortext list --all` shows all sessions"
         raise
     if row is None or not row.tool:
         return [_Done(key, new=False) for key in (here if row is None else [row.key])]
     imported = import_session(row)
     for note in imported.notes:
         click.echo(f"warning: {clean(note, lines=False)}", err=True)
-    return [_Done(imported.id, new=True)]
+    return [_Done(imported.id, new=imported.is_new)]
 
 
 def _open(store: str | None) -> SessionStore:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.bridges.places import TOOLS
 from cortext.cli.filters import filters, wanted
+from cortext.cli.lists import SOURCES, columns, list_here, short, show_conversations
 from cortext.cli.lists import as_json as conversations_as_json
-from cortext.cli.lists import columns, list_here, short, show_conversations
 from cortext.cli.options import json_option, print_json, store_option
 from cortext.cli.text import clean, local, say
 
@@ -21,7 +20,7 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 
 @click.command("list")
 @filters
-@click.option("--tool", type=click.Choice(TOOLS), help="Only those had in this tool.")
+@click.option("--tool", type=click.Choice(SOURCES), help="Only those had in this tool.")
 @click.option("--search", metavar="TEXT", help="Only with these words in title or summary.")
 @click.option(
     "--sort", "sort_by", type=click.Choice(_ORDERS), default="updated_at", show_default=True
@@ -30,9 +29,9 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 @store_option
 @json_option
 def command(store: str | None, as_json: bool, forget: bool, **options: Any) -> None:
-    """List the conversations of this workspace, and the sessions that AI tools had in its folder,
-    the latest first; with --store, the sessions of a store. In a terminal the newest are shown
-    (setting list.limit), else all."""
+    """List the conversations of this workspace, and the sessions that were had in its folder, in AI
+    tools, in `spawn` and in programs that keep them as documents, the latest first; with --store,
+    the sessions of a store. In a terminal the newest are shown (setting list.limit), else all."""
     if forget:
         _forget()
     if store:

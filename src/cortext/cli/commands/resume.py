@@ -13,14 +13,19 @@ from cortext.cli.lists import keep_up, list_here, say_nothing_to_resume, say_pau
 from cortext.cli.options import complete_id, json_option, plain_words, print_json
 from cortext.cli.reopening import (
     can_launch,
+    can_talk,
     command_line,
+    is_talk,
     may_go_on,
     most_characters,
     reopen_in_tool,
     say,
+    talk_on,
+    talk_plan,
     tool_option,
 )
 from cortext.cli.text import clean
+from cortext.index.listed import AUR
 
 if TYPE_CHECKING:
     from cortext.app.launch import Prepared
@@ -86,8 +91,9 @@ def command(
     """Find a conversation and go on with it.
 
     QUERY is its id, the beginning of it, its number in the last list, or words of its title and
-    summary. In a terminal it is reopened in an AI tool, where words after `--` go to; without one,
-    or inside a tool, what an agent needs to go on with it is printed.
+    summary. In a terminal it is reopened in an AI tool, where words after `--` go to, or in
+    `spawn`, if it was had there; without a terminal, or inside a tool, what an agent needs to go
+    on with it is printed.
     """
     from cortext.cli.choose import can_ask, choose
 
@@ -105,7 +111,12 @@ def command(
         if query
         else _pick(last, everywhere, which)
     )
-    if printing or (not (context or as_json) and can_launch(tool)):
+    reading = context or (as_json and not printing)
+    if is_talk(row, tool, fork=fork) and (printing or (not reading and can_talk())):
+        if not printing:
+            talk_on(row)
+        _print_plan(talk_plan(row), as_json=as_json)
+    elif printing or (not reading and can_launch(tool)):
         extra = click.get_current_context().meta.get(_EXTRA, ())
         ready = reopen_in_tool(
             row, tool, budget, fork=fork, printing=printing, reopen=reopen, extra=extra
@@ -168,7 +179,8 @@ def _latest(rows: list[Listed]) -> Listed:
 
     live = {id for _, id in live_sessions()}
     for row in rows:
-        if not live.intersection((*row.native, row.key)):
+        is_open = row.tool == AUR and row.status == "active"
+        if not (is_open or live.intersection((*row.native, row.key))):
             return row
     raise CortextError("all of them are open elsewhere", hint="`--fork` with an ID takes a copy")
 
@@ -188,7 +200,7 @@ def _print_plan(prepared: Prepared, *, as_json: bool) -> None:
             "session": prepared.id or None,
             "conversation": None if prepared.row.tool else prepared.row.key,
             "cwd": plan.cwd,
-            "environment": plan.environment,
+            "environment": dict(plan.environment),
             "command": plan.words,
         }
     )

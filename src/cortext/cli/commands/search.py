@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.bridges.places import TOOLS
 from cortext.cli.filters import wanted
+from cortext.cli.lists import SOURCES
 from cortext.cli.options import Since, complete_id, complete_type, json_option, plain_words
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def complete_tag(
 
 @click.command("search", context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, required=True, callback=plain_words)
-@click.option("--tool", type=click.Choice((*TOOLS, "aur")), help="Only what was had in this tool.")
+@click.option("--tool", type=click.Choice(SOURCES), help="Only what was had in this tool.")
 @click.option("--in", "folder", metavar="DIR", help="Only what was had in this folder or below it.")
 @click.option(
     "--conversation",
@@ -119,11 +119,9 @@ def command(
 
 
 def _one(name: str, finder: Finder) -> Listed:
-    """The conversation that is meant, also one of `spawn`."""
-    from cortext.app.indexing import AUR
+    """The conversation that is meant."""
     from cortext.cli.choose import choose
 
     shown = finder.conversations.shown_as(name)
     found = [row for row in finder.rows if row.identity == shown]
-    found = found or [row for row in finder.rows if row.tool == AUR and row.key.startswith(name)]
     return found[0] if len(found) == 1 else choose(name, everywhere=True)

@@ -93,8 +93,8 @@ def command(
     that were said in it. Sessions of AI tools are shown as well, also those that only our archive
     still has.
 
-    With --store, or if no conversation is found, a session by its id or the beginning of it; those
-    of `spawn` are found so.
+    So are those of `spawn`, and those that programs keep. With --store, or if no conversation is
+    found, a session by its id or the beginning of it.
     """
     if at and (numbers or last):
         raise click.UsageError("--at says which messages are shown: leave out --message and -n")
@@ -123,19 +123,15 @@ def _in_store(store: str, id: str) -> _Found:
 
 def _conversation(words: str, everywhere: bool) -> _Found:
     from cortext import paths
-    from cortext.app.conversations import AUR_ROOT, Conversations
+    from cortext.app.conversations import Conversations
     from cortext.app.sessions import default_store
     from cortext.cli.choose import ask, choose
     from cortext.cli.lists import keep_up
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    spawned = f"log:{paths.spawn_sessions()}"
-    shown = conversations.shown_as(words)
-    if shown and shown[0] == AUR_ROOT:
-        return _in_store(spawned, shown[1])
     rows = conversations.find(words)
     keep_up(conversations)
-    for store in () if rows else (default_store(), spawned):
+    for store in () if rows else (default_store(), f"log:{paths.spawn_sessions()}"):
         with suppress(InvalidIdError, SessionNotFoundError):
             return _in_store(store, words)
     if not rows:

@@ -7,7 +7,9 @@ import click
 from cortext.app.stop import Stopped, stop
 from cortext.cli.choose import choose_active
 from cortext.cli.options import complete_id, plain_words
+from cortext.cli.telling_apart import not_stopped
 from cortext.cli.text import clean
+from cortext.index.listed import AUR, Listed
 
 
 @click.command("stop", context_settings={"ignore_unknown_options": True})
@@ -15,7 +17,17 @@ from cortext.cli.text import clean
 @click.option("--summary", help="Where the conversation stopped; made from it when not given.")
 def command(id: tuple[str, ...], summary: str | None) -> None:
     """Save a conversation and pause it. Without an ID: the only active one."""
-    confirm(stop(choose_active(id), summary=summary), "paused")
+    confirm(stop(stoppable(choose_active(id)), summary=summary), "paused")
+
+
+def stoppable(row: Listed) -> Listed:
+    """The conversation that is stopped: of what a program keeps, one is made of it, as of a tool's
+    session."""
+    from cortext.app.keeping import as_conversation
+
+    if row.tool == AUR:
+        raise not_stopped(row)
+    return as_conversation(row)
 
 
 def confirm(stopped: Stopped, status: str) -> None:

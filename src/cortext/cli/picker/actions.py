@@ -12,7 +12,7 @@ from textual.app import App
 
 from cortext.cli.picker import doing
 from cortext.cli.picker.shelf import Chosen, is_spawned
-from cortext.index.listed import Listed
+from cortext.index.listed import DOCUMENT, Listed
 
 if TYPE_CHECKING:
     from cortext.durability.trash import TrashEntry
@@ -49,21 +49,17 @@ class Acting(App[Chosen | None]):
 
     def action_fork(self) -> None:
         row = self.chosen
-        if row is not None and self._is_for_tools(row):
+        if row is not None and is_spawned(row):
+            self.say("a session of `cortext spawn` goes on there: Enter; ^T goes on in a tool")
+        elif row is not None:
             self.exit(Chosen(row, fork=True))
-
-    def _is_for_tools(self, row: Listed) -> bool:
-        """Whether it can go on anywhere else than it was had; if not, that is said."""
-        if is_spawned(row):
-            self.say("a session of `cortext spawn` goes on there: Enter")
-        return not is_spawned(row)
 
     def action_resume_in(self) -> None:
         from cortext.bridges.launch import installed
         from cortext.cli.picker.asking import Choice
 
         row, among = self.chosen, installed()
-        if row is None or not self._is_for_tools(row):
+        if row is None:
             return
         if not among:
             self.say("no AI tool is installed here")
@@ -102,6 +98,9 @@ class Acting(App[Chosen | None]):
 
         row = self.chosen
         if row is None:
+            return
+        if row.tool == DOCUMENT:
+            self.say(doing.told(doing.not_deleted(row)))
             return
 
         def answered(said: str | None) -> None:

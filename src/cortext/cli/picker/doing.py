@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from cortext.cli.picker.shelf import is_spawned
-from cortext.errors import CortextError, SessionNotFoundError
+from cortext.cli.telling_apart import not_deleted, not_stopped
+from cortext.errors import CortextError
 from cortext.index.listed import Listed
 from cortext.model.text import clean
 
@@ -31,7 +32,7 @@ def told(error: Exception) -> str:
 def rename(row: Listed, title: str) -> str:
     from cortext.app import arrange
 
-    session = arrange.rename(_ours(row), title)
+    session = arrange.rename(row, title)
     return f'it is now "{clean(session.title, lines=False)}"'
 
 
@@ -42,7 +43,7 @@ def tag(row: Listed, text: str) -> str:
     wanted = text.replace(",", " ").split()
     bare = [name.lstrip("#") for name in wanted]
     old = [name for name in row.tags if name not in bare]
-    found = arrange.tag(_ours(row), add=wanted, remove=old).tags
+    found = arrange.tag(row, add=wanted, remove=old).tags
     return f"tagged {' '.join(f'#{name}' for name in found)}" if found else "it has no tags now"
 
 
@@ -53,7 +54,7 @@ def export(row: Listed, path: str) -> str:
     from cortext.app.reading import read
     from cortext.formats.exports.codec import encode
 
-    if is_spawned(row) or not row.status:
+    if not row.status:
         raise CortextError("only its own file is there", hint=f"it is {row.path}")
     given = os.path.expanduser(path.strip())
     if not given:
@@ -68,8 +69,11 @@ def export(row: Listed, path: str) -> str:
 
 def stop(row: Listed, *, completed: bool) -> str:
     from cortext.app import stop as stopping
+    from cortext.app.keeping import as_conversation
 
-    done = stopping.stop(_ours(row), summary=None, completed=completed)
+    if is_spawned(row):
+        raise not_stopped(row)
+    done = stopping.stop(as_conversation(row), summary=None, completed=completed)
     notes = "".join(f"; {clean(note, lines=False)}" for note in done.notes)
     return f"{name_of(row)} is {'completed' if completed else 'paused'}{notes}"
 
@@ -84,6 +88,8 @@ def delete(row: Listed) -> tuple[str, TrashEntry | None]:
         from cortext.app import trash
 
         return f"{name_of(row)} is in the trash", trash.delete(row)
+    if row.is_apart:
+        raise not_deleted(row)
     from cortext.app.sync import forget
 
     done = forget(row.tool, row.key, row.title)
@@ -94,13 +100,3 @@ def undo(entry: TrashEntry) -> str:
     from cortext.app import trash
 
     return f"back again: {clean(trash.restore(entry.id).label, lines=False)}"
-
-
-def _ours(row: Listed) -> Listed:
-    """SessionNotFoundError for what is kept by `spawn` alone: it arranges its own."""
-    if is_spawned(row):
-        missing = SessionNotFoundError(row.key)
-        missing.args = (f"{row.key} is a session of `cortext spawn`, and of no workspace",)
-        missing.hint = "it can be resumed and deleted here"
-        raise missing
-    return row

@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cortext.cli.picker.shelf import is_spawned
 from cortext.errors import CortextError
 from cortext.formats import query as queries
 from cortext.index.listed import Listed
@@ -119,10 +118,6 @@ def _read(wanted: Wanted) -> tuple[Session, int, int]:
 
 
 def _whole(row: Listed) -> Session:
-    if is_spawned(row):
-        from cortext.stores.log import LogStore
-
-        return LogStore(os.path.dirname(row.path)).read(row.key).session
     from cortext.app.reading import read
 
     return read(row, _RESULT)[0]

@@ -34,7 +34,7 @@ def facts(row: Listed, now: float) -> str:
 
     found = [row.kind or "chat", row.status or "no session", ago(row.last_active, now)]
     found += sorted(row.tools)
-    if not row.tool:
+    if not row.tool or row.is_apart:
         count = row.messages
         found.append("1 message" if count == 1 else f"{count} messages")
     found += [f"#{tag}" for tag in row.tags]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.app.conversations import AUR_ROOT, Conversations
-from cortext.app.spawn.listing import list_spawned
-from cortext.index.listed import Listed
+from cortext.app.conversations import Conversations
+from cortext.index.listed import AUR, Listed
 
 
 class Shelf:
@@ -29,11 +28,7 @@ class Shelf:
     @classmethod
     def _listed(cls, *, everywhere: bool) -> Shelf:
         conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-        rows, folder = conversations.list().rows, conversations.folder
-        spawned = [row for row in list_spawned() if everywhere or _below(row, folder)]
-        if spawned:
-            rows = sorted([*rows, *spawned], key=lambda row: row.last_active, reverse=True)
-        return cls(rows, conversations)
+        return cls(conversations.list().rows, conversations)
 
     def titled(self, text: str) -> list[Listed]:
         """Those that have all the words in title, summary, tags, id, type or tool."""
@@ -79,11 +74,7 @@ class Chosen(NamedTuple):
 
 def is_spawned(row: Listed) -> bool:
     """Whether it is a session of `spawn`, which keeps its own."""
-    return row.identity[0] == AUR_ROOT
-
-
-def _below(row: Listed, folder: str) -> bool:
-    return f"{row.cwd}/".startswith(f"{folder.rstrip('/')}/")
+    return row.tool == AUR
 
 
 def _text(row: Listed) -> str:

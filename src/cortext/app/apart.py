@@ -1,0 +1,116 @@
+"""Sessions that no AI tool has and no workspace: those of `aur spawn`, and those that programs
+keep as documents. Lists have them beside the others.
+
+This module is imported by every list, so it imports next to nothing, and looks at an index only
+where there is a folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.app.resting import resting
+from cortext.config import Config
+from cortext.index.catalog import Catalog
+from cortext.index.documents import Shelf
+from cortext.index.listed import AUR, DOCUMENT, Listed
+
+
+class Apart(NamedTuple):
+    """The sessions of each kind, and what is wrong with files that have none."""
+
+    spawned: list[Listed]
+    documents: list[Listed]
+    notes: list[str]
+
+
+def shelves(config: Config, roots: Iterable[str]) -> list[Shelf]:
+    """The folders in which programs may keep documents: the default one, those of workspaces, and
+    those that a person named; only such as are there."""
+    found = [Shelf(paths.document_dir())]
+    found += [Shelf(paths.project_document_dir(root), root) for root in roots]
+    found += [Shelf(os.path.abspath(folder)) for folder in config["sources.documents"]]
+    return [shelf for shelf in found if os.path.isdir(shelf.folder)]
+
+
+def list_apart(
+    catalog: Catalog,
+    config: Config,
+    roots: Iterable[str],
+    tool: str | None,
+    patience: float | None,
+) -> Apart:
+    """All that there are now; of one kind, if `tool` says which. `roots` are the workspaces in
+    which programs may keep documents. What is new is read for about `patience` seconds."""
+    found = Apart([], [], [])
+    if tool in (None, AUR) and os.path.isdir(paths.spawn_sessions()):
+        _add_spawned(found)
+    if tool in (None, DOCUMENT) and (there := shelves(config, roots)):
+        rows, notes = catalog.document_sessions(there, patience=patience)
+        found.documents.extend(_at_rest(rows, float(config["sessions.pause_minutes"])))
+        found.notes.extend(notes)
+    return found
+
+
+def _add_spawned(found: Apart) -> None:
+    from cortext.app.spawn.listing import list_spawned
+    from cortext.errors import CortextError
+
+    try:
+        rows = list_spawned()
+    except CortextError as error:
+        found.notes.append(str(error))
+        return
+    # Only `aur` itself tells what was interrupted from what was paused.
+    found.spawned.extend(
+        [row._replace(status="paused") if row[3] == "interrupted" else row for row in rows]
+    )
+
+
+def _at_rest(rows: list[Listed], minutes: float) -> list[Listed]:
+    """What a program did not go on with for some minutes is paused: nobody else says so."""
+    idle = {row.path for row in resting(rows, minutes)}
+    if not idle:
+        return rows
+    return [row._replace(status="paused") if row.path in idle else row for row in rows]
+
+
+def not_elsewhere(catalog: Catalog, found: Apart, known: Sequence[Listed]) -> list[Listed]:
+    """Those that are nowhere else: neither is a conversation of `known` the same, or a session of
+    another kind, nor was a conversation made of it that has gone on since."""
+    spawned, kept, _ = found
+    if not (spawned or kept):
+        return []
+    if copies := catalog.copies(known):
+        spawned = [r for r in spawned if r.last_active > copies.get(f"{AUR}:{r.key}", -1)]
+        kept = [r for r in kept if r.last_active > copies.get(f"{DOCUMENT}:{r.key}", -1)]
+    spawned = _not_among(spawned, known)
+    return [*spawned, *_not_among(kept, [*known, *spawned])]
+
+
+def _not_among(rows: list[Listed], known: Sequence[Listed]) -> list[Listed]:
+    """Without those that one of `known` is too: it has the same id and beginning, and as much."""
+    ids = {row.id for row in known}.intersection([row.key for row in rows])
+    if not ids:
+        return rows
+    said = {(row.id, row.created_at): row.messages for row in known if row.id in ids}
+    return [
+        row
+        for row in rows
+        if row.key not in ids or row.messages > said.get((row.key, row.created_at), -1)
+    ]
+
+
+def called(query: str, rows: Sequence[Listed]) -> list[Listed]:
+    """What is kept in the file that is named; or the conversations that were made of the session
+    that is called so, if that is not listed itself."""
+    text = query.strip()
+    if text.startswith("/"):
+        return [row for row in rows if row.tool and row.path == text]
+    if not text or any(row.key == text and row.tool for row in rows):
+        return []
+    parents = (f"{AUR}:{text}", f"{DOCUMENT}:{text}")
+    return [row for row in rows if text in row.text and row.parent_id in parents]

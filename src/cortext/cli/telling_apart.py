@@ -1,0 +1,22 @@
+"""What cannot be done to sessions of `spawn` and of programs, and what does it instead."""
+
+from __future__ import annotations
+
+from cortext.errors import CortextError
+from cortext.index.listed import Listed
+
+
+def not_stopped(row: Listed) -> CortextError:
+    """Of a session of `spawn`, which nobody has to stop."""
+    return CortextError(
+        f"{row.key} is a session of `cortext spawn`, which saves it turn by turn",
+        hint=f"nothing has to be done; `cortext import {row.key}` makes a conversation of it",
+    )
+
+
+def not_deleted(row: Listed) -> CortextError:
+    """Of a session that a program keeps: only the program knows whether it needs it."""
+    return CortextError(
+        f"{row.key} is kept by a program, and was not deleted",
+        hint=f"the program deletes it, or you do: its file is {row.path}",
+    )
