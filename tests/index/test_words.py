@@ -40,9 +40,9 @@ def test_put_and_find(words: Words) -> None:
     words.put(A, "s1", entries("one plan", "another plan"), keep=False)
     words.put(B, "s2", [Entry(0, "title", 5, "plan of b")], keep=False)
     assert find(words, "plan") == [
-        Spot(3, B, 0, "title", 5, 0, 0),
-        Spot(2, A, 2, "user", 2000, 101, 100),
-        Spot(1, A, 1, "user", 1000, 0, 100),
+        Spot(3, 3, B, 0, "title", 5, 0, 0),
+        Spot(2, 1, A, 2, "user", 2000, 101, 100),
+        Spot(1, 1, A, 1, "user", 1000, 0, 100),
     ]
     assert words.known() == {A: "s1", B: "s2"}
 
@@ -81,7 +81,7 @@ def test_many_runs(words: Words) -> None:
     words.put(A, "1", [*found[:300], *found[310:600], *far], keep=False)
     for entry in (*found[:300:7], *found[310:600:7], *far[::7]):
         (spot,) = find(words, entry.text)
-        assert spot[2:] == (entry.number, entry.role, entry.time, entry.at, entry.size)
+        assert spot[3:] == (entry.number, entry.role, entry.time, entry.at, entry.size)
     assert not find(words, "w305")
 
 

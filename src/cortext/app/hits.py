@@ -13,8 +13,8 @@ from cortext.formats.query import Query, Term, find, parse, snippet
 from cortext.index.listed import Listed
 from cortext.index.words import DOCUMENT, TITLE, Identity, Spot
 
-_LOOKED_AT, _FARTHER, _MOST = 200, 4, 10_000
-"""Places that are looked at, and how many times more where most are of a few conversations."""
+_LOOKED_AT = 200
+"""Places in one conversation that are looked at."""
 _RANKED = 2000
 """Texts that are read to tell which are the best: the newest, for `_PATIENCE` seconds."""
 _PATIENCE = 1.0
@@ -62,18 +62,15 @@ class Finder(Search):
         query, rows = parse(question.text), self._among(question)
         if not query or not rows:
             return Answer([], more=False)
-        looked = _RANKED if question.best else max(_LOOKED_AT, 2 * question.most)
-        while True:
-            found = self._spots(query, rows, question.narrow, looked)
-            spots = _once(found, rows, query)
-            if question.best:
-                spots = _best_first(spots, rows, query)
-            taken, crowded = _spread(spots, question)
-            few = 2 * len(taken) < question.most and not question.best
-            if not few or len(found) < looked or looked >= _MOST:
-                break
-            looked *= _FARTHER
-        more = len(found) >= looked or len(taken) == question.most < len(spots)
+        best, most = question.best, question.most
+        each = 0 if best or question.only else question.each
+        looked = _RANKED if best else max(_LOOKED_AT, 2 * most) if question.only else most
+        found, more = self._spots(query, rows, question.narrow, looked, each)
+        spots = _once(found, rows, query)
+        if best:
+            spots = _best_first(spots, rows, query)
+        taken, crowded = _spread(spots, question)
+        more = more or len(taken) == most < len(spots)
         groups = [
             Group(rows[key], hits, key in crowded)
             for key, hits in _read(taken, rows, query).items()

@@ -30,6 +30,8 @@ PATIENCE = 1.0
 _PAGE = 100
 _MORE = 4
 """How many times more are looked at each time that too few of them were wanted."""
+_MOST = 10_000
+"""Places that are looked at."""
 _LONGEST = 2.0
 """Seconds for which that goes on."""
 _WITH_SIGNS = 200
@@ -61,6 +63,13 @@ class Narrow(NamedTuple):
             and (self.until is None or spot.time < self.until)
             and (not self.role or spot.role == self.role)
         )
+
+
+class Spots(NamedTuple):
+    """What was found, the newest first, and whether there may be more."""
+
+    found: list[Spot]
+    more: bool
 
 
 class Search:
@@ -106,28 +115,44 @@ class Search:
         rows = self._all_rows
         if wanted != EVERYTHING or narrow.folder:
             rows = {r.identity: r for r in below(filtered(self.rows, wanted), narrow.folder)}
-        return list(_hits(self._spots(query, rows, narrow, most), rows, query))
+        return list(_hits(self._spots(query, rows, narrow, most).found[:most], rows, query))
 
     @cached_property
     def _all_rows(self) -> dict[Identity, Listed]:
         return {row.identity: row for row in self.rows}
 
     def _spots(
-        self, query: Query, rows: dict[Identity, Listed], narrow: Narrow, most: int
-    ) -> list[Spot]:
-        """At most so many, as `find` has them."""
+        self,
+        query: Query,
+        rows: dict[Identity, Listed],
+        narrow: Narrow,
+        most: int,
+        each: int = 0,
+    ) -> Spots:
+        """So many of the newest, as `find` has them, or somewhat more. With `each`, only so many of
+        a conversation count, and where it has more the rest of them is passed over."""
         found: list[Spot] = []
+        counts: dict[Identity, int] = {}
         before: int | None = None
-        page, end = _PAGE, time.monotonic() + _LONGEST
-        enough = max(most, _WITH_SIGNS if query.signs else _PAGE // 2)
+        page, end = _PAGE * (2 if each else 1), time.monotonic() + _LONGEST
+        enough = max(most, _WITH_SIGNS) if query.signs and not each else most
         while True:
             spots = self._words.find(query.expression, before=before, most=page)
-            found += [spot for spot in spots if spot.identity in rows and narrow.takes(spot)]
-            if len(spots) < page or len(found) >= enough or time.monotonic() > end:
+            for spot in spots:
+                if spot.identity in rows and narrow.takes(spot):
+                    found.append(spot)
+                    counts[spot.identity] = counts.get(spot.identity, 0) + 1
+            count = sum(min(n, each) for n in counts.values()) if each else len(found)
+            ended = len(spots) < page
+            if ended or count >= enough or len(found) >= _MOST or time.monotonic() > end:
                 break
-            before, page = spots[-1].id, page * _MORE
+            last = spots[-1]
+            if each and not query.signs and counts.get(last.identity, 0) > each:
+                before = last.run
+            else:
+                before, page = last.id, page * _MORE
         found.sort(key=lambda spot: spot.time, reverse=True)
-        return (_with_signs(found, rows, query) if query.signs else found)[:most]
+        return Spots(_with_signs(found, rows, query) if query.signs else found, more=not ended)
 
 
 def _with_signs(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> list[Spot]:

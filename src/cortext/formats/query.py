@@ -45,11 +45,12 @@ class Term(NamedTuple):
     @property
     def pattern(self) -> str:
         """As it stands in a text that is `folded`."""
-        inner = r"[\W_]*".join(map(re.escape, self.tokens))
-        first, last = self.tokens[0], self.tokens[-1]
-        start = "" if _ALONE.match(first) else r"(?<![^\W_])"
-        end = "" if self.is_prefix or _ALONE.match(last) else r"(?![^\W_])"
-        return f"{start}{inner}{end}"
+        first, *rest = map(re.escape, self.tokens)
+        if not _ALONE.match(self.tokens[0]):
+            # Looking back after the letters, not before them: what begins with letters is fast.
+            first += rf"(?<![^\W_]{first})"
+        alone = self.is_prefix or _ALONE.match(self.tokens[-1])
+        return r"[\W_]*".join((first, *rest)) + ("" if alone else r"(?![^\W_])")
 
 
 class Query(NamedTuple):

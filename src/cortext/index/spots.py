@@ -21,7 +21,7 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID
 """
 _MATCH = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ?"
 _LOCATE = """
-SELECT w.value, o.root, o.path, r.number + w.value - r.first, r.at,
+SELECT w.value, r.first, o.root, o.path, r.number + w.value - r.first, r.at,
     substr(r.spots, 1 + ?2 * (w.value - r.first), ?2)
 FROM json_each(?1) w
 CROSS JOIN runs r ON r.first = (SELECT max(first) FROM runs WHERE first <= w.value)
@@ -70,9 +70,11 @@ class Entry(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """A text that was found. Times are microseconds since 1970."""
+    """A text that was found; `run` is the number of the first of its run. Times are microseconds
+    since 1970."""
 
     id: int
+    run: int
     identity: Identity
     number: int
     role: str
@@ -99,10 +101,10 @@ def newest(expression: str, before: int | None, most: int, db: sqlite3.Connectio
 def located(ids: Sequence[int], db: sqlite3.Connection) -> list[Spot]:
     """Where the texts of ids stand; what is gone is left out."""
     spots: list[Spot] = []
-    for id, root, path, number, begin, packed in db.execute(_LOCATE, (str(ids), _SPOT.size)):
+    for id, run, root, path, number, begin, packed in db.execute(_LOCATE, (str(ids), _SPOT.size)):
         time, at, size, role = _SPOT.unpack(packed)
         identity = root.decode("utf-8", AS_IS), path.decode("utf-8", AS_IS)
-        spots.append(Spot(id, identity, number, ROLES[role], time, begin + at, size))
+        spots.append(Spot(id, run, identity, number, ROLES[role], time, begin + at, size))
     return spots
 
 

@@ -52,7 +52,18 @@ _VERSION = 5
 _MERGE = {"automerge": 4, "crisismerge": 16}
 _NO_MERGE = {"automerge": 0, "crisismerge": 1999}
 _STALE = 100_000
+_MAPPED = 1 << 30
+"""Bytes."""
 _NAME = "the search index"
+
+
+class _File(Database):
+    """Mapped into memory: for a phrase hundreds of its pages are looked at."""
+
+    def _connect(self) -> sqlite3.Connection:
+        db = super()._connect()
+        db.execute(f"PRAGMA mmap_size={_MAPPED}")
+        return db
 
 
 class Words:
@@ -64,7 +75,7 @@ class Words:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._database = Database(path, schema=SCHEMA, version=_VERSION, name=_NAME)
+        self._database: Database = _File(path, schema=SCHEMA, version=_VERSION, name=_NAME)
         self.is_fixed = False
         """Whether nothing can be added: it is on a disk that cannot be written to."""
 
