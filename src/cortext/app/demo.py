@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
-from cortext.app.sessions import list_sessions
+from cortext import clock
+from cortext.bridges.writing import Turn, open_writer
 from cortext.lifecycle.manager import SessionManager
 from cortext.model.session import Session
-from cortext.model.summary import SessionSummary
 from cortext.stores.document import SessionStorage
 from cortext.stores.log import LogStore
 
@@ -25,23 +27,26 @@ class Step(NamedTuple):
     lines: list[str]
 
 
-_REQUEST = "REST or GraphQL for our internal APIs?"
-_ANSWER = "Three callers, all inside: REST is simpler, and you can cache it. I would start there."
-_FOLLOW_UP = "Agreed, REST. How do we version it?"
-_ACKNOWLEDGED = 50
-
+_PARSER = (
+    "Why does the parser get slower with every file?",
+    "The cache is never emptied: each file keeps its whole tree.",
+    "Empty it every hour, then.",
+    "Done. It stays at 40 MB now, over a whole day.",
+)
+_UPLOADS = (
+    "Design the retry logic for uploads.",
+    "Three tries, one second apart, then a queue on disk. We decided against a retry budget.",
+)
 _RESUME = """
 import os, sys
 from cortext import SessionManager, SessionStorage
 manager = SessionManager(SessionStorage(sys.argv[1]))
 session = manager.resume_latest()
 print(f"process {os.getpid()} resumed: {session.title}")
-for message in session.messages:
-    print(f"  {message.role}: {message.content}")
-manager.add_message("user", sys.argv[2])
+manager.add_message("user", "Agreed, REST. How do we version it?")
+print(f"now it has {session.message_count} messages")
 manager.close()
 """
-
 _WRITER = """
 import sys
 from cortext import SessionMessage, open_session_store
@@ -50,55 +55,75 @@ for number in range(100_000):
     store.append("killed", SessionMessage("user", f"message {number}"))
     print(number, flush=True)
 """
+_ACKNOWLEDGED = 50
 
 
 def tour(folder: str) -> Iterator[Step]:
-    """Each step as it happens. Everything is written below `folder`."""
-    sessions = os.path.join(folder, "sessions")
-    yield _have(sessions)
-    yield _list(sessions)
-    yield _resume(sessions)
-    yield _kill(os.path.join(folder, "logs"))
+    """Each step as it happens. Everything is written below `folder`, which has a home of its own:
+    nobody's history is looked at."""
+    home, project = f"{folder}/home", f"{folder}/home/shop"
+    os.makedirs(project)
+    yield _have(home, project)
+    yield _run("They stand in one list, whichever tool they were had in", home, "list")
+    yield _run("What was said is found, with the command that reopens it", home, "search", "retry")
+    yield _outlive(home)
+    yield _resume(f"{folder}/sessions")
+    yield _kill(f"{folder}/logs")
 
 
-def _have(folder: str) -> Step:
-    manager = SessionManager(SessionStorage(folder))
-    other = manager.create(title="Token refresh race in the auth service", tags=["bug"])
-    manager.close()
-    session = manager.create(model="demo", tags=["api"])
-    manager.add_message("user", _REQUEST)
-    manager.record_tool_call("grep", {"pattern": "fetch("}, result={"callers": 3}, duration=0.2)
-    manager.add_message("assistant", _ANSWER)
-    manager.update_usage(220, 41)
-    manager.set_title(manager.generate_title())
-    manager.close()
-    names = [f"{session.id}.json", f"{other.id}.json"]
+def _have(home: str, project: str) -> Step:
+    hour = timedelta(hours=1)
+    said = {
+        "claude": _write("claude", f"{home}/.claude", project, _PARSER, clock.now() - 50 * hour),
+        "codex": _write("codex", f"{home}/.codex", project, _UPLOADS, clock.now() - 3 * hour),
+    }
+    paths = [os.path.relpath(path, home) for path in said.values()]
     return Step(
-        "A conversation is had, and stopped",
-        "manager.create(); manager.add_message(...); manager.close()",
-        [f"{name}  {os.path.getsize(os.path.join(folder, name))} bytes" for name in names],
+        "Two conversations: one in Claude Code, two days ago, and one in Codex, today",
+        "claude; codex   (here: as they write them, in a home of the tour's own)",
+        [f"~/{path}  {os.path.getsize(f'{home}/{path}')} bytes" for path in paths],
     )
 
 
-def _list(folder: str) -> Step:
-    url = f"document:{folder}"
-    rows = [_row(summary) for summary in list_sessions(url)]
-    hits = [_row(summary) for summary in list_sessions(url, search="graphql")]
+def _write(tool: str, home: str, cwd: str, said: Sequence[str], began: datetime) -> str:
+    turns = [
+        Turn("assistant" if number % 2 else "user", began + timedelta(minutes=number), text)
+        for number, text in enumerate(said)
+    ]
+    return open_writer(tool, home).write(turns, cwd=cwd, title=said[0]).path
+
+
+def _run(title: str, home: str, *words: str) -> Step:
+    return Step(title, f"cortext {' '.join(words)}", _cortext(home, *words))
+
+
+def _outlive(home: str) -> Step:
+    _cortext(home, "sync", "--quiet")
+    shutil.rmtree(f"{home}/.claude")
     return Step(
-        "It is listed, and found by a word of its title",
-        'manager.list_sessions(); manager.list_sessions(search="graphql")',
-        [*rows, "searching for graphql:", *hits],
+        "Claude Code's history is deleted, as it does after 30 days: ours is there",
+        "rm -r ~/.claude; cortext search parser",
+        _cortext(home, "search", "parser"),
     )
+
+
+def _cortext(home: str, *words: str) -> list[str]:
+    """What a command says there."""
+    env = {"HOME": home, "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "CI": "1"}
+    command = [sys.executable, "-m", "cortext", *words]
+    return _output(command, cwd=f"{home}/shop", env=env)
 
 
 def _resume(folder: str) -> Step:
-    output = _python(_RESUME, folder, _FOLLOW_UP)
-    storage = SessionStorage(folder)
-    session: Session = storage.load(list_sessions(f"document:{folder}", limit=1)[0].id)
+    manager = SessionManager(SessionStorage(folder))
+    manager.create(title="REST or GraphQL for our internal APIs?", model="demo", tags=["api"])
+    manager.add_message("user", "REST or GraphQL for our internal APIs?")
+    manager.add_message("assistant", "Three callers, all inside: I would start with REST.")
+    manager.close()
     return Step(
-        "Another process resumes it, with everything that was said",
+        "In your own agent: another process goes on with what one began",
         "SessionManager(...).resume_latest()",
-        [*output.splitlines(), f"now it has {session.message_count} messages"],
+        _output([sys.executable, "-c", _RESUME, folder]),
     )
 
 
@@ -127,16 +152,8 @@ def _kill(folder: str) -> Step:
     )
 
 
-def _row(summary: SessionSummary) -> str:
-    return f"  {summary.id[:8]}  {summary.updated_at:%H:%M}  {summary.title}"
-
-
-def _python(code: str, *args: str) -> str:
+def _output(command: Sequence[str], **how: Any) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", code, *args],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        start_new_session=True,
+        command, capture_output=True, text=True, check=True, start_new_session=True, **how
     )
-    return done.stdout
+    return done.stdout.splitlines()

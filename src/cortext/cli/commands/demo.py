@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import tempfile
 
 import click
@@ -26,12 +28,13 @@ def command(keep: bool) -> None:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     # Before it is installed for good, it runs by make and is not on the PATH.
-    program = "cortext" if shutil.which("cortext") else ".venv/bin/cortext"
+    own = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "cortext"))
+    program = "cortext" if shutil.which("cortext") else own
     if keep:
         click.echo(f"Look around:  {program} list --store document:{folder}/sessions")
         click.echo(f"              {program} show killed --store log:{folder}/logs -n 3")
     else:
         click.echo("The folder is gone again. Next:")
         click.echo(f"  {program} demo --keep     keep it, and look at the plain files")
-        click.echo(f"  {program} list            your own sessions")
+        click.echo(f"  {program} list --all      what your own tools have")
         click.echo(f"  {program} --help          everything else")
