@@ -19,6 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from cortext import __version__
 from cortext.app.conversations import Wanted
+from cortext.app.warming import Warming
 from cortext.errors import CortextError
 from cortext.formats.briefing import one_line
 from cortext.mcp.answers import short, with_unread
@@ -28,7 +29,6 @@ from cortext.mcp.reading import page
 from cortext.mcp.resuming import continue_conversation, stop_conversation
 from cortext.mcp.roots import Roots
 from cortext.mcp.tools import TOOLS, Tool, schema
-from cortext.mcp.warming import Warming
 
 T = TypeVar("T")
 Request = ServerRequestContext[Any]

@@ -11,7 +11,7 @@ from cortext.app.conversations import Conversations
 from cortext.app.search import Search
 from cortext.errors import CortextError
 
-_log = logging.getLogger("cortext.mcp")
+_log = logging.getLogger("cortext.app")
 _STEP = 1.0
 """Seconds after which it is said how many transcripts nobody looked at yet."""
 _END = 5.0
@@ -33,6 +33,11 @@ class Warming:
     @property
     def goes_on(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def left(self) -> int:
+        """How many conversations are not read yet, as far as one knows; 0 when all are."""
+        return max(self.unlisted + self.unread, int(self.goes_on))
 
     def start(self) -> None:
         """Begin to read, unless that goes on already."""

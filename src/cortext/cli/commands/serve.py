@@ -1,0 +1,140 @@
+"""`cortext serve`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cortext import paths
+from cortext.errors import CortextError
+
+
+@click.command("serve")
+@click.option(
+    "--store",
+    metavar="URL",
+    default="memory:",
+    show_default=True,
+    help="Where conversations live: memory:, file:PATH, redis://HOST:PORT/DB, "
+    "postgresql://HOST/DATABASE.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8733,
+    show_default=True,
+    help="The port; 0 is any that is free.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="How many processes answer; they need a store that they share.",
+)
+@click.option(
+    "--window",
+    metavar="N",
+    type=click.IntRange(1, 100_000),
+    help="How many of its last messages a conversation shows; 20 unless you say so.",
+)
+@click.option(
+    "--ttl",
+    metavar="SECONDS",
+    type=click.FloatRange(0, 999_999_999),
+    help="How long a conversation lives without a message; 0 is for ever. An hour unless you say "
+    "so; with file: and postgresql: for ever.",
+)
+@click.option(
+    "--max-conversations",
+    "most",
+    metavar="N",
+    type=click.IntRange(0),
+    help="How many there may be before the oldest go; 0 is any number. 1,000 unless you say so; "
+    "with file: and postgresql: any number.",
+)
+@click.option(
+    "--allow-host",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="A further name that clients call this server by; can be given several times.",
+)
+@click.option(
+    "--new-token",
+    "client",
+    metavar="NAME",
+    help="Make and print a token for another client, which gets conversations of its own; serve "
+    "nothing.",
+)
+def command(
+    store: str,
+    host: str,
+    port: int,
+    workers: int,
+    window: int | None,
+    ttl: float | None,
+    most: int | None,
+    names: tuple[str, ...],
+    client: str | None,
+) -> None:
+    """Serve conversations to programs, over HTTP.
+
+    A token is made at the first start, and every request for data has to have it. With memory:
+    conversations are gone when the server stops; the other stores keep them.
+
+    The settings serve.rate and serve.max_body limit what a client may ask for.
+    """
+    folder = paths.service_tokens()
+    try:
+        if client is not None:
+            from cortext.web.auth import new_token
+
+            click.echo(new_token(folder, client))
+            return
+        from cortext.web.serving import Settings, is_loopback, serve
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "cortext":
+            raise
+        raise CortextError(
+            f"the server needs a package that is not installed: {package}",
+            hint="install it with `pip install 'cortext-sessions[serve]'`",
+        ) from None
+    from cortext.config import Config
+
+    config = Config.load(None)
+
+    def tell(address: str) -> None:
+        click.echo(f"serving {store.partition(':')[0]}: on {address}", err=True)
+        click.echo(f"tokens: {folder}", err=True)
+        if not is_loopback(host):
+            click.echo("others can reach it, and nothing is encrypted: see docs/how-to/serve.md",
+                       err=True)  # fmt: skip
+
+    serve(
+        Settings(
+            store=store,
+            tokens=folder,
+            host=host,
+            port=port,
+            workers=workers,
+            bounds=_bounds(window, ttl, most),
+            names=names,
+            rate=config["serve.rate"],
+            max_body=config["serve.max_body"],
+        ),
+        tell,
+    )
+
+
+def _bounds(window: int | None, ttl: float | None, most: int | None) -> dict[str, Any]:
+    """What was said of them; the rest is the store's own. 0 is no bound."""
+    given = {
+        "window": window,
+        "ttl": ttl,
+        "max_conversations": most,
+    }
+    return {name: value or None for name, value in given.items() if value is not None}

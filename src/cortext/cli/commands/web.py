@@ -1,0 +1,58 @@
+"""`cortext web`."""
+
+from __future__ import annotations
+
+import click
+
+from cortext.errors import CortextError
+
+
+@click.command("web")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="The port on 127.0.0.1; 0 is any that is free.  [default: 8642, or any]",
+)
+@click.option("--no-open", is_flag=True, help="Only print the link; open no browser.")
+def command(port: int | None, no_open: bool) -> None:
+    """Look at all conversations in a browser.
+
+    It prints a link, opens it, and serves its pages until Ctrl+C. Only this machine can reach them,
+    and only a browser that was given the link; nothing is fetched from anywhere else.
+    """
+    try:
+        from cortext.web.pages.serving import serve
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "cortext":
+            raise
+        raise CortextError(
+            f"the web page needs a package that is not installed: {package}",
+            hint="install it with `pip install 'cortext-sessions[serve]'`",
+        ) from None
+
+    def tell(link: str, once: str) -> None:
+        click.echo(link)
+        click.echo("all your conversations are there until you press Ctrl+C", err=True)
+        if not no_open and not _open(once):
+            click.echo("no window can be opened from here: open the link in your browser", err=True)
+
+    serve(port, tell)
+
+
+def _open(link: str) -> bool:
+    """Open a link in the person's browser, in a window of its own; not in one that would take this
+    terminal."""
+    import threading
+    import webbrowser
+
+    try:
+        browser = webbrowser.get()
+    except webbrowser.Error:
+        return False
+    if type(browser) is webbrowser.GenericBrowser:
+        return False
+    # Some browsers answer only when the page is there, which is served after this.
+    threading.Thread(target=browser.open, args=(link,), daemon=True).start()
+    return True

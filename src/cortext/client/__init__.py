@@ -1,0 +1,31 @@
+"""A typed client of `cortext serve`: conversations on a server, as if their store were here.
+
+`AsyncClient` is a conversation store: what takes one takes this. `Client` has the same verbs for
+programs without an event loop. Both need the extra `client`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cortext.client.asynchronous import AsyncClient
+    from cortext.client.calls import ServiceError
+    from cortext.client.synchronous import Client
+
+__all__ = ["AsyncClient", "Client", "ServiceError"]
+
+_HOMES = {
+    "AsyncClient": "cortext.client.asynchronous",
+    "Client": "cortext.client.synchronous",
+    "ServiceError": "cortext.client.calls",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cortext.client' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,82 @@
+"""What clients send, and how values become JSON and back: in camelCase, with no field too many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from litestar import Response
+from msgspec import Meta, Struct
+
+from cortext.conversations.port import ConversationEntry, Message, Messages
+from cortext.model import json, wire
+from cortext.model.message import NO_TIME, Role
+
+_LONGEST_ID = 256
+_Struct = TypeVar("_Struct", bound=Struct)
+
+
+class NewConversation(Struct, rename="camel", forbid_unknown_fields=True):
+    """With a `conversationId`, that conversation if it is there, else a new one with a new id."""
+
+    conversation_id: Annotated[str, Meta(max_length=_LONGEST_ID)] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class NewMessage(Struct, rename="camel", forbid_unknown_fields=True):
+    """A message to add. One that is sent again with the same `id` is stored once."""
+
+    role: Role
+    content: str
+    timestamp: datetime | None = None
+    structured_data: Any = None
+    id: Annotated[str, Meta(min_length=1, max_length=_LONGEST_ID)] | None = None
+
+    def to_message(self) -> Message:
+        return Message(
+            self.role, self.content, self.timestamp or NO_TIME, self.structured_data, self.id
+        )
+
+
+class History(Struct, rename="camel"):
+    """The last messages, oldest first."""
+
+    messages: Messages
+
+
+class Entries(Struct, rename="camel"):
+    """Conversations without their messages, newest first."""
+
+    conversations: Sequence[ConversationEntry]
+
+
+def decode(data: bytes, kind: type[_Struct]) -> _Struct:
+    """The body of a request; ValueError says what does not fit. Halves of characters are let
+    through, and what JSON has no word for (NaN) is not."""
+    if not data:
+        raise ValueError("a JSON body is needed")
+    try:
+        return _decoder(kind).decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        notes: list[str] = []
+        value = wire.as_dict(json.decode(data, notes))
+        if notes:
+            raise ValueError(f"not JSON: {notes[0]}") from error
+        return wire.convert(value, kind)
+
+
+@cache
+def _decoder(kind: type[_Struct]) -> msgspec.json.Decoder[_Struct]:
+    return msgspec.json.Decoder(kind)
+
+
+class JsonResponse(Response[Any]):
+    """An answer that is written by our own codec."""
+
+    def render(self, content: Any, media_type: str, enc_hook: Any = None) -> bytes:
+        if isinstance(content, bytes):
+            return content
+        return content.encode() if isinstance(content, str) else json.encode(content)

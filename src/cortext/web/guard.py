@@ -1,0 +1,219 @@
+"""Before anything is routed: who asks, from where, under which name, and for how much.
+
+A page in a browser can neither pretend to be this host nor send a request here: the `Host` has to
+be one of ours, and an `Origin`, where there is one, the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+from ipaddress import ip_address
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from cortext.web import problems
+from cortext.web.auth import Tokens
+from cortext.web.limits import Rate
+from cortext.web.metrics import Metrics
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Message, Receive, Send
+
+    from cortext.web.entrance import Entrance
+
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+ANY_ADDRESS = "address"
+"""In the place of a name: any IP address. Who lies about a name needs a name for it."""
+OWNER = "cortext.owner"
+"""What the scope of a request has of who asks: "" is the person of this machine."""
+DATA = "/v1/"
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
+Headers = Mapping[bytes, bytes]
+OwnerOf = Callable[[Mapping[str, Any]], "str | None"]
+
+
+class Guard:
+    """An application that answers for another, or lets it answer."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        owner_of: OwnerOf | None,
+        tokens: Tokens | None,
+        hosts: Collection[str],
+        rate: Rate,
+        max_body: int,
+        metrics: Metrics,
+        entrance: Entrance | None = None,
+    ) -> None:
+        self._app = app
+        self._owner_of = owner_of
+        self._tokens = tokens
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._rate = rate
+        self._max_body = max_body
+        self._metrics = metrics
+        self._entrance = entrance
+        self._is_ours = lru_cache(256)(self._knows)
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": "there are none here"})
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Any, receive: Receive, send: Send) -> None:
+        metrics, began, status = self._metrics, perf_counter(), 0
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        metrics.in_flight += 1
+        try:
+            refused = self._refusal(scope)
+            if refused is None:
+                await self._app(scope, receive, counted)
+            else:
+                await refuse(counted, *refused)
+        finally:
+            metrics.in_flight -= 1
+            route = scope.get("path_template") or "none"
+            if not route.endswith("/events"):
+                metrics.count(scope["method"], route, status, perf_counter() - began)
+
+    def _refusal(self, scope: Any) -> tuple[problems.Problem, dict[str, str]] | None:
+        """Why a request goes no further, and the headers of that answer."""
+        pairs: list[tuple[bytes, bytes]] = scope["headers"]
+        headers = dict(pairs)
+        found = self._wrong_place(pairs, headers)
+        if found is not None:
+            return found, {}
+        owner = scope[OWNER] = self._owner(scope, headers)
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        if path and (path[0] != "/" or "//" in path):
+            # The framework would take it for the path without them, and it is judged here.
+            return problems.problem("no-such-path"), {}
+        if not path.startswith(DATA):
+            return None
+        if owner is None:
+            return self._stranger()
+        found = self._wrong_body(scope["method"], headers)
+        if found is not None:
+            return found, {}
+        wait = self._rate.wait(owner)
+        if wait:
+            seconds = str(int(wait) + 1)
+            return problems.problem("too-many-requests"), {"Retry-After": seconds}
+        return None
+
+    def _wrong_place(
+        self, pairs: list[tuple[bytes, bytes]], headers: Headers
+    ) -> problems.Problem | None:
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        # Headers that came once each need no counting.
+        several = len(pairs) > len(headers) and sum(name == b"host" for name, _ in pairs) > 1
+        if several or not self._is_ours(host):
+            hint = "name the hosts that this server is known by when you start it"
+            return problems.problem("wrong-host", f"{host[:100]!r} is not served here", hint)
+        origin = headers.get(b"origin")
+        if origin is None:
+            return None
+        scheme, _, name = origin.decode("latin-1").lower().partition("://")
+        if scheme not in ("http", "https") or name != host:
+            return problems.problem("wrong-origin")
+        return None
+
+    def _knows(self, host: str) -> bool:
+        if "*" in self._hosts:
+            return True
+        name = _name(host)
+        if name in self._hosts:
+            return True
+        return ANY_ADDRESS in self._hosts and _is_address(name)
+
+    def _owner(self, scope: Any, headers: Headers) -> str | None:
+        if self._owner_of is not None:
+            return self._owner_of(scope)
+        if self._tokens is None:
+            client = scope.get("client")
+            return "" if client and _is_loopback(client[0]) else None
+        if self._entrance is not None and b"cookie" in headers and b"authorization" not in headers:
+            return "" if self._entrance.knows(scope, headers) else None
+        return self._tokens.owner(given_token(headers))
+
+    def _stranger(self) -> tuple[problems.Problem, dict[str, str]]:
+        if self._tokens is None and self._owner_of is None:
+            return problems.problem("token-needed", hint="start the server with tokens"), {}
+        detail = "the token is missing or wrong"
+        return problems.problem("unauthorized", detail), {"WWW-Authenticate": "Bearer"}
+
+    def _wrong_body(self, method: str, headers: Headers) -> problems.Problem | None:
+        size = int(headers.get(b"content-length", b"0") or 0)
+        if size > self._max_body:
+            return too_large(self._max_body)
+        has_body = size > 0 or b"transfer-encoding" in headers
+        if method != "POST" or not (has_body or b"content-type" in headers):
+            return None
+        if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            return problems.problem("unsupported-media-type", "compressed bodies are not taken")
+        if not _is_json(headers.get(b"content-type", b"")):
+            return problems.problem("unsupported-media-type", "send application/json in UTF-8")
+        return None
+
+
+def given_token(headers: Headers) -> str:
+    """The token of a request, which stands in `Authorization` and nowhere else."""
+    scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def too_large(most: int) -> problems.Problem:
+    return problems.problem("too-large", f"at most {most} bytes are taken")
+
+
+async def refuse(
+    send: Send, found: problems.Problem, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer with a problem, and with these headers beside its own."""
+    body = problems.encode(found)
+    plain = {
+        "content-type": problems.MEDIA_TYPE,
+        "content-length": str(len(body)),
+        **problems.headers_of(found),
+        **(headers or {}),
+    }
+    pairs = [(name.lower().encode(), value.encode()) for name, value in plain.items()]
+    await send({"type": "http.response.start", "status": found.status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _name(host: str) -> str:
+    """A host without its port; "" for what is none."""
+    found = _HOST.fullmatch(host)
+    return found[1].rstrip(".") if found else ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(address: str) -> bool:
+    return _is_address(address) and ip_address(address).is_loopback
+
+
+def _is_json(content_type: bytes) -> bool:
+    kind, _, rest = content_type.decode("latin-1").lower().partition(";")
+    charset = rest.partition("charset=")[2].strip().strip('"')
+    return kind.strip() == "application/json" and charset in ("", "utf-8", "utf8")

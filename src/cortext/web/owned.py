@@ -1,0 +1,85 @@
+"""The conversations of a store, each for its owner only: to all others there is none."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from cortext.conversations.base import Conversations
+from cortext.conversations.port import (
+    Conversation,
+    ConversationEntry,
+    ConversationSummary,
+    Message,
+    Messages,
+)
+from cortext.conversations.summaries import summarize
+from cortext.errors import SessionNotFoundError
+from cortext.model.ids import check_id
+
+_MOST_KNOWN = 20_000
+
+
+class Owned:
+    """Every method raises SessionNotFoundError for what is missing and for what is foreign, in the
+    same words, and InvalidIdError for what could not be an id."""
+
+    def __init__(self, store: Conversations) -> None:
+        self.store = store
+        # An id is never given twice and its owner never changes, so what is known stays true.
+        self._owners: OrderedDict[str, str] = OrderedDict()
+
+    async def create(self, owner: str, metadata: Mapping[str, Any]) -> Conversation:
+        id = await self.store.create(owner=owner, metadata=metadata)
+        return await self.get(owner, id)
+
+    async def get(self, owner: str, id: str) -> Conversation:
+        found = await self.store.get(check_id(id))
+        if found is None or found.owner != owner:
+            raise SessionNotFoundError(id)
+        self._know(id, found.owner)
+        return found
+
+    async def get_or_create(
+        self, owner: str, id: str, metadata: Mapping[str, Any]
+    ) -> tuple[Conversation, bool]:
+        """The conversation, and whether it is new."""
+        try:
+            return await self.get(owner, id), False
+        except SessionNotFoundError:
+            return await self.create(owner, metadata), True
+
+    async def add(self, owner: str, id: str, message: Message) -> None:
+        await self._check(owner, id)
+        await self.store.add_message(id, message)
+
+    async def history(self, owner: str, id: str, limit: int | None) -> Messages:
+        await self._check(owner, id)
+        found = await self.store.get_history(id, limit)
+        if not found:
+            # It may have expired since its owner was known.
+            await self.get(owner, id)
+        return found
+
+    async def summary(self, owner: str, id: str) -> ConversationSummary:
+        return summarize((await self.get(owner, id)).messages)
+
+    async def delete(self, owner: str, id: str) -> None:
+        await self.get(owner, id)
+        await self.store.delete(id)
+
+    async def entries(self, owner: str, limit: int) -> list[ConversationEntry]:
+        return await self.store.list(owner=owner, limit=limit)
+
+    async def _check(self, owner: str, id: str) -> None:
+        known = self._owners.get(id)
+        if known is None:
+            await self.get(owner, id)
+        elif known != owner:
+            raise SessionNotFoundError(id)
+
+    def _know(self, id: str, owner: str) -> None:
+        self._owners[id] = owner
+        if len(self._owners) > _MOST_KNOWN:
+            self._owners.popitem(last=False)

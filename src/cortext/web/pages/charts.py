@@ -1,0 +1,127 @@
+"""Where everything stands in the pictures of the page of charts: numbers, no markup."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from cortext.app.stats import Day, Share
+
+WEEKS = 53
+STEP, CELL = 14, 11
+"""From one day of the calendar to the next, and how large one is."""
+_TOP, _LEFT = 20, 34
+_LEVELS = 4
+_MOST = 8
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+class Cell(NamedTuple):
+    """A day of the calendar. `level` is 0 for nothing to 4 for the most."""
+
+    x: int
+    y: int
+    level: int
+    day: date
+    conversations: int
+    messages: int
+
+
+class Label(NamedTuple):
+    x: int
+    y: int
+    text: str
+
+
+class Calendar(NamedTuple):
+    cells: list[Cell]
+    months: list[Label]
+    weekdays: list[Label]
+    width: int
+    height: int
+    months_said: list[tuple[str, int, int]]
+    """In words: each month with its conversations and messages, the latest first."""
+
+
+class Bar(NamedTuple):
+    """A part of a whole, and how long its bar is, of 100."""
+
+    share: Share
+    length: float
+
+
+class Column(NamedTuple):
+    x: float
+    y: float
+    height: float
+    value: int
+    label: str
+
+
+def calendar(days: Mapping[str, Day], today: date) -> Calendar:
+    """The last year, a column a week, Monday at the top."""
+    first = today - timedelta(days=today.weekday() + 7 * (WEEKS - 1))
+    shown = [first + timedelta(days=n) for n in range((today - first).days + 1)]
+    most = max(_weight(_on(days, day)) for day in shown)
+    cells: list[Cell] = []
+    months: list[Label] = []
+    said: dict[str, tuple[int, int]] = {}
+    for number, day in enumerate(shown):
+        x, y = _LEFT + number // 7 * STEP, _TOP + number % 7 * STEP
+        found = _on(days, day)
+        level = _level(_weight(found), most)
+        cells.append(Cell(x, y, level, day, found.conversations, found.messages))
+        # A month that begins in the last column has no room for its name.
+        if day.day == 1 and x + 2 * STEP < _LEFT + WEEKS * STEP:
+            months.append(Label(x + (STEP if day.weekday() else 0), _TOP - 8, f"{day:%b}"))
+        name = f"{day:%B %Y}"
+        before = said.get(name, (0, 0))
+        said[name] = before[0] + found.conversations, before[1] + found.messages
+    names = [Label(_LEFT - 8, _TOP + n * STEP + CELL - 2, WEEKDAYS[n][:3]) for n in (0, 2, 4)]
+    told = [(name, *counts) for name, counts in reversed(said.items()) if any(counts)]
+    return Calendar(cells, months, names, _LEFT + WEEKS * STEP, _TOP + 7 * STEP, told)
+
+
+def _on(days: Mapping[str, Day], day: date) -> Day:
+    return days.get(day.isoformat()) or Day(day.isoformat())
+
+
+def _weight(day: Day) -> int:
+    return day.messages or day.conversations
+
+
+def _level(value: int, most: int) -> int:
+    """By the order of magnitude: one long day must not make all others look empty."""
+    if not value:
+        return 0
+    return min(max(math.ceil(math.log1p(value) / math.log1p(most) * _LEVELS), 1), _LEVELS)
+
+
+def bars(shares: Sequence[Share], by: str = "conversations") -> list[Bar]:
+    """The largest parts, and the others in one."""
+    ranked = sorted(shares, key=lambda share: -getattr(share, by))
+    shown, rest = ranked[:_MOST], ranked[_MOST:]
+    if rest:
+        shown.append(
+            Share(
+                f"{len(rest)} others",
+                sum(share.conversations for share in rest),
+                sum(share.messages for share in rest),
+                sum(share.tokens for share in rest),
+                sum(share.cost_usd for share in rest),
+            )
+        )
+    most = max((getattr(share, by) for share in shown), default=0) or 1
+    return [Bar(share, round(100 * getattr(share, by) / most, 2)) for share in shown if share.name]
+
+
+def columns(values: Sequence[int], labels: Sequence[str], *, height: int = 80) -> list[Column]:
+    """One beside the other, each 10 wide of 14."""
+    most = max(values, default=0) or 1
+    tall = [round(height * value / most, 2) for value in values]
+    return [
+        Column(n * 14, height - tall[n], tall[n], value, label)
+        for n, (value, label) in enumerate(zip(values, labels, strict=True))
+    ]

@@ -1,0 +1,213 @@
+"""The addresses of the pages. `pages_router` is put into any app that lets only its person in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from typing import Any
+from urllib.parse import quote
+
+from litestar import MediaType, Request, Response, Router, get
+from litestar.di import NamedDependency, Provide
+from litestar.params import FromPath
+from litestar.response import ServerSentEvent
+
+from cortext import clock
+from cortext.app.export import FORMATS
+from cortext.errors import CortextError, SessionNotFoundError
+from cortext.formats.exports.codec import encode
+from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.web.pages import charts
+from cortext.web.pages.asking import Asked, choices
+from cortext.web.pages.cards import browse, card, search
+from cortext.web.pages.counting import Counting
+from cortext.web.pages.desk import Desk
+from cortext.web.pages.entering import only_the_person
+from cortext.web.pages.live import Ending, follow
+from cortext.web.pages.rendering import ASSETS, HEADERS, THEME, TYPES, page
+from cortext.web.pages.shelf import Shelf
+from cortext.web.pages.turns import Turns
+
+WINDOW = 40
+"""Messages that a page has at first, and that each scroll adds."""
+_MOST = 200
+_REQUESTS = 200
+_NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
+_EXPORTED = {"md": "text/markdown", "html": "text/html", "json": "application/json"}
+
+Ask = Request[Any, Any, Any]
+Key = FromPath[str]
+ShelfHere = NamedDependency[Shelf]
+DeskHere = NamedDependency[Desk]
+CountingHere = NamedDependency[Counting]
+EndingHere = NamedDependency[Ending]
+
+
+def pages_router(ending: Ending | None = None) -> Router:
+    """All pages, from `/` on. They answer only where the scope says under `OWNER` that the person
+    of this machine asks; a link with a token makes it the cookie that `Guard` looks for. `ending`
+    is told when the server ends, so that open connections do not hold it up."""
+    shelf, desk, counting, end = Shelf(), Desk(), Counting(), ending or Ending()
+    return Router(
+        path="/",
+        route_handlers=[conversations, one, window, events, text, export, chart_page, asset_file],
+        dependencies={
+            "shelf": Provide(lambda: shelf, sync_to_thread=False),
+            "desk": Provide(lambda: desk, sync_to_thread=False),
+            "counting": Provide(lambda: counting, sync_to_thread=False),
+            "ending": Provide(lambda: end, sync_to_thread=False),
+        },
+        before_request=only_the_person,
+        exception_handlers={CortextError: _refused},
+        include_in_schema=False,
+    )
+
+
+@get("/", sync_to_thread=True)
+def conversations(request: Ask, shelf: ShelfHere) -> Response[Any]:
+    """All conversations, or what was found in them."""
+    asked = Asked.of(request.query_params)
+    rows = shelf.rows()
+    found = search(asked) if asked.q else browse(rows, asked)
+    offered = choices(rows, asked)
+    return page(
+        "list.html", **_common(request), asked=asked, page=found, choices=offered, all=len(rows)
+    )
+
+
+@get("/c/{key:str}", sync_to_thread=True)
+def one(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[Any]:
+    """One conversation: the window of it that `at` is in, else its beginning, or its end while it
+    goes on."""
+    opened = desk.open(shelf.row(key))
+    total = opened.turns.total
+    at = _number(request, "at", total if opened.row.status == "active" else 1)
+    at = max(min(at, total), 1)
+    first = _begin(opened.turns, at)
+    last = min(first + WINDOW - 1, total)
+    return page(
+        "conversation.html",
+        **_common(request),
+        card=card(opened.row),
+        opened=opened,
+        turns=list(opened.turns.window(first, last)),
+        first=first,
+        last=last,
+        at=at,
+        requests=opened.turns.requests(at, _REQUESTS),
+        resume=resume_command(opened.row),
+        formats=FORMATS,
+        key=key,
+    )
+
+
+@get("/c/{key:str}/messages", sync_to_thread=True)
+def window(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[Any]:
+    """The messages from one number to another, to be put into the page; `around` is a window
+    with one in it. The headers say which they are."""
+    turns = desk.open(shelf.row(key)).turns
+    around = _number(request, "around", 0)
+    first = _number(request, "from", 1)
+    first = max(_begin(turns, around) if around else first, 1)
+    last = min(_number(request, "to", first + WINDOW - 1), first + _MOST - 1, turns.total)
+    made = page("turns.html", turns=list(turns.window(first, last)), key=key)
+    made.headers |= {"X-First": str(first), "X-Last": str(last), "X-Total": str(turns.total)}
+    return made
+
+
+@get("/c/{key:str}/events")
+async def events(
+    request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere, ending: EndingHere
+) -> ServerSentEvent:
+    """Says whenever more was said than the `seen` messages that the page knows."""
+    import asyncio
+
+    row = await asyncio.to_thread(shelf.row, key)
+    return ServerSentEvent(follow(row, desk, _number(request, "seen", 0), ending), headers=HEADERS)
+
+
+@get("/c/{key:str}/text/{number:int}", sync_to_thread=True)
+def text(key: Key, number: FromPath[int], shelf: ShelfHere, desk: DeskHere) -> Response[bytes]:
+    """All that one message says, as it is."""
+    turns = desk.open(shelf.row(key)).turns
+    if not 1 <= number <= turns.total:
+        raise SessionNotFoundError(f"message {number}")
+    data = turns.text(number).encode("utf-8", "replace")
+    return Response(data, media_type=MediaType.TEXT, headers=HEADERS)
+
+
+@get("/c/{key:str}/export/{format:str}", sync_to_thread=True)
+def export(key: Key, format: FromPath[str], shelf: ShelfHere, desk: DeskHere) -> Response[bytes]:
+    """The conversation as a file, as `cortext export` writes it."""
+    if format not in FORMATS:
+        raise CortextError(
+            f"{format[:20]!r} is no format of an export", hint=f"there are {', '.join(FORMATS)}"
+        )
+    opened = desk.open(shelf.row(key))
+    name = quote(f"{opened.row.id}.{format}")
+    headers = {**HEADERS, "Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+    data = encode(opened.session, format)
+    kind = _EXPORTED.get(format, "application/x-ndjson")
+    return Response(data, media_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+@get("/charts", sync_to_thread=True)
+def chart_page(request: Ask, shelf: ShelfHere, counting: CountingHere) -> Response[Any]:
+    """How much was said, when, with what, and what it cost."""
+    counted = counting.count(shelf.rows())
+    hours = [f"{hour:02}" for hour in range(24)]
+    return page(
+        "charts.html",
+        **_common(request),
+        counted=counted,
+        calendar=charts.calendar(counted.days, clock.now().astimezone().date()),
+        tools=charts.bars(counted.tools),
+        types=charts.bars(counted.types),
+        tokens=charts.bars([one for one in counted.models if one.tokens], "tokens"),
+        hours=charts.columns(counted.hours, hours),
+        weekdays=charts.columns(counted.weekdays, charts.WEEKDAYS),
+    )
+
+
+@get("/assets/{name:str}", sync_to_thread=True)
+def asset_file(name: FromPath[str]) -> Response[bytes]:
+    """A file of ours; there are only those that lie in the folder."""
+    kind = TYPES.get(os.path.splitext(name)[1])
+    if kind is None or name not in os.listdir(ASSETS):
+        raise SessionNotFoundError(name[:80])
+    with open(os.path.join(ASSETS, name), "rb") as file:
+        data = file.read()
+    # Its address changes with it.
+    headers = {**HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
+    return Response(data, media_type=kind, headers=headers)
+
+
+def resume_command(row: Listed) -> str:
+    """What a person types to go on with a conversation; "" where a program has it."""
+    if row.tool == DOCUMENT:
+        return ""
+    name = shlex.quote(row.key if row.tool else row.address)
+    return f"cortext spawn --resume {name}" if row.tool == AUR else f"cortext resume {name}"
+
+
+def _common(request: Ask) -> dict[str, Any]:
+    theme = request.cookies.get(THEME, "")
+    return {"theme": theme if theme in ("light", "dark") else "", "path": request.url.path}
+
+
+def _begin(turns: Turns, at: int) -> int:
+    """Where the window begins in which a message is shown."""
+    shown = turns.shown_in(min(at, turns.total))
+    return max(min(shown - WINDOW // 4, turns.total - WINDOW + 1), 1)
+
+
+def _number(request: Ask, name: str, default: int) -> int:
+    given = request.query_params.get(name, "")
+    return int(given) if _NUMBER.fullmatch(given) else default
+
+
+def _refused(request: Ask, error: CortextError) -> Response[Any]:
+    """An error is one sentence, and what to do about it."""
+    status = 404 if isinstance(error, SessionNotFoundError) else 400
+    return page("error.html", status=status, **_common(request), error=error, status_code=status)

@@ -1,0 +1,56 @@
+"""All conversations of this machine, as the pages look them up."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+
+from cortext import paths
+from cortext.app.conversations import Conversations
+from cortext.errors import SessionNotFoundError
+from cortext.index.listed import AUR, DOCUMENT, TOOL_NAMES, Listed
+
+FRESH = 0.5
+"""Seconds for which a look at all files is good enough."""
+NAMES = {**TOOL_NAMES, AUR: "spawn", DOCUMENT: "programs"}
+"""What the pages call the tools."""
+
+
+def key_of(row: Listed) -> str:
+    """What names a conversation in an address: nothing of its path can be read from it."""
+    text = "\0".join(row.identity).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+class Shelf:
+    """One look at everything serves the requests of the next moment, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rows: list[Listed] = []
+        self._by_key: dict[str, Listed] = {}
+        self._looked = float("-inf")
+
+    def rows(self) -> list[Listed]:
+        """The latest first."""
+        with self._lock:
+            if time.monotonic() > self._looked + FRESH:
+                self._look()
+            return self._rows
+
+    def row(self, key: str) -> Listed:
+        """The conversation with this key; SessionNotFoundError if there is none any more."""
+        self.rows()
+        with self._lock:
+            found = self._by_key.get(key)
+        if found is None:
+            missing = SessionNotFoundError(key)
+            missing.hint = "it was deleted, or moved to another folder: search for its title"
+            raise missing
+        return found
+
+    def _look(self) -> None:
+        self._rows = Conversations(paths.workspace_root(), everywhere=True).list().rows
+        self._by_key = {key_of(row): row for row in self._rows}
+        self._looked = time.monotonic()

@@ -1,0 +1,182 @@
+"""A session as the page tells it: its messages, and with each tool call the result that it had.
+
+All of it is looked through once; a message is made ready only when a window shows it, so that a
+conversation of any length costs what is seen of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from cortext.formats import stubs
+from cortext.formats.parts import place_invocations
+from cortext.model import json
+from cortext.model.message import ToolInvocation
+from cortext.model.session import Session
+from cortext.model.text import clean
+
+_LONGEST_LINE = 200
+_SIGNS = str.maketrans("", "", "*`#")
+LONGEST = 20_000
+"""Characters of a result or an argument on the page; the whole has an address of its own."""
+
+
+class Said(NamedTuple):
+    """A text, and how many characters of it are left out."""
+
+    text: str
+    left: int = 0
+
+
+class Call(NamedTuple):
+    """A tool call on one line, and in full. `answer` is the number of the message that is its
+    result, 0 if that is none."""
+
+    name: str
+    line: str
+    given: Said
+    result: Said
+    answer: int
+    failed: bool
+
+
+class Turn(NamedTuple):
+    """A message with its number from 1, or tool calls recorded beside messages, numbered 0."""
+
+    number: int
+    role: str
+    name: str
+    when: datetime
+    text: str
+    calls: Sequence[Call]
+    data: Said
+    tokens: int = 0
+
+
+class Turns:
+    """The turns of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self._messages = session.messages
+        self.total = len(session.messages)
+        self._answers: dict[tuple[int, int], int] = {}
+        self._answered: dict[int, int] = {}
+        ids = self._pair()
+        self._beside: dict[int, list[ToolInvocation]] = {}
+        for position, invocation in place_invocations(session):
+            if invocation.id not in ids:
+                self._beside.setdefault(position + 1, []).append(invocation)
+
+    def window(self, first: int, last: int) -> Iterator[Turn]:
+        """Those from a number to another. A result stands with its call, wherever that is."""
+        for number in range(max(first, 1), min(last, self.total) + 1):
+            yield from self._recorded(number)
+            if number not in self._answered:
+                yield self._turn(number)
+        if last >= self.total:
+            yield from self._recorded(self.total + 1)
+
+    def shown_in(self, number: int) -> int:
+        """The number of the turn that a message is shown in: of a result, that of its call."""
+        return self._answered.get(number, number)
+
+    def changed_since(self, total: int) -> int:
+        """The first turn that looks different from when there were only so many messages."""
+        calls = [call for answer, call in self._answered.items() if answer > total]
+        return min([total + 1, *calls])
+
+    def requests(self, around: int, most: int) -> list[tuple[int, str]]:
+        """What the person said, each on one line; of many, those around a message."""
+        numbers = [n for n, message in enumerate(self._messages, 1) if message.role == "user"]
+        if len(numbers) > most:
+            before = sum(1 for number in numbers if number < around)
+            start = min(max(before - most // 2, 0), len(numbers) - most)
+            numbers = numbers[start : start + most]
+        return [(n, one_line(self._messages[n - 1].content, 90)) for n in numbers]
+
+    def text(self, number: int) -> str:
+        """All that a message says."""
+        return self._messages[number - 1].content
+
+    def _pair(self) -> set[str]:
+        """Find the call of each result; the ids of all calls."""
+        waiting: dict[str, tuple[int, int]] = {}  # the latest: some tools count ids anew
+        ids: set[str] = set()
+        nameless: list[tuple[int, int]] = []
+        for number, message in enumerate(self._messages, 1):
+            if message.tool_calls:
+                nameless = []
+                for index, data in enumerate(message.tool_calls):
+                    id = stubs.id_of(data)
+                    ids.add(id)
+                    waiting[id] = number, index
+                    nameless.append((number, index))
+            elif message.role == "tool":
+                id = message.tool_call_id
+                call = waiting.pop(id, None) if id else (nameless.pop(0) if nameless else None)
+                if call and call not in self._answers:
+                    self._answers[call] = number
+                    self._answered[number] = call[0]
+        return ids
+
+    def _turn(self, number: int) -> Turn:
+        message = self._messages[number - 1]
+        calls = [
+            self._call(number, index, data) for index, data in enumerate(message.tool_calls or ())
+        ]
+        data = "" if message.structured_data is None else _text(message.structured_data)
+        name, tokens = clean(message.name or "", lines=False), message.tokens or 0
+        return Turn(
+            *(number, message.role, name, message.timestamp, message.content, calls),
+            *(_cut(data), tokens),
+        )
+
+    def _call(self, number: int, index: int, data: dict[str, Any]) -> Call:
+        answer = self._answers.get((number, index), 0)
+        result = stubs.own_result(data)
+        if result is None and answer:
+            result = stubs.read_result(self._messages[answer - 1])
+        shown = self._messages[answer - 1].content if answer else None
+        return _shown(stubs.read_call(data), result, answer, shown)
+
+    def _recorded(self, number: int) -> Iterator[Turn]:
+        found = self._beside.get(number)
+        if found:
+            calls = [_shown(*stubs.read_invocation(one), 0, None) for one in found]
+            yield Turn(0, "tool", "", found[0].timestamp, "", calls, Said(""))
+
+
+def one_line(text: str, longest: int) -> str:
+    """The beginning of a text, on one line, without the signs of markdown."""
+    line = " ".join(clean(text[: 4 * longest].translate(_SIGNS), lines=False).split())
+    return f"{line[: longest - 1]}…" if len(line) > longest else line
+
+
+def _shown(call: stubs.Call, result: stubs.Result | None, answer: int, text: str | None) -> Call:
+    lines = [line.strip() for line in stubs.stub(call, result, "").split("\n")]
+    # The last lines of an output are in the result itself.
+    line = " · ".join([lines[0], *(line for line in lines[1:] if line and line[0] != ">")])
+    name = clean(call.name, lines=False)
+    given = "\n".join(f"{key}: {_text(value)}" for key, value in call.arguments.items())
+    if text is None and result is not None:
+        text = "\n".join(filter(None, (_text(result.value), result.error)))
+    return Call(
+        name=name,
+        line=clean(line, lines=False).removeprefix(name).strip(" :·")[:_LONGEST_LINE],
+        given=_cut(given),
+        result=_cut(text or ""),
+        answer=answer,
+        failed=result is not None and result.failed,
+    )
+
+
+def _cut(text: str) -> Said:
+    return Said(text[:LONGEST], max(len(text) - LONGEST, 0))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.pretty(value).decode("utf-8", "replace")

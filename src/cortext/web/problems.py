@@ -1,0 +1,126 @@
+"""What goes wrong, as `application/problem+json` (RFC 9457) with a code that never changes."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple, cast
+
+from msgspec import Struct
+
+from cortext.errors import (
+    CortextError,
+    InvalidIdError,
+    SessionCorruptedError,
+    SessionLockedError,
+    SessionNotFoundError,
+    SessionStorageError,
+)
+from cortext.model import json
+
+MEDIA_TYPE = "application/problem+json"
+_PASSING = frozenset(("unavailable", "busy"))
+_AGAIN = "1"
+_log = logging.getLogger("cortext.web")
+
+
+class Problem(Struct, omit_defaults=True):
+    """The body of an answer that is no success. `code` is for programs, `detail` for people."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str = ""
+    hint: str = ""
+
+
+class Kind(NamedTuple):
+    status: int
+    title: str
+
+
+KINDS = {
+    "bad-request": Kind(400, "The request cannot be understood"),
+    "invalid-id": Kind(400, "This cannot be an id"),
+    "unauthorized": Kind(401, "A token is needed"),
+    "wrong-host": Kind(403, "This server is not called so"),
+    "wrong-origin": Kind(403, "A page of another origin may not ask"),
+    "token-needed": Kind(403, "Without a token only this machine may ask"),
+    "forbidden": Kind(403, "This token does not allow that"),
+    "not-found": Kind(404, "There is no such conversation"),
+    "no-such-path": Kind(404, "There is nothing at this path"),
+    "method-not-allowed": Kind(405, "This path does not have that method"),
+    "too-large": Kind(413, "The body is too large"),
+    "unsupported-media-type": Kind(415, "The body is not JSON"),
+    "too-many-requests": Kind(429, "Too many requests"),
+    "internal": Kind(500, "Something went wrong here"),
+    "unavailable": Kind(503, "The store cannot do this now"),
+    "busy": Kind(503, "The conversation is busy"),
+    "damaged": Kind(503, "What is stored of the conversation cannot be read"),
+}
+_BY_STATUS = {
+    400: "bad-request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "no-such-path",
+    405: "method-not-allowed",
+    413: "too-large",
+    415: "unsupported-media-type",
+    429: "too-many-requests",
+}
+
+
+def problem(code: str, detail: str = "", hint: str = "") -> Problem:
+    kind = KINDS[code]
+    return Problem(f"urn:cortext:problem:{code}", kind.title, kind.status, code, detail, hint)
+
+
+def headers_of(found: Problem) -> dict[str, str]:
+    """What an answer says beside its body: what will pass, and when to come again."""
+    again = {"Retry-After": _AGAIN} if found.code in _PASSING else {}
+    return {"Cache-Control": "no-store", **again}
+
+
+def encode(found: Problem) -> bytes:
+    return json.encode(found)
+
+
+def problem_of(error: Exception) -> Problem:
+    """What a client is told of an error. What it cannot do anything about goes to our log only:
+    the paths and addresses of a server are nobody's business."""
+    if isinstance(error, SessionNotFoundError):
+        return problem("not-found", str(error))
+    if isinstance(error, InvalidIdError):
+        return problem("invalid-id", str(error), error.hint)
+    if isinstance(error, SessionStorageError):
+        _log.warning("%s", error)
+        return problem(_storage_code(error))
+    if isinstance(error, (CortextError, ValueError)):
+        return problem("bad-request", str(error), getattr(error, "hint", ""))
+    _log.error("an error that nobody foresaw", exc_info=error)
+    return problem("internal")
+
+
+def _storage_code(error: SessionStorageError) -> str:
+    if isinstance(error, SessionLockedError):
+        return "busy"
+    return "damaged" if isinstance(error, SessionCorruptedError) else "unavailable"
+
+
+def problem_of_status(status: int, detail: str, extra: Any) -> Problem:
+    """What a client is told of an error of the framework."""
+    if status >= 500:
+        return problem("internal")
+    code = _BY_STATUS.get(status, "bad-request")
+    if code != "bad-request":
+        return problem(code)
+    return problem(code, _reasons(extra) or detail)
+
+
+def _reasons(extra: Any) -> str:
+    """Which fields do not fit, and why, as the framework has it."""
+    if not isinstance(extra, list):
+        return ""
+    found = (cast("dict[str, Any]", each) for each in cast("list[Any]", extra))
+    reasons = [f"{each.get('key', 'the body')}: {each.get('message', '')}" for each in found]
+    return "; ".join(reasons)[:500]

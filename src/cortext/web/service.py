@@ -1,0 +1,190 @@
+"""The service, put together: an ASGI application over a store of conversations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from litestar import Litestar, MediaType, Request, Response, get
+from litestar.datastructures import State
+from litestar.exceptions import HTTPException
+from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.spec import Components, SecurityScheme
+
+from cortext import __version__
+from cortext.conversations.base import Conversations
+from cortext.errors import CortextError, SessionStorageError
+from cortext.model.ids import new_id
+from cortext.web import metrics, problems
+from cortext.web.auth import Tokens
+from cortext.web.bodies import JsonResponse
+from cortext.web.events import Streams
+from cortext.web.guard import LOOPBACK_NAMES, Guard, OwnerOf
+from cortext.web.limits import MAX_BODY, Rate
+from cortext.web.owned import Owned
+from cortext.web.posting import Posting
+from cortext.web.routes import data_router
+from cortext.web.schema import Schema
+from cortext.web.sessions import Sessions
+
+_READY_WITHIN = 2.0
+_SCHEMA = ("/", "/openapi.json")
+
+
+class Service:
+    """An ASGI application. It can be served by itself, and mounted in another."""
+
+    def __init__(self, guard: Guard, state: State) -> None:
+        self._guard = guard
+        self._state = state
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._guard(scope, receive, send)
+
+    def end_streams(self) -> None:
+        """Let every event stream end: a server that stops does not wait for them."""
+        self._state.streams.end()
+        if "ending" in self._state:
+            self._state.ending.is_near = True
+
+
+def create_app(
+    store: Conversations,
+    *,
+    tokens: Mapping[str, str] | Tokens | None = None,
+    owner_of: OwnerOf | None = None,
+    hosts: Sequence[str] = LOOPBACK_NAMES,
+    rate: int = 0,
+    max_body: int = MAX_BODY,
+    sessions: bool = False,
+    pages: bool = False,
+    close: bool = False,
+) -> Service:
+    """The service over `store`.
+
+    `tokens` are the clients' tokens, each with the owner of its conversations; a client never
+    sees another's. Without any, only requests from this machine are answered. An application that
+    knows its users gives `owner_of` instead: of the scope of a request it tells the owner, or None
+    for nobody. `hosts` are the names that this server is called by; `"*"` is any. `rate` is how
+    many requests a minute each client has; 0 is any number. `sessions` adds what this machine
+    keeps of conversations with AI tools, for the owner "" only, and `pages` the web pages. With
+    `close` the store is closed when the server stops. CortextError for a store that knows no
+    owners: one of your own is a subclass of `cortext.conversations.base.Conversations`.
+    """
+    if not isinstance(store, Conversations):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CortextError(
+            f"{type(store).__name__} cannot be served: it does not know whose a conversation is",
+            hint="make it a subclass of cortext.conversations.base.Conversations",
+        )
+    state = State(
+        {
+            "owned": Owned(store),
+            "sessions": Sessions(),
+            "metrics": metrics.Metrics(),
+            "streams": Streams(),
+        }
+    )
+    known = Tokens(tokens) if isinstance(tokens, Mapping) else tokens
+    app: Any = _litestar(store, state, max_body, sessions=sessions, pages=pages, close=close)
+    entrance = None
+    if pages and known is not None:
+        from cortext.web.entrance import Entrance
+
+        entrance = Entrance(known)
+        app = entrance.in_front_of(app)
+    guard = Guard(
+        Posting(app, state.owned, state.metrics, max_body),
+        owner_of=owner_of,
+        tokens=known,
+        entrance=entrance,
+        hosts=hosts,
+        rate=Rate(rate),
+        max_body=max_body,
+        metrics=state.metrics,
+    )
+    return Service(guard, state)
+
+
+def _litestar(
+    store: Conversations, state: State, max_body: int, *, sessions: bool, pages: bool, close: bool
+) -> Litestar:
+    @asynccontextmanager
+    async def closing(_app: Litestar) -> AsyncGenerator[None]:
+        try:
+            yield
+        finally:
+            await state.sessions.end()
+            if close:
+                await store.aclose()
+
+    handlers: list[Any] = [healthz, readyz, metrics_page, data_router(sessions=sessions)]
+    if pages:
+        from cortext.web.pages.live import Ending
+        from cortext.web.pages.router import pages_router
+
+        state.ending = Ending()
+        handlers.append(pages_router(state.ending))
+    return Litestar(
+        handlers,
+        exception_handlers={HTTPException: _framework, CortextError: _ours, Exception: _ours},
+        lifespan=[closing],
+        logging_config=None,
+        openapi_config=_openapi(),
+        request_max_body_size=max_body,
+        response_class=JsonResponse,
+        state=state,
+    )
+
+
+@get("/healthz", include_in_schema=False)
+async def healthz() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok", "version": __version__}
+
+
+@get("/readyz", include_in_schema=False)
+async def readyz(state: State) -> dict[str, str]:
+    """The store answers, too."""
+    try:
+        await asyncio.wait_for(state.owned.store.get(new_id()), _READY_WITHIN)
+    except TimeoutError as error:
+        raise SessionStorageError(f"the store is not ready: {error or 'no answer'}") from error
+    return {"status": "ready"}
+
+
+@get("/metrics", media_type=metrics.MEDIA_TYPE, include_in_schema=False)
+async def metrics_page(state: State) -> bytes:
+    return state.metrics.text(streams=len(state.streams.open)).encode()
+
+
+def _openapi() -> OpenAPIConfig:
+    # Pages that show it load scripts from other hosts, so it is JSON only.
+    return OpenAPIConfig(
+        title="cortext",
+        version=__version__,
+        path="/schema",
+        render_plugins=[Schema(path=_SCHEMA, media_type=MediaType.JSON)],
+        use_handler_docstrings=True,
+        security=[{"token": []}],
+        components=Components(
+            security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}
+        ),
+    )
+
+
+def _framework(_request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+    found = problems.problem_of_status(error.status_code, error.detail, error.extra)
+    return _answer(found, error.headers or {})
+
+
+def _ours(_request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    return _answer(problems.problem_of(error), {})
+
+
+def _answer(found: problems.Problem, headers: Mapping[str, str]) -> Response[Any]:
+    headers = {**problems.headers_of(found), **headers}
+    return JsonResponse(
+        found, status_code=found.status, media_type=problems.MEDIA_TYPE, headers=headers
+    )

@@ -1,0 +1,123 @@
+"""The contract of conversation stores, over the client and a real server.
+
+Whose conversations a client has is said by its token, so what the contract says of an `owner` is
+said here of tokens; and a client follows one conversation, never all.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cortext import MemoryConversationStore
+from cortext.asgi import create_app
+from cortext.client import AsyncClient
+from tests.conversations.conformance import NOBODY, ConversationStoreSuite, say, texts
+from tests.conversations.loops import in_loop
+from tests.web.background import Background
+
+TOKENS = {"a" * 20: "", "b" * 20: "ann", "c" * 20: "bob"}
+NOBODYS, ANNS, BOBS = TOKENS
+
+
+class Place:
+    """One server, which the first who opens it starts."""
+
+    def __init__(self) -> None:
+        self.server: Background | None = None
+
+    def address(self, **options: Any) -> str:
+        if self.server is None:
+            store = MemoryConversationStore(**options)
+            self.server = Background(create_app(store, tokens=TOKENS, close=True)).start()
+        return self.server.url
+
+
+class TestClient(ConversationStoreSuite):
+    @pytest.fixture
+    def place(self) -> Iterator[Place]:
+        it = Place()
+        yield it
+        if it.server is not None:
+            it.server.stop()
+
+    def open(self, place: Place, token: str = NOBODYS, **options: Any) -> Any:
+        return AsyncClient(place.address(**options), token)
+
+    @in_loop
+    async def test_get_or_create(self, place: Any, caplog: pytest.LogCaptureFixture) -> None:
+        """One that is there is given; a new one under another id for what is missing or foreign."""
+        async with self.opened(place, token=ANNS) as ann, self.opened(place, token=BOBS) as bob:
+            id = await ann.create()
+            await ann.add_message(id, say("hello"))
+            assert await ann.get_or_create(id) == await ann.get(id)
+            foreign = await bob.get_or_create(id)
+            assert (foreign.id != id, foreign.messages, foreign.owner) == (True, [], "bob")
+            new = await ann.get_or_create(NOBODY)
+            assert (new.id != NOBODY, new.messages) == (True, [])
+            assert (await ann.get_or_create()).messages == []
+
+    @in_loop
+    async def test_lists_are_by_owner_and_newest_first(self, place: Any) -> None:
+        """Each token has a list of its own."""
+        async with self.opened(place, token=ANNS) as ann, self.opened(place, token=BOBS) as bob:
+            first, other, last = await ann.create(), await bob.create(), await ann.create()
+            assert [entry.id for entry in await ann.list()] == [last, first]
+            assert [entry.id for entry in await ann.list(limit=1)] == [last]
+            assert [(entry.id, entry.owner) for entry in await bob.list()] == [(other, "bob")]
+            await ann.delete(last)
+            assert [entry.id for entry in await ann.list()] == [first]
+
+    @in_loop
+    async def test_two_stores_on_one_place_are_one(self, place: Any) -> None:
+        """What one client does, another with the same token sees."""
+        async with self.opened(place, token=ANNS) as one, self.opened(place, token=ANNS) as two:
+            id = await one.create(metadata={"a": 1})
+            message = say("hello")
+            await two.add_message(id, message)
+            await one.add_message(id, message)
+            found = await two.get(id)
+            assert found == await one.get(id)
+            assert found is not None
+            assert (found.owner, found.metadata, found.messages) == ("ann", {"a": 1}, [message])
+            await two.delete(id)
+            assert await one.get(id) is None
+
+    @in_loop
+    async def test_events_say_what_happens(self, place: Any) -> None:
+        """Who follows a conversation hears what is added, in order, and its end."""
+        async with self.opened(place) as store:
+            one, two = await store.create(), await store.create()
+            await store.add_message(two, say("before"))
+            async with store.events(two) as events:
+                message = say("line\u2028\n", structured_data={"type": "x"})
+                await store.add_message(one, message)
+                await store.add_message(two, message)
+                await store.add_message(two, message)
+                await store.add_message(two, say("last"))
+                heard = [await anext(events) for _ in range(2)]
+                assert [event.kind for event in heard] == ["message", "message"]
+                assert heard[0].message == message
+                await store.delete(two)
+                assert [(e.kind, e.id) async for e in events] == [("deleted", two)]
+
+    @in_loop
+    async def test_expiry_is_an_event(self, place: Any) -> None:
+        """Who follows hears once that a conversation expired."""
+        async with self.opened(place, ttl=0.5) as store:
+            id = await store.create()
+            async with store.events(id) as events:
+                assert [(e.kind, e.id) async for e in events] == [("expired", id)]
+
+    @in_loop
+    async def test_references_and_summaries(self, place: Any) -> None:
+        """They are what a store here would say."""
+        async with self.opened(place) as store:
+            id = await store.create()
+            data = {"type": "search", "query": "React libraries", "items": [{"name": "Zustand"}]}
+            await store.add_message(id, say("x", structured_data=data))
+            found = await store.summary(id)
+            assert found is not None
+            assert (found.text, found.data) == ("Previous: searched for React libraries", data)
+            assert (await store.resolve_reference(id, "it")).item == {"name": "Zustand"}
+            assert texts(found.messages) == ["x"]

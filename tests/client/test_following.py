@@ -1,0 +1,134 @@
+"""Following a conversation over connections that break."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from cortext import MemoryConversationStore, Message, SessionNotFoundError
+from cortext.asgi import create_app
+from cortext.client import AsyncClient, Client, ServiceError
+from cortext.conversations.events import Event
+from tests.client.wire import Wire
+from tests.conversations.loops import in_loop
+from tests.web.background import Background
+
+TOKEN = "t" * 20
+NOBODY = "5b1c2a3e-7f0d-4f5e-9d3a-2b6c8e1f0a94"
+
+
+@pytest.fixture
+def server() -> Iterator[Background]:
+    it = Background(create_app(MemoryConversationStore(), tokens={TOKEN: ""})).start()
+    yield it
+    it.stop()
+
+
+@pytest.fixture
+def wire(server: Background) -> Iterator[Wire]:
+    with Wire(server.port) as it:
+        yield it
+
+
+def _say(client: Client, id: str, *texts: str) -> None:
+    for text in texts:
+        client.add_message(id, Message("user", text))
+
+
+def _text(event: Event) -> str:
+    assert event.message is not None
+    return event.message.content
+
+
+def test_what_was_said_while_the_wire_was_cut_is_heard(server: Background, wire: Wire) -> None:
+    """Each message once and in order, whichever side of the cut it was said on."""
+    with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN) as client:
+        id = direct.create()
+        _say(direct, id, "before")
+        events = client.events(id, after="")
+        assert _text(next(events)) == "before"
+        for number in range(3):
+            wire.cut()
+            _say(direct, id, f"{number} one", f"{number} two")
+            assert [_text(next(events)) for _ in range(2)] == [f"{number} one", f"{number} two"]
+        assert wire.connections == 4
+        direct.delete(id)
+        assert [event.kind for event in events] == ["deleted"]
+
+
+@in_loop
+async def test_also_when_nothing_was_heard_before_the_cut(server: Background, wire: Wire) -> None:
+    """A stream says where it begins, so what comes next is not missed; an empty conversation
+    has a beginning too."""
+    for before in ([], ["before"]):
+        async with AsyncClient(server.url, TOKEN) as direct, AsyncClient(wire.url, TOKEN) as client:
+            id = await direct.create()
+            for text in before:
+                await direct.add_message(id, Message("user", text))
+            async with client.events(id) as events:
+                wire.cut()
+                await direct.add_message(id, Message("user", "one"))
+                await direct.add_message(id, Message("user", "two"))
+                assert [_text(await anext(events)) for _ in range(2)] == ["one", "two"]
+                await direct.delete(id)
+                assert [event.kind async for event in events] == ["deleted"]
+
+
+@in_loop
+async def test_a_server_that_is_started_again_is_found_again() -> None:
+    """A stream that a server ended because it stops goes on with the next one."""
+    store = MemoryConversationStore()
+    first = Background(create_app(store, tokens={TOKEN: ""}, close=True)).start()
+    async with AsyncClient(first.url, TOKEN) as client:
+        id = await client.create()
+        async with client.events(id) as events:
+            await client.add_message(id, Message("user", "one"))
+            assert _text(await anext(events)) == "one"
+            first.stop()
+            again = create_app(store, tokens={TOKEN: ""}, close=True)
+            second = Background(again, first.port).start()
+            try:
+                await client.add_message(id, Message("user", "two"))
+                assert _text(await anext(events)) == "two"
+            finally:
+                second.stop()
+
+
+def test_a_conversation_that_is_gone_meanwhile_is_the_end(server: Background, wire: Wire) -> None:
+    """Who asks again for what was deleted hears that."""
+    with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN) as client:
+        id = direct.create()
+        _say(direct, id, "one")
+        events = client.events(id, after="")
+        next(events)
+        wire.is_down = True
+        wire.cut()
+        direct.delete(id)
+        wire.is_down = False
+        assert [event.kind for event in events] == ["deleted"]
+
+
+def test_a_server_that_stays_away_is_an_error(server: Background, wire: Wire) -> None:
+    """After the time-out, in words; and at once if it was never there."""
+    with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN, timeout=0.5) as client:
+        id = direct.create()
+        _say(direct, id, "one")
+        events = client.events(id, after="")
+        next(events)
+        wire.is_down = True
+        wire.cut()
+        with pytest.raises(ServiceError, match="cannot reach") as caught:
+            next(events)
+        assert caught.value.code == "unreachable"
+        with pytest.raises(ServiceError):
+            next(client.events(id))
+        with pytest.raises(SessionNotFoundError):
+            next(direct.events(NOBODY))
+
+
+def test_references_without_a_loop(server: Background) -> None:
+    """`resolve_reference` says what a store here would say."""
+    with Client(server.url, TOKEN) as client:
+        id = client.create()
+        data = {"type": "search", "items": [{"name": "Redux"}, {"name": "Zustand"}]}
+        client.add_message(id, Message("assistant", "Two.", structured_data=data))
+        assert client.resolve_reference(id, "the second one").item == {"name": "Zustand"}

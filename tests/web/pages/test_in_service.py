@@ -1,0 +1,56 @@
+"""The pages inside the service: the same door for both, and nothing for its other clients."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cortext.web.service import create_app
+
+LOCAL, OTHER = "a" * 24, "b" * 24
+
+
+@pytest.fixture
+def service() -> Any:
+    from cortext.conversations.memory import MemoryConversationStore
+
+    return create_app(MemoryConversationStore(), tokens={LOCAL: "", OTHER: "client"}, pages=True)
+
+
+def ask(service: Any, path: str, **headers: str) -> Any:
+    from httpx import ASGITransport, AsyncClient
+
+    async def once() -> Any:
+        transport = ASGITransport(service)
+        async with AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+            return await client.get(path, headers=headers)
+
+    return asyncio.run(once())
+
+
+def test_strangers_and_clients_see_no_page(service: Any) -> None:
+    """Only the person's own token opens them; a client's is for its conversations."""
+    assert ask(service, "/").status_code == 401
+    assert ask(service, "/charts", Cookie=f"cortext_token={OTHER}").status_code == 401
+    assert ask(service, "/", Authorization=f"Bearer {OTHER}").status_code == 401
+    assert ask(service, "/", Cookie="cortext_token=wrong").status_code == 401
+
+
+def test_a_link_with_the_token_lets_the_person_in(service: Any) -> None:
+    """It becomes the cookie that the service knows, and leaves the address."""
+    answer = ask(service, f"/charts?token={LOCAL}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/charts")
+    cookie, *flags = answer.headers["set-cookie"].split("; ")
+    assert set(flags) == {"HttpOnly", "SameSite=Strict", "Path=/"}
+    found = ask(service, "/", Cookie=cookie)
+    assert found.status_code == 200
+    assert "No conversations yet" in found.text
+    assert found.headers["content-type"].startswith("text/html")
+    assert ask(service, "/v1/conversations/x", Cookie=cookie).status_code == 404
+
+
+def test_a_token_that_cannot_be_a_cookie_is_not_made_one(service: Any) -> None:
+    """Nothing can be smuggled into the headers of an answer."""
+    answer = ask(service, "/?token=a%3B%20Domain%3Devil%0d%0aX-Y%3A1")
+    assert answer.status_code == 401
+    assert "set-cookie" not in answer.headers

@@ -1,0 +1,81 @@
+"""Rates and tokens by themselves."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cortext import CortextError
+from cortext.web.auth import TokenFolder, Tokens, local_token, new_token
+from cortext.web.limits import Rate
+from tests.web.serving import served, until
+
+
+def test_a_rate_is_for_each_client_and_comes_back() -> None:
+    """So many at once, then one whenever its share of a minute has passed."""
+    now = [0.0]
+    rate = Rate(6, lambda: now[0])
+    assert [rate.wait("anna") for _ in range(7)] == [0] * 6 + [10]
+    assert rate.wait("bob") == 0
+    now[0] = 9.0
+    assert rate.wait("anna") == pytest.approx(1)
+    now[0] = 10.0
+    assert (rate.wait("anna"), rate.wait("anna") > 9) == (0, True)
+    now[0] = 1e6
+    assert [rate.wait("anna") for _ in range(7)][-2:] == [0, 10]
+
+
+def test_no_rate_is_no_limit() -> None:
+    rate = Rate(0)
+    assert {rate.wait("anna") for _ in range(1000)} == {0}
+
+
+def test_tokens_have_owners() -> None:
+    tokens = Tokens({"a" * 20: "", "b" * 20: "bob"})
+    assert [tokens.owner(t) for t in ("a" * 20, "b" * 20, "", "b" * 19)] == ["", "bob", None, None]
+
+
+def test_files_of_tokens_are_followed(tmp_path: Path) -> None:
+    """A new file is a new client, and a removed one is none, within a second."""
+    now, folder = [0.0], str(tmp_path / "tokens")
+    mine = local_token(folder)
+    tokens = TokenFolder(folder, lambda: now[0])
+    annas = new_token(folder, "anna")
+    assert (tokens.owner(mine), tokens.owner(annas)) == ("", None)
+    now[0] = 1.5
+    assert tokens.owner(annas) == "anna"
+    os.unlink(f"{folder}/anna")
+    now[0] = 3.0
+    assert (tokens.owner(annas), tokens.owner(mine)) == (None, "")
+    assert local_token(folder) == mine
+
+
+@pytest.mark.parametrize("text", ["", "short", "x" * 15, "with space in the middle", "é" * 20])
+def test_what_is_no_token_is_said(tmp_path: Path, text: str) -> None:
+    """A file by hand that holds nothing safe stops the server, and names itself."""
+    path = tmp_path / "local"
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o600)
+    with pytest.raises(CortextError, match="has no token"):
+        local_token(str(tmp_path))
+
+
+def test_a_second_token_for_a_client_is_refused(tmp_path: Path) -> None:
+    new_token(str(tmp_path), "anna")
+    with pytest.raises(CortextError, match="there is a token for anna already"):
+        new_token(str(tmp_path), "anna")
+
+
+def test_the_bounds_of_a_store_are_options(tmp_path: Path) -> None:
+    """How many messages are shown, how many conversations there are, and how long they live."""
+    bounds = ("--window", "2", "--max-conversations", "1", "--ttl", "0")
+    with served(tmp_path, *bounds) as server:
+        first = server.create()
+        for text in ("one", "two", "three"):
+            server.say(first, text)
+        assert server.texts(first) == ["two", "three"]
+        server.create()
+        assert server.ask("GET", f"/v1/conversations/{first}").code == "not-found"
+    with served(tmp_path, "--ttl", "0.2") as server:
+        id = server.create()
+        until(lambda: server.ask("GET", f"/v1/conversations/{id}").status == 404, "its end")
