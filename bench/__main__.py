@@ -10,7 +10,7 @@ import tempfile
 import time
 from typing import Any, NamedTuple
 
-from bench import archive, decoding, lists, ours, picker, race, search, spawn, starts
+from bench import archive, decoding, http, lists, ours, picker, race, search, service, spawn, starts
 from bench.timing import Figures, in_turns, median, ratio, runs
 
 RESULTS = os.path.join(os.path.dirname(__file__), "results")
@@ -50,6 +50,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
     messages = search.QUICK if quick else search.COUNT
     found = search.in_child(f"{folder}/l", 5 if quick else 20, messages, python)
     m = picker.in_child(f"{folder}/m", 5 if quick else 15)
+    n = service.in_child(2 if quick else 5) | http.in_child(3 if quick else 8)
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -103,6 +104,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         *search_bars(found),
         Bar("(m) the picker of 10,000 on the screen", m["paint"] / m["bare"], 45, "x"),
         Bar("(m) a key until its list is there", m["key"] * 1e3, 50, "ms"),
+        *service_bars(n),
     ]
     figures = {
         "a": a,
@@ -118,6 +120,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         "k": k,
         "l": found,
         "m": m,
+        "n": n,
     }
     return figures, bars
 
@@ -137,6 +140,21 @@ def search_bars(figures: dict[str, Any]) -> list[Bar]:
         Bar("(l) turns that the next search missed", figures["missing"], 0, "turns"),
         Bar("(l) nothing new in 10,000", figures["unchanged"] / figures["bare there"], 6, "x"),
     ]
+
+
+def service_bars(figures: dict[str, float]) -> list[Bar]:
+    found = [
+        Bar("(n) messages added in memory", figures["rate"], 300_000, "/s", at_least=True),
+        Bar("(n) memory of 1,000 x 20 messages", figures["memory"], 25, "MB"),
+        Bar("(n) memory of 90,000 creates more", figures["creates"], 1, "MB"),
+        Bar("(n) HTTP: post / empty", figures["post"] / figures["empty"], 0.6, "x", at_least=True),
+    ]
+    if "add" in figures:
+        found += [
+            Bar("(n) Redis: add / raw push", figures["add"] / figures["raw push"], 1.5, "x"),
+            Bar("(n) Redis: history / range", figures["history"] / figures["raw range"], 1.5, "x"),
+        ]
+    return found
 
 
 def list_times(folder: str, sizes: tuple[int, ...], count: int) -> Figures:

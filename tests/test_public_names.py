@@ -7,8 +7,13 @@ import pytest
 import cortext
 from cortext import errors
 
-VALUES = ("Session", "SessionMessage", "SessionSummary", "ToolInvocation")
-SERVICES = ("SessionIndex", "SessionManager", "SessionStorage", "Workspace", "open_session_store")
+VALUES = (
+    "Conversation", "Message", "Session", "SessionMessage", "SessionSummary", "ToolInvocation",
+)  # fmt: skip
+SERVICES = (
+    "ConversationStore", "MemoryConversationStore", "RedisConversationStore", "SessionIndex",
+    "SessionManager", "SessionStorage", "Workspace", "open_session_store", "open_store",
+)  # fmt: skip
 TREE = {
     "CortextError": (Exception,),
     "InvalidIdError": (errors.CortextError, ValueError),

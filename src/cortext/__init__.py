@@ -8,6 +8,10 @@ __version__ = "0.1.0"
 # `import cortext` takes. Type checkers take any TYPE_CHECKING for true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from cortext.app.conversation_stores import open_store
+    from cortext.conversations.memory import MemoryConversationStore
+    from cortext.conversations.port import Conversation, ConversationStore, Message
+    from cortext.conversations.redis import RedisConversationStore
     from cortext.errors import (
         CortextError,
         InvalidIdError,
@@ -28,10 +32,15 @@ if TYPE_CHECKING:
     from cortext.stores.registry import open_session_store
 
 __all__ = [
+    "Conversation",
+    "ConversationStore",
     "CortextError",
     "InvalidIdError",
     "InvalidTransitionError",
+    "MemoryConversationStore",
+    "Message",
     "NewerVersionError",
+    "RedisConversationStore",
     "Session",
     "SessionCorruptedError",
     "SessionIndex",
@@ -45,9 +54,15 @@ __all__ = [
     "ToolInvocation",
     "Workspace",
     "open_session_store",
+    "open_store",
 ]
 
 _HOMES = {
+    "Conversation": "cortext.conversations.port",
+    "ConversationStore": "cortext.conversations.port",
+    "MemoryConversationStore": "cortext.conversations.memory",
+    "Message": "cortext.conversations.port",
+    "RedisConversationStore": "cortext.conversations.redis",
     "Session": "cortext.model.session",
     "SessionIndex": "cortext.index.session_index",
     "SessionManager": "cortext.lifecycle.manager",
@@ -57,6 +72,7 @@ _HOMES = {
     "ToolInvocation": "cortext.model.message",
     "Workspace": "cortext.lifecycle.workspace",
     "open_session_store": "cortext.stores.registry",
+    "open_store": "cortext.app.conversation_stores",
 }
 
 

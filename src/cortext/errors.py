@@ -8,7 +8,8 @@
         ├── SessionNotFoundError  (also LookupError)
         ├── SessionCorruptedError (also ValueError)
         ├── SessionLockedError    (also TimeoutError)
-        └── NewerVersionError
+        ├── NewerVersionError
+        └── ReplicationError      (of conversations.redis_link)
 
 An error carries its facts as attributes, builds its own sentence from them, and
 may carry a `hint`: what the person can do next.

@@ -1,0 +1,22 @@
+"""Opening a conversation store by its URL, with the log of sessions that `file:` stands on."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from cortext.conversations import open as registry
+from cortext.conversations.base import Conversations
+from cortext.conversations.sessions import SessionLog
+from cortext.stores.registry import open_session_store
+
+
+def open_store(url: str, **options: Any) -> Conversations:
+    """The conversation store that a URL names: `memory:`, `file:PATH`, `redis://…`,
+    `redis+cluster://…`, `redis+sentinel://…` (each as `rediss` with TLS) or `postgresql://…`.
+    Options are the store's own: `window`, `ttl`, `max_conversations`. ValueError lists the
+    kinds."""
+    return registry.open_store(url, open_log=_open_log, **options)
+
+
+def _open_log(path: str) -> SessionLog:
+    return cast("SessionLog", open_session_store(f"log:{path}"))

@@ -1,0 +1,5 @@
+"""Bounded, expiring conversations for programs that talk with people: the stores of the service.
+
+`port.py` is the contract, `open.py` maps URLs to stores. A store is one module; what all of them
+do alike, with nothing but the port, is in `base.py`, `summaries.py` and `references.py`.
+"""

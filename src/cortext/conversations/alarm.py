@@ -1,0 +1,59 @@
+"""A timer for one who looks after things now and then."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+LONGEST_SLEEP = 60.0
+
+
+class Alarm:
+    """Runs a method in a task when it is time, once at a time. It keeps neither the loop nor the
+    method's object alive."""
+
+    def __init__(self, method: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._method = weakref.WeakMethod(method)
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def set(self, delay: float) -> None:
+        """Go off after so many seconds, or sooner if that is arranged."""
+        loop = asyncio.get_running_loop()
+        delay = min(delay, LONGEST_SLEEP)
+        if self._timer is not None:
+            if self._timer.when() <= loop.time() + delay:
+                return
+            self._timer.cancel()
+        alarm: weakref.ref[Alarm] = weakref.ref(self)
+        self._timer = loop.call_later(delay, _ring, alarm)
+
+    def ring(self) -> None:
+        self._timer = None
+        method = self._method()
+        if method is not None and (self._task is None or self._task.done()):
+            self._task = asyncio.ensure_future(method())
+
+    def drop(self) -> None:
+        """Forget all, in another loop than before."""
+        self._stop()
+        self._task = None
+
+    async def aclose(self) -> None:
+        self._stop()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _ring(alarm: weakref.ref[Alarm]) -> None:
+    found = alarm()
+    if found is not None:
+        found.ring()

@@ -1,0 +1,163 @@
+"""What every conversation store of ours does alike, over the five methods of the port."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from cortext.conversations.events import Subscription
+from cortext.conversations.port import (
+    Conversation,
+    ConversationEntry,
+    ConversationSummary,
+    Message,
+    Messages,
+)
+from cortext.conversations.references import Reference, resolve
+from cortext.conversations.summaries import summarize
+from cortext.errors import CortextError, SessionNotFoundError
+
+log = logging.getLogger("cortext.conversations")
+
+
+class Conversations(ABC):
+    """A conversation store: the port, and what follows from it. It can be used as an async
+    context manager; without one, `aclose` lets go of what is open, and so does the process's
+    end."""
+
+    def __init__(self, mode: str, *, window: int, ttl: float | None, limit: int | None) -> None:
+        self._window = _whole("window", window)
+        self._ttl = _seconds(ttl)
+        self._limit = None if limit is None else _whole("max_conversations", limit)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        log.info("conversation storage mode: %s", mode)
+
+    @abstractmethod
+    async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
+        """As in the port; `owner` is whose it is, for `list`, and `metadata` any JSON object."""
+
+    @abstractmethod
+    async def get(self, id: str) -> Conversation | None: ...
+
+    @abstractmethod
+    async def add_message(self, id: str, message: Message) -> None: ...
+
+    @abstractmethod
+    async def get_history(self, id: str, limit: int | None = None) -> Messages: ...
+
+    @abstractmethod
+    async def delete(self, id: str) -> None: ...
+
+    @abstractmethod
+    def events(self, id: str | None = None) -> Subscription:
+        """What happens to a conversation, or to all, from now on: `async with store.events() as
+        events: async for event in events`."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Let go of timers, connections and files. The store can be used again afterwards."""
+
+    async def get_or_create(self, id: str | None = None, *, owner: str = "") -> Conversation:
+        """The conversation, or a new one, which has another id, if there is none. With an
+        `owner`, somebody else's counts as none."""
+        if id:
+            found = await self.get(id)
+            if found is not None and owner in ("", found.owner):
+                return found
+        made = await self.create(owner=owner)
+        if id:
+            log.info("conversation %s was not found: %s was created", id, made)
+        new = await self.get(made)
+        if new is None:
+            raise SessionNotFoundError(made)
+        return new
+
+    async def summary(self, id: str) -> ConversationSummary | None:
+        """What a coordinator needs to route the next message; None without a conversation."""
+        found = await self.get(id)
+        return None if found is None else summarize(found.messages)
+
+    async def resolve_reference(self, id: str, text: str) -> Reference:
+        """What "the second one", "it", "the last" or a name in `text` means, by the structured
+        data of earlier messages."""
+        return resolve(text, await self.get_history(id))
+
+    def addMessage(self, id: str, message: Message) -> Coroutine[Any, Any, None]:
+        """`add_message`, under its name in the service's interface."""
+        return self.add_message(id, message)
+
+    def getHistory(self, id: str, limit: int | None = None) -> Coroutine[Any, Any, Messages]:
+        """`get_history`, under its name in the service's interface."""
+        return self.get_history(id, limit)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def _enter(self) -> None:
+        """Work in the running loop from now on; CortextError while another one has the store."""
+        loop = asyncio.get_running_loop()
+        if loop is self._loop:
+            return
+        if self._loop is not None and self._loop.is_running():
+            raise CortextError(
+                "this conversation store is in use in another running event loop",
+                hint="open one store for each loop",
+            )
+        self._loop = loop
+        self._moved()
+
+    @abstractmethod
+    def _moved(self) -> None:
+        """Called in a loop that has the store from now on: what belonged to another is void."""
+
+    def _count(self, limit: int | None) -> int:
+        """How many messages a caller gets who wants `limit`."""
+        if limit is None:
+            return self._window
+        if type(limit) is not int or limit < 0:
+            raise ValueError(f"limit is a whole number from 0, not {limit!r}")
+        return min(limit, self._window)
+
+    @abstractmethod
+    async def list(
+        self, *, owner: str | None = None, limit: int | None = 50
+    ) -> list[ConversationEntry]:
+        """The conversations, or those of an owner, newest first by `created_at`."""
+
+
+def check_message(message: Message) -> Message:
+    """`message` itself; ValueError for anything else, before it gets anywhere."""
+    if type(message) is not Message:
+        raise ValueError(f"a message is a Message, not {type(message).__name__}")
+    return message
+
+
+def check_owner(owner: str) -> None:
+    if type(owner) is not str:
+        raise ValueError(f"owner is text, not {type(owner).__name__}")
+
+
+def _whole(name: str, value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError(f"{name} is a whole number from 1, not {value!r}")
+    return value
+
+
+def _seconds(ttl: Any) -> float | None:
+    if ttl is None:
+        return None
+    if isinstance(ttl, bool) or not isinstance(ttl, (int, float)) or not 0 < ttl < 1e9:
+        raise ValueError(f"ttl is a number of seconds, or None for ever, not {ttl!r}")
+    return float(ttl)

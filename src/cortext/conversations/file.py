@@ -1,0 +1,292 @@
+"""Conversations in files: each is a session of a log, and durable when an add returns.
+
+The window is only a view: the log keeps every message. Nothing expires and there is no limit
+unless one is set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from cortext import clock as wall
+from cortext.conversations.base import Conversations, check_message, check_owner
+from cortext.conversations.events import Following, Hub
+from cortext.conversations.port import (
+    WINDOW,
+    Conversation,
+    ConversationEntry,
+    Message,
+    Messages,
+    from_session_message,
+    to_session_message,
+)
+from cortext.conversations.sessions import SessionLog
+from cortext.conversations.sweeper import Clock, LoopClock, Sweeper
+from cortext.errors import SessionNotFoundError, SessionStorageError
+from cortext.model.ids import check_id, new_id
+from cortext.model.session import Session
+from cortext.model.values import json_copy
+
+log = logging.getLogger("cortext.conversations")
+T = TypeVar("T")
+_TOLD = 1000
+
+
+class FileConversationStore(Conversations):
+    """Conversations over a log of sessions. Any number of processes may share its folder.
+
+    With a TTL, idle time counts from the last message that this process added, and for others
+    by the time that their last message has. A process expires what it has seen: what was there
+    when it began, and what it used since.
+    """
+
+    def __init__(
+        self,
+        sessions: SessionLog,
+        *,
+        window: int = WINDOW,
+        ttl: float | None = None,
+        max_conversations: int | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__("file", window=window, ttl=ttl, limit=max_conversations)
+        self._sessions = sessions
+        self._clock: Clock = clock or LoopClock()
+        self._hub = Hub()
+        self._due: dict[str, float] = {}
+        self._seen: dict[str, datetime] = {}
+        self._created: dict[str, datetime] = {}
+        self._leaving: set[str] = set()
+        self._told: dict[tuple[str, str | None], None] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._ready: asyncio.Future[None] | None = None
+        self._sweeper = Sweeper(self._clock, self._due, self._due.get, self._expire_soon)
+
+    async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
+        await self._begin()
+        check_owner(owner)
+        now = wall.now()
+        copied = json_copy(dict(metadata or {}), "metadata")
+        made = Session(new_id(), created_at=now, updated_at=now, owner=owner, metadata=copied)
+        await self._do(self._sessions.save, made)
+        self._touch(made.id, now, now=True)
+        log.info("conversation %s created", made.id)
+        self._hub.tell("created", made.id)
+        if self._limit is not None:
+            self._created[made.id] = now
+            await self._evict(self._limit)
+        return made.id
+
+    async def get(self, id: str) -> Conversation | None:
+        if not await self._is_there(id):
+            return None
+        try:
+            head, messages = await self._do(self._read, id)
+        except SessionNotFoundError:
+            return None
+        updated = max([head.updated_at, *(message.timestamp for message in messages[-1:])])
+        return Conversation(id, messages, head.created_at, updated, head.metadata, head.owner)
+
+    async def add_message(self, id: str, message: Message) -> None:
+        record = to_session_message(check_message(message))
+        if not await self._is_there(id):
+            raise SessionNotFoundError(id)
+        # Before it is written: the sweeper must not take the conversation meanwhile.
+        self._touch(id, message.timestamp, now=True)
+        try:
+            await self._do(self._sessions.append, id, record)
+        except SessionNotFoundError:
+            self._forget(id)
+            raise
+        self._tell_once(id, message)
+
+    async def get_history(self, id: str, limit: int | None = None) -> Messages:
+        count = self._count(limit)
+        if not await self._is_there(id):
+            return []
+        try:
+            return [*map(from_session_message, await self._do(self._sessions.tail, id, count))]
+        except SessionNotFoundError:
+            return []
+
+    async def delete(self, id: str) -> None:
+        await self._begin()
+        if await self._remove(check_id(id)):
+            log.info("conversation %s deleted", id)
+            self._hub.tell("deleted", id)
+
+    def events(self, id: str | None = None) -> Following:
+        """What happens in this process; other processes' doings are in the files only."""
+        return self._hub.follow(id)
+
+    async def aclose(self) -> None:
+        self._sweeper.disarm()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._do(self._sessions.close)
+        self._loop = None
+
+    def _tell_once(self, id: str, message: Message) -> None:
+        """The log does not say whether a message was new: a repeated one is known by its id."""
+        if not self._hub.followers:
+            return
+        key = id, message.id
+        if key not in self._told:
+            self._told[key] = None
+            self._hub.tell("message", id, message)
+        if len(self._told) > _TOLD:
+            del self._told[next(iter(self._told))]
+
+    def _moved(self) -> None:
+        self._ready = None
+        self._tasks.clear()
+        self._sweeper.disarm()
+        self._sweeper.arm()
+
+    async def _begin(self) -> None:
+        """The first call in a loop looks at what is there already, and others wait for it."""
+        self._enter()
+        if self._ttl is None:
+            return
+        if self._ready is None:
+            self._ready = asyncio.ensure_future(self._look())
+        try:
+            await asyncio.shield(self._ready)
+        except SessionStorageError:
+            self._ready = None
+            raise
+
+    async def _look(self) -> None:
+        for id, last in (await self._do(lambda: self._each(self._last))).items():
+            if id not in self._due:
+                self._touch(id, last)
+
+    def _last(self, id: str) -> datetime:
+        """When a conversation began or its last message was, by what its file says."""
+        head, last = self._sessions.head(id), self._sessions.tail(id, 1)
+        return max([head.updated_at, *(message.timestamp for message in last)])
+
+    def _each(self, tell: Callable[[str], T]) -> dict[str, T]:
+        """What there is to tell of every conversation. One that cannot be read is named, left
+        out and left alone."""
+        found: dict[str, T] = {}
+        for id in self._sessions.list_session_ids():
+            try:
+                found[id] = tell(id)
+            except SessionNotFoundError:
+                continue
+            except SessionStorageError as error:
+                log.warning("%s", error)
+        return found
+
+    async def _is_there(self, id: str) -> bool:
+        """Whether it is not gone by its TTL; the file itself may still not be there."""
+        await self._begin()
+        check_id(id)
+        if id in self._leaving:
+            return False
+        due = self._due.get(id)
+        return due is None or due > self._clock.time() or not await self._expire(id)
+
+    def _touch(self, id: str, last: datetime, *, now: bool = False) -> None:
+        """Start the TTL of a conversation whose last message is from then; or is added now."""
+        if self._ttl is None:
+            return
+        idle = 0.0 if now else _idle(last)
+        known = id in self._due
+        self._due[id] = self._clock.time() + self._ttl - idle
+        self._seen[id] = max(last, self._seen.get(id, last))
+        if not known:
+            self._sweeper.add(id, self._due[id])
+
+    def _forget(self, id: str) -> None:
+        for known in (self._due, self._seen, self._created):
+            known.pop(id, None)
+
+    def _expire_soon(self, id: str) -> None:
+        task = asyncio.ensure_future(self._expire_due(id))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _expire_due(self, id: str) -> None:
+        if not await self._expire(id) and id in self._due:
+            self._sweeper.add(id, self._due[id])
+
+    async def _expire(self, id: str) -> bool:
+        """Remove it, unless somebody added to it meanwhile; whether it is gone. What cannot be
+        read is left alone."""
+        try:
+            last = await self._do(self._last, id)
+        except SessionNotFoundError:
+            self._forget(id)
+            return True
+        except SessionStorageError as error:
+            log.warning("not expired: %s", error)
+            self._forget(id)
+            return False
+        if id not in self._due:
+            return True
+        now, ttl = self._clock.time(), self._ttl or 0.0
+        if last > self._seen[id]:
+            self._seen[id] = last
+            self._due[id] = max(self._due[id], now + ttl - _idle(last))
+        if self._due[id] > now:
+            return False
+        if await self._remove(id):
+            log.info("conversation %s expired after %g s without a message", id, ttl)
+            self._hub.tell("expired", id)
+        return True
+
+    async def _remove(self, id: str) -> bool:
+        if id in self._leaving:
+            return False
+        self._leaving.add(id)
+        try:
+            there = await self._do(self._sessions.delete, id)
+        finally:
+            self._leaving.discard(id)
+        self._forget(id)
+        return there
+
+    async def _evict(self, limit: int) -> None:
+        """Remove the oldest of all that are in the folder, whoever made them."""
+        self._created = await self._do(lambda: self._each(self._created_at))
+        for id in sorted(self._created, key=self._created.__getitem__)[:-limit]:
+            if await self._remove(id):
+                log.warning("more than %d conversations: the oldest, %s, was deleted", limit, id)
+                self._hub.tell("deleted", id)
+
+    def _created_at(self, id: str) -> datetime:
+        return self._created.get(id) or self._sessions.head(id).created_at
+
+    def _read(self, id: str) -> tuple[Session, Messages]:
+        messages = self._sessions.tail(id, self._window)
+        return self._sessions.head(id), [*map(from_session_message, messages)]
+
+    async def _do(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Work with files, which waits for a disk, in a thread."""
+        return await asyncio.to_thread(work, *arguments)
+
+    async def list(
+        self, *, owner: str | None = None, limit: int | None = 50
+    ) -> list[ConversationEntry]:
+        await self._begin()
+        entries = (await self._do(lambda: self._each(self._entry))).values()
+        now = self._clock.time()
+        return [
+            entry
+            for entry in sorted(entries, key=lambda entry: entry.created_at, reverse=True)
+            if owner in (None, entry.owner) and self._due.get(entry.id, now + 1) > now
+        ][:limit]
+
+    def _entry(self, id: str) -> ConversationEntry:
+        head = self._sessions.head(id)
+        return ConversationEntry(id, head.created_at, self._last(id), head.owner)
+
+
+def _idle(last: datetime) -> float:
+    return max((wall.now() - last).total_seconds(), 0.0)

@@ -1,0 +1,217 @@
+"""Conversations in this process only: bounded, and gone when idle or when it ends."""
+
+from __future__ import annotations
+
+import logging
+from asyncio import get_running_loop
+from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import islice
+from sys import getsizeof
+from typing import Any
+
+from cortext import clock as wall
+from cortext.conversations.base import Conversations, check_message, check_owner
+from cortext.conversations.events import Following, Hub
+from cortext.conversations.port import (
+    LIMIT,
+    TTL,
+    WINDOW,
+    Conversation,
+    ConversationEntry,
+    Message,
+    Messages,
+)
+from cortext.conversations.sweeper import Clock, LoopClock, Sweeper
+from cortext.errors import SessionNotFoundError
+from cortext.model import json
+from cortext.model.ids import check_id, new_id
+from cortext.model.values import json_copy
+
+log = logging.getLogger("cortext.conversations")
+
+MUCH = 100_000_000
+"""The bytes above which memory is a warning."""
+_PER_MESSAGE = 400
+_PER_CONVERSATION = 1_500
+
+
+class _Kept:
+    """A conversation; its messages by their ids, oldest first."""
+
+    __slots__ = ("created_at", "deadline", "messages", "metadata", "owner", "updated_at")
+
+    def __init__(self, at: datetime, deadline: float, owner: str, metadata: dict[str, Any]) -> None:
+        self.created_at = self.updated_at = at
+        self.deadline = deadline
+        self.owner = owner
+        self.metadata = metadata
+        self.messages: dict[str | None, Message] = {}
+
+
+class MemoryConversationStore(Conversations):
+    """Conversations in a map. No method waits for anything, so none sees another half done."""
+
+    def __init__(
+        self,
+        *,
+        window: int = WINDOW,
+        ttl: float | None = TTL,
+        max_conversations: int | None = LIMIT,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__("in-memory", window=window, ttl=ttl, limit=max_conversations)
+        self._clock: Clock = clock or LoopClock()
+        self._time = self._clock.time
+        self._life = float("inf") if self._ttl is None else self._ttl
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._bytes = 0
+        self._hub = Hub()
+        self._sweeper = Sweeper(self._clock, self._kept, self._deadline_of, self._expire)
+
+    async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
+        self._enter()
+        check_owner(owner)
+        id = new_id()
+        copied = json_copy(dict(metadata or {}), "metadata")
+        kept = _Kept(wall.now(), self._time() + self._life, owner, copied)
+        self._kept[id] = kept
+        self._bytes += _PER_CONVERSATION
+        if self._ttl is not None:
+            self._sweeper.add(id, kept.deadline)
+        log.info("conversation %s created", id)
+        self._hub.tell("created", id)
+        if self._limit is not None and len(self._kept) > self._limit:
+            self._evict(self._limit)
+        self._report()
+        return id
+
+    async def get(self, id: str) -> Conversation | None:
+        kept = self._find(id)
+        if kept is None:
+            return None
+        return Conversation(
+            id,
+            list(kept.messages.values()),
+            kept.created_at,
+            kept.updated_at,
+            json_copy(kept.metadata, "metadata"),
+            kept.owner,
+        )
+
+    async def add_message(self, id: str, message: Message) -> None:
+        # What happens most: the way of `_find` and `_size`, without their calls.
+        kept = self._kept.get(id) if type(id) is str else None
+        now = self._time()
+        if kept is None or kept.deadline <= now or get_running_loop() is not self._loop:
+            kept = self._find(id)
+            if kept is None:
+                raise SessionNotFoundError(id)
+        if type(message) is not Message:
+            check_message(message)
+        messages, key = kept.messages, message.id
+        if key in messages:
+            return
+        messages[key] = message
+        if message.structured_data is None:
+            more = _PER_MESSAGE + getsizeof(message.content)
+        else:
+            more = _size(message)
+        if len(messages) > self._window:
+            oldest = messages.pop(next(iter(messages)))
+            if oldest.structured_data is None:
+                more -= _PER_MESSAGE + getsizeof(oldest.content)
+            else:
+                more -= _size(oldest)
+        self._bytes += more
+        kept.updated_at = wall.now()
+        kept.deadline = now + self._life
+        if self._hub.followers:
+            self._hub.tell("message", id, message)
+
+    async def get_history(self, id: str, limit: int | None = None) -> Messages:
+        count, kept = self._count(limit), self._find(id)
+        if kept is None:
+            return []
+        messages = kept.messages
+        return list(islice(messages.values(), max(len(messages) - count, 0), None))
+
+    async def delete(self, id: str) -> None:
+        if self._find(id) is not None:
+            self._remove(id)
+            log.info("conversation %s deleted", id)
+            self._hub.tell("deleted", id)
+            self._report()
+
+    def events(self, id: str | None = None) -> Following:
+        return self._hub.follow(id)
+
+    async def aclose(self) -> None:
+        self._sweeper.disarm()
+        self._loop = None
+
+    def _moved(self) -> None:
+        self._sweeper.disarm()
+        self._sweeper.arm()
+
+    def _find(self, id: str) -> _Kept | None:
+        """The conversation; one that is overdue is gone, whether or not the timer went off."""
+        if get_running_loop() is not self._loop:
+            self._enter()
+        kept = self._kept.get(id) if type(id) is str else None
+        if kept is None:
+            check_id(id)
+        elif kept.deadline <= self._time():
+            self._expire(id)
+            return None
+        return kept
+
+    def _deadline_of(self, id: str) -> float | None:
+        kept = self._kept.get(id)
+        return None if kept is None else kept.deadline
+
+    def _expire(self, id: str) -> None:
+        self._remove(id)
+        log.info("conversation %s expired after %g s without a message", id, self._ttl or 0)
+        self._hub.tell("expired", id)
+        self._report()
+
+    def _evict(self, limit: int) -> None:
+        while len(self._kept) > limit:
+            id = next(iter(self._kept))
+            self._remove(id)
+            log.warning("more than %d conversations: the oldest, %s, was deleted", limit, id)
+            self._hub.tell("deleted", id)
+
+    def _remove(self, id: str) -> None:
+        kept = self._kept.pop(id)
+        self._bytes -= _PER_CONVERSATION + sum(map(_size, kept.messages.values()))
+
+    def _report(self) -> None:
+        """Said whenever the count changes."""
+        level = logging.WARNING if self._bytes > MUCH else logging.INFO
+        if log.isEnabledFor(level):
+            size = self._bytes / 1_000_000
+            log.log(level, "%d conversations, about %.1f MB of memory", len(self._kept), size)
+
+    async def list(
+        self, *, owner: str | None = None, limit: int | None = 50
+    ) -> list[ConversationEntry]:
+        self._enter()
+        now = self._time()
+        found = (
+            ConversationEntry(id, kept.created_at, kept.updated_at, kept.owner)
+            for id, kept in reversed(self._kept.items())
+            if kept.deadline > now and owner in (None, kept.owner)
+        )
+        return [*islice(found, limit)]
+
+
+def _size(message: Message) -> int:
+    """About how many bytes a message takes in memory."""
+    size = _PER_MESSAGE + getsizeof(message.content)
+    if message.structured_data is not None:
+        # Objects take about three times their text.
+        size += 3 * len(json.encode(message.structured_data))
+    return size

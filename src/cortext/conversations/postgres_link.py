@@ -1,0 +1,235 @@
+"""The way to PostgreSQL: every call has an answer or a clear error within its time-out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from cortext.conversations import postgres_tables as tables
+from cortext.errors import CortextError, NewerVersionError, SessionStorageError
+
+log = logging.getLogger("cortext.conversations")
+T = TypeVar("T")
+
+MOST_CONNECTIONS = 16
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 0.5
+_AGAIN = "repeat the call when the server is back: a message with the same id is not stored twice"
+# While it connects, libpq gives no code, only the sentence of the server.
+_HOPELESS = re.compile(
+    r"FATAL: .*(does not exist|authentication failed|no pg_hba|permission denied)"
+    r"|no password supplied|certificate verify failed"
+)
+
+
+class Link:
+    """Connections to a database, made when they are needed, and a time-out in seconds.
+
+    A call that lost its connection is tried again until the time-out, so it may reach the
+    server twice: what is sent has to bear that. The tables are made before the first call.
+    """
+
+    def __init__(self, url: str, *, timeout: float, schema: str, with_ttl: bool) -> None:
+        self._psycopg = _import()
+        try:
+            place = self._psycopg.conninfo.conninfo_to_dict(url)
+        except self._psycopg.Error as error:
+            raise ValueError(f"not a URL of PostgreSQL: {str(error).strip()}") from None
+        host, port = place.get("host", "its socket"), place.get("port", 5432)
+        self._where = f"{host}:{port}/{place.get('dbname', '')}"
+        # One that may only be read was the master, and is not any more.
+        self._lost = (
+            self._psycopg.OperationalError,
+            self._psycopg.errors.ReadOnlySqlTransaction,
+        )
+        self._url = url
+        self._timeout = timeout
+        self._schema = schema
+        self._with_ttl = with_ttl
+        self._idle: list[Any] = []
+        self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._ready = False
+        self._making = asyncio.Lock()
+        self._ending: set[asyncio.Task[Any]] = set()
+
+    def connect(self) -> None:
+        """Belong to the running loop from now on; nothing is sent yet."""
+        for connection in self._idle:
+            connection.pgconn.finish()
+        self._idle.clear()
+        self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._making = asyncio.Lock()
+        self._ending.clear()
+
+    async def aclose(self) -> None:
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await connection.close()
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+    async def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        """What the server answers to a statement."""
+
+        async def ask(connection: Any) -> list[tuple[Any, ...]]:
+            return await (await connection.execute(statement, values, prepare=True)).fetchall()
+
+        return await self._until_answered(lambda: self._with_connection(ask))
+
+    async def listener(self, statement: str) -> Any:
+        """A connection of its own, which listens; whoever asked for it closes it."""
+
+        async def begin() -> Any:
+            connection = await self._open()
+            try:
+                await self._guarded(connection, connection.execute(statement))
+            except BaseException:
+                connection.pgconn.finish()
+                raise
+            return connection
+
+        return await self._until_answered(begin)
+
+    async def is_well(self, connection: Any) -> bool:
+        """Whether the server still answers on this connection."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._guarded(connection, connection.execute("select 1"))
+        except (TimeoutError, self._psycopg.Error):
+            return False
+        return True
+
+    async def _until_answered(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What the server answers in the end. An attempt has half of the time, so that a dead
+        connection leaves some for another."""
+        time = asyncio.get_running_loop().time
+        deadline, pause = time() + self._timeout, _FIRST_PAUSE
+        while True:
+            try:
+                async with asyncio.timeout(min(self._timeout / 2, deadline - time())):
+                    async with self._turns:
+                        await self._prepare()
+                        return await work()
+            except (TimeoutError, *self._lost) as error:
+                if _HOPELESS.search(str(error)):
+                    raise self._refused(error) from None
+                lost = error
+            except self._psycopg.Error as error:
+                raise self._refused(error) from None
+            if time() + pause >= deadline:
+                sentence = f"no answer from PostgreSQL at {self._where} within {self._timeout:g} s"
+                said = f": {_sentence(lost)}" if str(lost) else ""
+                raise SessionStorageError(sentence + said, hint=_AGAIN) from lost
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _with_connection(self, work: Callable[[Any], Awaitable[T]]) -> T:
+        connection = self._idle.pop() if self._idle else await self._open()
+        try:
+            answer = await self._guarded(connection, work(connection))
+        except self._lost:
+            # Those that lie idle are as dead, and each would cost an attempt.
+            idle, self._idle = [*self._idle, connection], []
+            for each in idle:
+                each.pgconn.finish()
+            raise
+        except self._psycopg.Error:
+            self._idle.append(connection)
+            raise
+        except CortextError:
+            connection.pgconn.finish()
+            raise
+        self._idle.append(connection)
+        return answer
+
+    async def _guarded(self, connection: Any, work: Awaitable[T]) -> T:
+        """The work, in a task of its own. Whoever is cancelled does not wait for the server, as
+        psycopg would to call off the statement: the connection is cut instead."""
+        task = asyncio.ensure_future(work)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            _cut(connection)
+            self._ending.add(task)
+            task.add_done_callback(lambda done: self._ended(connection, done))
+            raise
+
+    def _ended(self, connection: Any, task: asyncio.Task[Any]) -> None:
+        self._ending.discard(task)
+        connection.pgconn.finish()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.debug("a call that was given up ended with: %s", error)
+
+    async def _open(self) -> Any:
+        return await self._psycopg.AsyncConnection.connect(
+            self._url, autocommit=True, client_encoding="UTF8", fallback_application_name="cortext"
+        )
+
+    async def _prepare(self) -> None:
+        """The tables as this version of ours needs them."""
+        if self._ready:
+            return
+        async with self._making:
+            if not self._ready:
+                await self._with_connection(self._migrate)
+                self._ready = True
+
+    async def _migrate(self, connection: Any) -> None:
+        values = {"schema": self._schema}
+
+        async def ask(statement: str, **more: Any) -> Any:
+            text = statement.replace("{schema}", self._schema)
+            cursor = await connection.execute(text, {**values, **more} if "%(" in text else None)
+            return (await cursor.fetchone())[0] if cursor.description else None
+
+        if not await ask(tables.IS_THERE) or await ask(tables.VERSION) < len(tables.MIGRATIONS):
+            async with connection.transaction():
+                await ask(tables.LOCK)
+                await ask(tables.BEGIN)
+                for number in range(await ask(tables.VERSION), len(tables.MIGRATIONS)):
+                    await ask(tables.MIGRATIONS[number])
+                    await ask(tables.REACHED, number=number + 1)
+                    log.info("schema %s has version %d of the tables", self._schema, number + 1)
+        found = await ask(tables.VERSION)
+        if found > len(tables.MIGRATIONS):
+            known = str(len(tables.MIGRATIONS))
+            raise NewerVersionError(f"schema {self._schema}", found=str(found), known=known)
+        if self._with_ttl:
+            async with connection.transaction():
+                await ask(tables.LOCK)
+                await ask(tables.TTL_INDEX)
+
+    def _refused(self, error: Exception) -> SessionStorageError:
+        return SessionStorageError(f"PostgreSQL at {self._where} refused: {_sentence(error)}")
+
+
+def _sentence(error: Exception) -> str:
+    """What the server said, without what libpq says around it."""
+    return str(error).strip().rpartition("FATAL: ")[2].partition("\n")[0].strip()
+
+
+def _cut(connection: Any) -> None:
+    """End a connection at once: whoever waits for the server hears that it is gone."""
+    try:
+        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as found:
+            found.shutdown(socket.SHUT_RDWR)
+    except Exception as error:  # noqa: BLE001  it is gone already, in one of psycopg's many ways
+        log.debug("not cut: %s", error)
+
+
+def _import() -> Any:
+    from importlib import import_module
+
+    try:
+        import_module("psycopg.conninfo")
+        return import_module("psycopg")
+    except ImportError:
+        raise CortextError(
+            "conversations in PostgreSQL need the package psycopg",
+            hint="pip install 'cortext-sessions[postgres]'",
+        ) from None

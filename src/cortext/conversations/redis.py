@@ -1,0 +1,248 @@
+"""Conversations on a Redis server or cluster, for any number of processes that share them.
+
+Of a conversation ID there are `conv:{ID}` (a hash), `conv:{ID}:messages` and `conv:{ID}:ids`
+(lists), which expire together; of all of them `conv:{all}:created` and `conv:{all}:due` (sorted
+sets), `conv:{all}:owner` (a hash) and `conv:{all}:owner:NAME` (sorted sets).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cortext.clock import from_micros
+from cortext.conversations import redis_scripts as scripts
+from cortext.conversations.alarm import LONGEST_SLEEP, Alarm
+from cortext.conversations.base import Conversations, check_message, check_owner
+from cortext.conversations.port import (
+    LIMIT,
+    TTL,
+    WINDOW,
+    Conversation,
+    ConversationEntry,
+    Message,
+    Messages,
+)
+from cortext.conversations.redis_events import RedisFollowing
+from cortext.conversations.redis_link import Link
+from cortext.conversations.wire import decode_message, decode_object, encode_message
+from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
+from cortext.model import json
+from cortext.model.ids import check_id, new_id
+from cortext.model.values import json_copy
+
+log = logging.getLogger("cortext.conversations")
+
+REMEMBERED = 100
+"""How many of the last ids of messages are known at least, so that none is stored twice."""
+_PREFIX = re.compile(r"[A-Za-z0-9:._-]+")
+_AT_ONCE = 100
+
+
+class RedisConversationStore(Conversations):
+    """Conversations on a server. `create` and `delete` take two round trips, all else one.
+
+    The limit holds over all processes once none is creating. With `wait_replicas`, `create`,
+    `add_message` and `delete` return when so many replicas have what was written, and raise
+    ReplicationError if they do not in time. A client that was given is not closed.
+    """
+
+    def __init__(
+        self,
+        url_or_client: Any,
+        *,
+        window: int = WINDOW,
+        ttl: float | None = TTL,
+        max_conversations: int | None = LIMIT,
+        prefix: str = "conv",
+        timeout: float = 5.0,
+        wait_replicas: int = 0,
+    ) -> None:
+        if not _PREFIX.fullmatch(prefix):
+            raise ValueError(f"prefix is letters, digits, ':', '.', '_' and '-', not {prefix!r}")
+        self._link = Link(url_or_client, timeout=timeout, replicas=wait_replicas)
+        super().__init__("redis", window=window, ttl=ttl, limit=max_conversations)
+        self._prefix = prefix
+        self._life = 0 if self._ttl is None else max(int(self._ttl * 1000), 1)
+        self._all = [f"{prefix}:{{all}}:{name}" for name in ("created", "due", "owner")]
+        self._alarm = Alarm(self._sweep)
+
+    async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
+        self._enter()
+        check_owner(owner)
+        id = new_id()
+        copied = json.encode(json_copy(dict(metadata or {}), "metadata"))
+        # In the list first: what is listed and not there is found and struck off, while what is
+        # there and not listed would be nobody's.
+        created, count, oldest = await self._link.write(
+            scripts.ENROL, self._all, id, self._life, self._limit or 0, _bytes(owner)
+        )
+        event = self._event("created", id)
+        await self._link.write(
+            scripts.BEGIN, self._keys(id)[:1], created, self._life, _bytes(owner), copied, *event
+        )
+        log.info("conversation %s created", id)
+        log.info("%d conversations", count)
+        for extra in oldest:
+            await self._evict(extra.decode())
+        if self._ttl is not None:
+            self._alarm.set(self._ttl)
+        return id
+
+    async def get(self, id: str) -> Conversation | None:
+        self._enter()
+        found = await self._link.run(scripts.GET, self._keys(id)[:2], self._window)
+        if not found:
+            return None
+        (created, updated, owner, metadata), lines = found
+        return Conversation(
+            id,
+            self._decoded(id, lines),
+            from_micros(int(created)),
+            from_micros(int(updated)),
+            decode_object(metadata or b""),
+            _text(owner),
+        )
+
+    async def add_message(self, id: str, message: Message) -> None:
+        self._enter()
+        channel, event = self._event("message", id)
+        found = await self._link.write(
+            scripts.ADD,
+            self._keys(id),
+            _bytes(check_message(message).id or ""),
+            encode_message(message),
+            self._window,
+            max(self._window, REMEMBERED),
+            self._life,
+            channel,
+            # The script adds the message, and the end.
+            event[:-1] + ',"message":',
+        )
+        if not found:
+            raise SessionNotFoundError(id)
+
+    async def get_history(self, id: str, limit: int | None = None) -> Messages:
+        self._enter()
+        count, key = self._count(limit), self._keys(id)[1]
+        if not count:
+            return []
+        return self._decoded(id, await self._link.call("LRANGE", key, -count, -1))
+
+    async def delete(self, id: str) -> None:
+        self._enter()
+        if await self._remove(id):
+            log.info("conversation %s deleted", id)
+            await self._strike(id)
+        elif self._ttl is None:
+            # Nobody sweeps, and another may have died half-way.
+            await self._strike(id)
+
+    def events(self, id: str | None = None) -> RedisFollowing:
+        """What happens on the server, whichever process does it. What happens while the
+        connection is lost is missed, and a warning says so."""
+        pattern = f"{self._prefix}:events:{'*' if id is None else check_id(id)}"
+        return RedisFollowing(self._linked, pattern)
+
+    async def aclose(self) -> None:
+        await self._alarm.aclose()
+        await self._link.aclose()
+        self._loop = None
+
+    def _moved(self) -> None:
+        self._alarm.drop()
+        self._link.connect()
+        if self._ttl is not None:
+            # Not all at the same moment, where many processes start.
+            self._alarm.set(min(1.0, self._ttl) * random.random())  # noqa: S311  no secret
+
+    def _linked(self) -> Link:
+        self._enter()
+        return self._link
+
+    def _keys(self, id: str) -> list[str]:
+        key = f"{self._prefix}:{{{check_id(id)}}}"
+        return [key, f"{key}:messages", f"{key}:ids"]
+
+    def _event(self, kind: str, id: str) -> tuple[str, str]:
+        return f"{self._prefix}:events:{id}", f'{{"kind":"{kind}","id":"{id}"}}'
+
+    def _decoded(self, id: str, lines: list[bytes]) -> Messages:
+        try:
+            return [*map(decode_message, lines)]
+        except ValueError as error:
+            raise SessionCorruptedError(
+                self._keys(id)[1], str(error), hint="something else wrote to this key of Redis"
+            ) from None
+
+    async def _remove(self, id: str) -> bool:
+        event = self._event("deleted", id)
+        return bool(await self._link.write(scripts.DELETE, self._keys(id), *event))
+
+    async def _strike(self, id: str) -> bool:
+        """Take it off the lists; whether it was this call that did."""
+        struck, count = await self._link.run(scripts.STRIKE, self._all, id)
+        if struck:
+            log.info("%d conversations", count)
+        return bool(struck)
+
+    async def _evict(self, id: str) -> None:
+        if await self._remove(id):
+            log.warning("more than %d conversations: the oldest, %s, was deleted", self._limit, id)
+        await self._strike(id)
+
+    async def _sweep(self) -> None:
+        """Strike off what the server let expire, and say so; then sleep until the next is due."""
+        delay = LONGEST_SLEEP
+        try:
+            found, milliseconds = await self._link.run(scripts.DUE, self._all[1:2], _AT_ONCE)
+            for id in found:
+                await self._look_at(id.decode())
+            if len(found) == _AT_ONCE:
+                delay = 0.0
+            elif milliseconds >= 0:
+                delay = milliseconds / 1000
+        except CortextError as error:
+            log.warning("idle conversations were not looked at: %s", error)
+        self._alarm.set(delay)
+
+    async def _look_at(self, id: str) -> None:
+        left = await self._link.call("PTTL", self._keys(id)[0])
+        if left != -2:
+            again = left + 1 if left >= 0 else self._life
+            await self._link.run(scripts.AGAIN, self._all[1:2], id, again)
+            self._alarm.set(again / 1000)
+            return
+        if await self._strike(id):
+            log.info("conversation %s expired after %g s without a message", id, self._ttl or 0)
+            await self._link.call("PUBLISH", *self._event("expired", id))
+
+    async def list(
+        self, *, owner: str | None = None, limit: int | None = 50
+    ) -> list[ConversationEntry]:
+        self._enter()
+        key = self._all[0] if owner is None else _bytes(f"{self._all[2]}:{owner}")
+        last = -1 if limit is None else limit - 1
+        if limit == 0:
+            return []
+        ids = [id.decode() for id in await self._link.call("ZRANGE", key, 0, last, "REV")]
+        fields = ("createdAt", "updatedAt", "owner")
+        heads = await self._link.each([("HMGET", self._keys(id)[0], *fields) for id in ids])
+        return [
+            ConversationEntry(
+                id, from_micros(int(created)), from_micros(int(updated)), _text(owner)
+            )
+            for id, (created, updated, owner) in zip(ids, heads, strict=True)
+            if created
+        ]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "surrogatepass")

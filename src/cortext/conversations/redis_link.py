@@ -1,0 +1,211 @@
+"""The way to Redis: every call has an answer or a clear error within its time-out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from cortext.conversations.redis_places import open_client, parse
+from cortext.conversations.redis_scripts import Script
+from cortext.conversations.redis_ways import Command, IntoCluster, ToServer, Way
+from cortext.errors import CortextError, SessionStorageError
+
+MOST_CONNECTIONS = 64
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 0.5
+_AGAIN = "repeat the call when the server is back: a message with the same id is not stored twice"
+
+
+class ReplicationError(SessionStorageError):
+    """What was written is on the server, and on fewer replicas than were asked for."""
+
+    def __init__(self, have: int, wanted: int) -> None:
+        self.have, self.wanted = have, wanted
+        super().__init__(
+            f"stored, but only {have} of {wanted} replicas have it",
+            hint="repeat the call: it stores nothing twice and waits for the replicas again",
+        )
+
+
+class Link:
+    """A client of redis-py, ours by its URL or somebody's own, and its time-out in seconds.
+
+    A call that lost its connection is tried again until the time-out, so it may reach the
+    server twice: what is sent has to bear that. With `replicas`, writes wait for so many.
+    """
+
+    def __init__(self, url_or_client: Any, *, timeout: float, replicas: int) -> None:
+        self._redis = _import()
+        self._timeout = timeout
+        self._replicas = replicas
+        self._given = None if isinstance(url_or_client, str) else url_or_client
+        self._place = parse(self._redis, url_or_client) if self._given is None else None
+        self._where = self._place.shown if self._place else _where(self._given)
+        self._way: Way | None = None
+        self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
+
+    def connect(self) -> None:
+        """Have a client for the running loop; nothing is sent yet."""
+        # Before the pool, not in it: one that makes callers wait costs a third of a round trip.
+        self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
+        redis, client = self._redis, self._given
+        if self._place is not None:
+            client = open_client(redis, self._place, self._timeout)
+        self._way = (IntoCluster if hasattr(client, "nodes_manager") else ToServer)(redis, client)
+
+    async def aclose(self) -> None:
+        way, self._way = self._way, None
+        if way is not None and self._given is None:
+            await way.aclose()
+
+    async def call(self, name: str, key: Any, *arguments: Any) -> Any:
+        """The answer to a command that is about a key."""
+
+        async def work(way: Way) -> Any:
+            return _good(await way.exchange(key, (name, key, *arguments)))[0]
+
+        return await self._until_answered(work)
+
+    async def each(self, commands: Sequence[Command]) -> list[Any]:
+        """The answers to many that `call` would take, side by side."""
+
+        async def work(way: Way) -> list[Any]:
+            return _good(await way.each(commands))
+
+        return await self._until_answered(work)
+
+    async def run(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
+        """The answer of a script."""
+        return (await self._run(script, keys, arguments))[0]
+
+    async def write(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
+        """As `run`, for what is to be on the replicas too; ReplicationError if it is not."""
+        if not self._replicas:
+            return (await self._run(script, keys, arguments))[0]
+        # On the same connection: WAIT waits for what that has written. Less than the half of an
+        # attempt, for a server that has to be told the script is waited for twice.
+        wait = ("WAIT", self._replicas, int(self._timeout / 5 * 1000))
+        answer, have = await self._run(script, keys, arguments, wait)
+        if have < self._replicas:
+            raise ReplicationError(have, self._replicas)
+        return answer
+
+    async def subscribe(self, pattern: str, lost: Exception | None = None) -> Any:
+        """Listen to the channels of a pattern; what is published from now on is heard. `lost`
+        is what ended an earlier subscription."""
+
+        async def work(way: Way) -> Any:
+            pubsub = await way.pubsub()
+            try:
+                await pubsub.psubscribe(pattern)
+            except BaseException:
+                await pubsub.aclose()
+                raise
+            return pubsub
+
+        return await self._until_answered(work, lost)
+
+    async def _run(
+        self, script: Script, keys: Sequence[str], arguments: Sequence[Any], *then: Command
+    ) -> list[Any]:
+        words = (len(keys), *keys, *arguments)
+
+        async def work(way: Way) -> list[Any]:
+            found = await way.exchange(keys[0], ("EVALSHA", script.sha, *words), *then)
+            if isinstance(found[0], self._redis.exceptions.NoScriptError):
+                found = await way.exchange(keys[0], ("EVAL", script.text, *words), *then)
+            return _good(found)
+
+        return await self._until_answered(work)
+
+    async def _until_answered(
+        self, work: Callable[[Way], Awaitable[Any]], lost: Exception | None = None
+    ) -> Any:
+        """What the server answers in the end. An attempt has half of the time, so that a dead
+        connection leaves some for another."""
+        time = asyncio.get_running_loop().time
+        deadline, pause = time() + self._timeout, _FIRST_PAUSE
+        while True:
+            try:
+                async with asyncio.timeout(min(self._timeout / 2, deadline - time())):
+                    async with self._turns:
+                        return await self._attempt(work, lost)
+            except (TimeoutError, *self._passing()) as error:
+                lost = error
+            if time() + pause >= deadline:
+                sentence = f"no answer from Redis at {self._where} within {self._timeout:g} s"
+                raise SessionStorageError(sentence, hint=_AGAIN) from lost
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _attempt(self, work: Callable[[Way], Awaitable[Any]], lost: Exception | None) -> Any:
+        """One attempt, after `lost`. What will not be better the next time is our error."""
+        errors, way = self._redis.exceptions, self._way
+        if way is None:
+            raise CortextError("this conversation store was closed in the middle of a call")
+        # A client with a time-out of its own may swallow a cancellation, in Python 3.11.
+        task = asyncio.current_task()
+        before = task.cancelling() if task else 0
+        try:
+            if lost is not None:
+                await way.mend(lost)
+            answer = await work(way)
+        except errors.RedisClusterException as error:
+            # One that tells of another: of the node that was asked last.
+            if isinstance(error.__cause__, (errors.AuthenticationError, type(error))):
+                raise self._refused(error.__cause__) from None
+            raise
+        except errors.RedisError as error:
+            if isinstance(error, errors.AuthenticationError):
+                raise self._refused(error) from None
+            if isinstance(error, self._passing()):
+                raise
+            raise self._refused(error) from None
+        if task and task.cancelling() > before:
+            raise asyncio.CancelledError
+        return answer
+
+    def _passing(self) -> tuple[type[Exception], ...]:
+        """What may be over soon: a lost connection, a failover, a slot on its way."""
+        errors = self._redis.exceptions
+        return (
+            errors.ConnectionError,
+            errors.TimeoutError,
+            errors.ReadOnlyError,
+            errors.ClusterError,
+            errors.RedisClusterException,
+            errors.AskError,
+            errors.TryAgainError,
+        )
+
+    def _refused(self, error: BaseException) -> SessionStorageError:
+        return SessionStorageError(f"Redis at {self._where} refused: {error}")
+
+
+def _good(answers: list[Any]) -> list[Any]:
+    """The answers, unless one is an error."""
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return answers
+
+
+def _where(client: Any) -> str:
+    pool = getattr(client, "connection_pool", None)
+    place: dict[str, Any] = getattr(pool, "connection_kwargs", {})
+    return place.get("path") or f"{place.get('host', 'its')}:{place.get('port', 6379)}"
+
+
+def _import() -> Any:
+    from importlib import import_module
+
+    try:
+        for name in ("redis.asyncio.retry", "redis.backoff"):
+            import_module(name)
+        return import_module("redis")
+    except ImportError:
+        raise CortextError(
+            "conversations on a Redis server need the package redis",
+            hint="pip install 'cortext-sessions[redis]'",
+        ) from None

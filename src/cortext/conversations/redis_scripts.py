@@ -1,0 +1,126 @@
+"""The scripts that run on a Redis server: each is one round trip, and all of it or nothing.
+
+The keys of a conversation share a hash tag, `PREFIX:{ID}`, and so a slot of a cluster; the lists of
+all conversations are in a slot of their own. Times are the server's, in microseconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+
+class Script(NamedTuple):
+    """A script, and the name under which a server that has seen it knows it."""
+
+    text: str
+    sha: str
+
+
+def _script(text: str) -> Script:
+    return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+_NOW = "local t = redis.call('TIME') local now = t[1] * 1000000 + t[2]\n"
+
+# KEYS head. ARGV created, ttl in ms, owner, metadata, channel, event
+BEGIN = _script("""
+redis.call('HSET', KEYS[1], 'createdAt', ARGV[1], 'updatedAt', ARGV[1], 'owner', ARGV[3],
+           'metadata', ARGV[4])
+if ARGV[2] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+redis.call('PUBLISH', ARGV[5], ARGV[6])
+return 1
+""")
+
+# KEYS head messages ids. ARGV id, message, window, ids to remember, ttl in ms, channel, event.
+# 0: no conversation; 1: the message was there; 2: it was added.
+ADD = _script(
+    _NOW
+    + """
+local ttl = ARGV[5]
+if ttl == '0' then
+  if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+elseif redis.call('PEXPIRE', KEYS[1], ttl) == 0 then
+  return 0
+end
+if redis.call('LPOS', KEYS[3], ARGV[1]) then
+  -- A write, so that a WAIT after it waits for what was written before.
+  redis.call('HSET', KEYS[1], 'repeated', ARGV[1])
+  return 1
+end
+redis.call('RPUSH', KEYS[2], ARGV[2])
+redis.call('LTRIM', KEYS[2], -ARGV[3], -1)
+-- Twice as many before they are cut: that is rarely then.
+if redis.call('RPUSH', KEYS[3], ARGV[1]) > 2 * ARGV[4] then
+  redis.call('LTRIM', KEYS[3], -ARGV[4], -1)
+end
+redis.call('HSET', KEYS[1], 'updatedAt', string.format('%d', now))
+if ttl ~= '0' then
+  redis.call('PEXPIRE', KEYS[2], ttl)
+  redis.call('PEXPIRE', KEYS[3], ttl)
+end
+redis.call('PUBLISH', ARGV[6], ARGV[7] .. ARGV[2] .. '}')
+return 2
+"""
+)
+
+# KEYS head messages. ARGV window
+GET = _script("""
+local head = redis.call('HMGET', KEYS[1], 'createdAt', 'updatedAt', 'owner', 'metadata')
+if not head[1] then return false end
+return {head, redis.call('LRANGE', KEYS[2], -ARGV[1], -1)}
+""")
+
+# KEYS head messages ids. ARGV channel, event
+DELETE = _script("""
+local there = redis.call('EXISTS', KEYS[1])
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3])
+if there == 1 then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
+return there
+""")
+
+# KEYS created due owners. ARGV id, ttl in ms, limit (0: none), owner
+# When it was created, how many there are, and the oldest of those that are too many.
+ENROL = _script(
+    _NOW
+    + """
+redis.call('ZADD', KEYS[1], 'NX', now, ARGV[1])
+now = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if ARGV[2] ~= '0' then redis.call('ZADD', KEYS[2], now + ARGV[2] * 1000, ARGV[1]) end
+if ARGV[4] ~= '' then
+  redis.call('HSET', KEYS[3], ARGV[1], ARGV[4])
+  redis.call('ZADD', KEYS[3] .. ':' .. ARGV[4], now, ARGV[1])
+end
+local count, extra = redis.call('ZCARD', KEYS[1]), {}
+if ARGV[3] ~= '0' and count > tonumber(ARGV[3]) then
+  extra = redis.call('ZRANGE', KEYS[1], 0, count - ARGV[3] - 1)
+end
+return {string.format('%d', now), count, extra}
+"""
+)
+
+# KEYS created due owners. ARGV id. Whether it was there, and how many are left.
+STRIKE = _script("""
+redis.call('ZREM', KEYS[2], ARGV[1])
+local owner = redis.call('HGET', KEYS[3], ARGV[1])
+if owner then
+  redis.call('HDEL', KEYS[3], ARGV[1])
+  redis.call('ZREM', KEYS[3] .. ':' .. owner, ARGV[1])
+end
+return {redis.call('ZREM', KEYS[1], ARGV[1]), redis.call('ZCARD', KEYS[1])}
+""")
+
+# KEYS due. ARGV most. Those that are due, and in how many ms the next one is (-1: none).
+DUE = _script(
+    _NOW
+    + """
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[1])
+local next = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%d', now), '+inf',
+                        'WITHSCORES', 'LIMIT', 0, 1)
+if next[2] then return {found, math.ceil((next[2] - now) / 1000)} end
+return {found, -1}
+"""
+)
+
+# KEYS due. ARGV id, ms. It lives on: look again in so many ms.
+AGAIN = _script(_NOW + "return redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2] * 1000, ARGV[1])")

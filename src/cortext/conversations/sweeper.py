@@ -1,0 +1,117 @@
+"""Deadlines of many things on one timer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from collections.abc import Callable, Sized
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import Any, Protocol
+
+_SPARE = 64
+
+
+class Handle(Protocol):
+    """A call that was arranged and can be called off."""
+
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """A time that only moves forward, and calls at a later one, as an event loop has them."""
+
+    def time(self) -> float: ...
+
+    def call_later(self, delay: float, callback: Callable[..., Any], *args: Any) -> Handle: ...
+
+
+class LoopClock:
+    """The machine's clock, and the timers of the running event loop."""
+
+    time = staticmethod(time.monotonic)
+
+    def call_later(self, delay: float, callback: Callable[..., Any], *args: Any) -> Handle:
+        return asyncio.get_running_loop().call_later(delay, callback, *args)
+
+
+class Sweeper:
+    """Calls `expire(key)` once the deadline of a key has passed.
+
+    There is one entry for each key, which is looked at when it is due: a deadline that was
+    moved on meanwhile costs nothing until then. `deadline_of` says when a key is due now, and
+    None for one that is gone; `live` holds those that are not. The timer keeps neither a loop
+    nor its store alive.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        live: Sized,
+        deadline_of: Callable[[str], float | None],
+        expire: Callable[[str], None],
+    ) -> None:
+        self._clock = clock
+        self._live = live
+        self._deadline_of = deadline_of
+        self._expire = expire
+        self._heap: list[tuple[float, str]] = []
+        self._timer: Handle | None = None
+        self._at = 0.0
+
+    def __len__(self) -> int:
+        """How many entries are kept, for keys that are there and that are gone."""
+        return len(self._heap)
+
+    def add(self, key: str, deadline: float) -> None:
+        heappush(self._heap, (deadline, key))
+        if len(self._heap) > 2 * len(self._live) + _SPARE:
+            self._compact()
+        self.arm()
+
+    def sweep(self) -> None:
+        """Expire all that is due."""
+        now, heap = self._clock.time(), self._heap
+        while heap and heap[0][0] <= now:
+            key = heap[0][1]
+            deadline = self._deadline_of(key)
+            if deadline is not None and deadline > now:
+                heapreplace(heap, (deadline, key))
+                continue
+            heappop(heap)
+            if deadline is not None:
+                self._expire(key)
+
+    def arm(self) -> None:
+        """Have the timer go off when the first entry is due."""
+        if not self._heap:
+            return
+        due = self._heap[0][0]
+        if self._timer is not None:
+            if self._at <= due:
+                return
+            self._timer.cancel()
+        self._at = due
+        delay = max(due - self._clock.time(), 0.0)
+        self._timer = self._clock.call_later(delay, _wake, weakref.ref(self))
+
+    def disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def wake(self) -> None:
+        self._timer = None
+        self.sweep()
+        self.arm()
+
+    def _compact(self) -> None:
+        kept = ((self._deadline_of(key), key) for _, key in self._heap)
+        self._heap = [(due, key) for due, key in kept if due is not None]
+        heapify(self._heap)
+
+
+def _wake(sweeper: weakref.ref[Sweeper]) -> None:
+    found = sweeper()
+    if found is not None:
+        found.wake()

@@ -1,0 +1,396 @@
+"""The contract of conversation stores, executed over each of them.
+
+A store is a subclass: `open` gives one on the place that `place` names, with the options of all
+stores; two on one place see the same, unless the store says `shared = False`.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from cortext import (
+    Conversation,
+    InvalidIdError,
+    Message,
+    SessionNotFoundError,
+)  # fmt: skip
+from cortext.clock import now
+from cortext.conversations.base import Conversations
+from tests.conversations.loops import in_loop, until
+
+NOBODY = "5b1c2a3e-7f0d-4f5e-9d3a-2b6c8e1f0a94"
+HOSTILE = ["", ".", "../up", "a/b", "a b", "a\n", "x" * 129, "é", "{x}", "*", None, 7]
+
+
+def say(text: str, **fields: Any) -> Message:
+    return Message("user", text, **fields)
+
+
+def texts(messages: list[Message]) -> list[str]:
+    return [message.content for message in messages]
+
+
+class ConversationStoreSuite:
+    """Every sentence of `cortext.conversations.port`, as tests."""
+
+    shared = True
+
+    def open(self, place: Any, **options: Any) -> Conversations:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def place(self) -> Any:
+        """Where one test's conversations are; nothing is there yet."""
+        raise NotImplementedError
+
+    @asynccontextmanager
+    async def opened(self, place: Any, **options: Any) -> AsyncIterator[Conversations]:
+        async with self.open(place, **options) as store:
+            yield store
+
+    @in_loop
+    async def test_a_new_conversation_is_empty(self, place: Any) -> None:
+        """It has a UUID v4, no messages, and both times, in UTC."""
+        async with self.opened(place) as store:
+            before = now()
+            id = await store.create()
+            assert str(uuid.UUID(id, version=4)) == id
+            found = await store.get(id)
+            assert found is not None
+            assert (found.id, found.messages, found.metadata, found.owner) == (id, [], {}, "")
+            assert found.created_at == found.updated_at
+            slack = timedelta(seconds=5)
+            assert before - slack <= found.created_at <= now() + slack
+            assert found.created_at.tzinfo is UTC
+
+    @in_loop
+    async def test_messages_come_back_equal_and_in_order(self, place: Any) -> None:
+        """Roles, text of any kind, times and structured data are kept."""
+        data = {"type": "search", "items": [{"name": "é", "n": [1, 2.5, None, True]}], "x": {}}
+        at = datetime(2025, 11, 22, 12, 30, 0, 123456, timezone(timedelta(hours=2)))
+        given = [
+            Message("user", "line\nline\u2028\0end"),
+            Message("assistant", "**done**", structured_data=data),
+            Message("system", "", at),
+            Message("tool", "half \ud800", id="own-id"),
+            Message("user", "naive", datetime(2025, 1, 1)),
+        ]
+        async with self.opened(place) as store:
+            id = await store.create()
+            for message in given:
+                await store.add_message(id, message)
+            assert await store.get_history(id) == given
+            found = await store.get(id)
+            assert found is not None
+            assert found.messages == given
+
+    @in_loop
+    async def test_the_window_holds_the_last_messages(self, place: Any) -> None:
+        """The oldest leave first; `limit` gives fewer and never more."""
+        async with self.opened(place, window=5) as store:
+            id = await store.create()
+            for number in range(12):
+                await store.add_message(id, say(str(number)))
+            last = ["7", "8", "9", "10", "11"]
+            found = await store.get(id)
+            assert found is not None
+            assert texts(found.messages) == last
+            for limit, expected in [(None, last), (99, last), (2, last[3:]), (1, ["11"]), (0, [])]:
+                assert texts(await store.get_history(id, limit)) == expected
+            for bad in (-1, 1.5, "2", True):
+                with pytest.raises(ValueError, match="limit"):
+                    await store.get_history(id, bad)  # pyright: ignore[reportArgumentType]
+
+    @in_loop
+    async def test_twenty_messages_by_default(self, place: Any) -> None:
+        """The window is 20 messages unless another is asked for."""
+        async with self.opened(place) as store:
+            id = await store.create()
+            for number in range(23):
+                await store.add_message(id, say(str(number)))
+            assert texts(await store.get_history(id)) == [str(n) for n in range(3, 23)]
+
+    @in_loop
+    async def test_adding_moves_updated_at_only(self, place: Any) -> None:
+        """`updated_at` moves on with a message, `created_at` never, and reading moves nothing."""
+        async with self.opened(place) as store:
+            id = await store.create()
+            new = await store.get(id)
+            await store.add_message(id, say("hello"))
+            after = await store.get(id)
+            await store.get_history(id)
+            assert new is not None
+            assert after is not None
+            assert after.created_at == new.created_at
+            assert after.updated_at > new.updated_at
+            assert await store.get(id) == after
+
+    @in_loop
+    async def test_an_unknown_id_is_nothing(self, place: Any) -> None:
+        """Reading and deleting find nothing; adding says so."""
+        async with self.opened(place) as store:
+            assert await store.get(NOBODY) is None
+            assert await store.get_history(NOBODY) == []
+            assert await store.summary(NOBODY) is None
+            await store.delete(NOBODY)
+            with pytest.raises(SessionNotFoundError) as caught:
+                await store.add_message(NOBODY, say("hello"))
+            assert caught.value.id == NOBODY
+            assert await store.get(NOBODY) is None
+
+    @pytest.mark.parametrize("id", HOSTILE)
+    @in_loop
+    async def test_what_is_no_id_is_refused(self, place: Any, id: Any) -> None:
+        """On every verb, before anything is touched."""
+        async with self.opened(place) as store:
+            with pytest.raises(InvalidIdError):
+                await store.get(id)
+            with pytest.raises(InvalidIdError):
+                await store.get_history(id)
+            with pytest.raises(InvalidIdError):
+                await store.delete(id)
+            with pytest.raises(InvalidIdError):
+                await store.add_message(id, say("hello"))
+            assert await store.list() == []
+
+    @pytest.mark.parametrize("thing", [None, "hello", {"role": "user", "content": "x"}])
+    @in_loop
+    async def test_what_is_no_message_is_refused(self, place: Any, thing: Any) -> None:
+        """Only a Message can be added."""
+        async with self.opened(place) as store:
+            id = await store.create()
+            with pytest.raises(ValueError, match="Message"):
+                await store.add_message(id, thing)
+            assert await store.get_history(id) == []
+
+    @in_loop
+    async def test_a_message_is_stored_once(self, place: Any) -> None:
+        """An add that is repeated stores nothing, also when others were added meanwhile."""
+        async with self.opened(place) as store:
+            id = await store.create()
+            first = say("first")
+            for message in (first, first, say("second"), first, say("other", id=first.id)):
+                await store.add_message(id, message)
+            assert texts(await store.get_history(id)) == ["first", "second"]
+            other = await store.create()
+            await store.add_message(other, first)
+            assert texts(await store.get_history(other)) == ["first"]
+
+    @in_loop
+    async def test_what_is_returned_is_the_callers_own(self, place: Any) -> None:
+        """Changing a snapshot changes nothing in the store, and it does not change itself."""
+        async with self.opened(place) as store:
+            id = await store.create(metadata={"deep": {"list": [1]}})
+            await store.add_message(id, say("one"))
+            found, history = await store.get(id), await store.get_history(id)
+            assert found is not None
+            found.messages.clear()
+            found.metadata["deep"]["list"].append(2)
+            await store.add_message(id, say("two"))
+            assert texts(history) == ["one"]
+            history.clear()
+            again = await store.get(id)
+            assert again is not None
+            assert texts(again.messages) == ["one", "two"]
+            assert again.metadata == {"deep": {"list": [1]}}
+
+    @in_loop
+    async def test_delete_removes_for_good(
+        self, place: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A deleted conversation is gone, others are not, and the log says which."""
+        async with self.opened(place) as store:
+            one, two = await store.create(), await store.create()
+            await store.add_message(one, say("hello"))
+            await store.delete(one)
+            await store.delete(one)
+            assert await store.get(one) is None
+            assert await store.get_history(one) == []
+            with pytest.raises(SessionNotFoundError):
+                await store.add_message(one, say("again"))
+            assert await store.get(two) is not None
+        assert caplog.messages.count(f"conversation {one} deleted") == 1
+
+    @in_loop
+    async def test_get_or_create(self, place: Any, caplog: pytest.LogCaptureFixture) -> None:
+        """One that is there is given; otherwise a new one, under another id, and that is logged."""
+        async with self.opened(place) as store:
+            id = await store.create(owner="ann")
+            await store.add_message(id, say("hello"))
+            assert await store.get_or_create(id) == await store.get(id)
+            assert (await store.get_or_create(id, owner="ann")).id == id
+            foreign = await store.get_or_create(id, owner="bob")
+            assert (foreign.id != id, foreign.messages, foreign.owner) == (True, [], "bob")
+            new = await store.get_or_create(NOBODY)
+            assert isinstance(new, Conversation)
+            assert (new.id != NOBODY, new.messages) == (True, [])
+            assert any(NOBODY in line and new.id in line for line in caplog.messages)
+            assert (await store.get_or_create()).messages == []
+
+    @in_loop
+    async def test_the_oldest_give_way(self, place: Any, caplog: pytest.LogCaptureFixture) -> None:
+        """Over the limit those that were created first are removed, also busy ones, and each is
+        a warning."""
+        async with self.opened(place, max_conversations=3) as store:
+            ids = []
+            for _ in range(5):
+                ids.append(await store.create())
+                await store.add_message(ids[0] if len(ids) < 4 else ids[-1], say("busy"))
+            there = [await store.get(id) is not None for id in ids]
+            assert there == [False, False, True, True, True]
+            assert len(await store.list()) == 3
+        warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+        assert [ids[0] in warnings[0], ids[1] in warnings[1], len(warnings)] == [True, True, 2]
+
+    @in_loop
+    async def test_idle_conversations_expire_by_themselves(
+        self, place: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Without any call an idle one is removed and logged; a message starts its time anew."""
+        async with self.opened(place, ttl=1.0) as store:
+            idle, busy = await store.create(), await store.create()
+            await store.add_message(idle, say("then nothing"))
+
+            async def keep_busy() -> None:
+                while True:
+                    await store.add_message(busy, say("still here"))
+                    await asyncio.sleep(0.05)
+
+            keeping = asyncio.ensure_future(keep_busy())
+            await until(lambda: any(f"{idle} expired" in m for m in caplog.messages), "expiry")
+            assert await store.get(idle) is None
+            assert await store.get_history(idle) == []
+            with pytest.raises(SessionNotFoundError):
+                await store.add_message(idle, say("too late"))
+            assert await store.get(busy) is not None
+            assert not keeping.done()
+            keeping.cancel()
+            await asyncio.wait([keeping])
+            assert [entry.id for entry in await store.list()] == [busy]
+
+    @in_loop
+    async def test_lists_are_by_owner_and_newest_first(self, place: Any) -> None:
+        """Each owner has a list; without an owner it is all."""
+        async with self.opened(place) as store:
+            ids = [await store.create(owner=owner) for owner in ("ann", "bob", "ann", "")]
+            await store.add_message(ids[0], say("hello"))
+            assert [entry.id for entry in await store.list()] == ids[::-1]
+            assert [entry.id for entry in await store.list(limit=2)] == ids[:1:-1]
+            assert [entry.id for entry in await store.list(owner="ann")] == [ids[2], ids[0]]
+            assert [entry.owner for entry in await store.list(owner="bob")] == ["bob"]
+            assert await store.list(owner="nobody") == []
+            await store.delete(ids[2])
+            mine = await store.list(owner="ann")
+            found = await store.get(ids[0])
+            assert found is not None
+            assert [(e.id, e.updated_at) for e in mine] == [(found.id, found.updated_at)]
+
+    @in_loop
+    async def test_many_at_once_lose_nothing(self, place: Any) -> None:
+        """Calls side by side on one conversation all count, once each."""
+        async with self.opened(place, window=100) as store:
+            id = await store.create()
+            wanted = [say(str(number)) for number in range(40)]
+            await asyncio.gather(*(store.add_message(id, m) for m in [*wanted, *wanted]))
+            found = await store.get_history(id)
+            assert sorted(texts(found)) == sorted(texts(wanted))
+
+    @in_loop
+    async def test_events_say_what_happens(self, place: Any) -> None:
+        """Who follows all conversations or one hears of them in order, from then on."""
+        async with self.opened(place) as store:
+            one, two = await store.create(), await store.create()
+            async with store.events() as every, store.events(two) as single:
+                three = await store.create()
+                message = say("hello", structured_data={"type": "x"})
+                await store.add_message(one, message)
+                await store.add_message(one, message)
+                await store.add_message(two, message)
+                await store.delete(one)
+                await store.delete(two)
+                heard = [await anext(every) for _ in range(5)]
+                assert [(e.kind, e.id, e.message) for e in heard] == [
+                    ("created", three, None), ("message", one, message),
+                    ("message", two, message), ("deleted", one, None), ("deleted", two, None),
+                ]  # fmt: skip
+                own = [await anext(single) for _ in range(2)]
+                assert [(e.kind, e.id) for e in own] == [("message", two), ("deleted", two)]
+
+    @in_loop
+    async def test_expiry_is_an_event(self, place: Any) -> None:
+        """Who follows hears once that a conversation expired."""
+        async with self.opened(place, ttl=0.2) as store, store.events() as events:
+            id = await store.create()
+            heard = [await anext(events), await anext(events)]
+            assert [(e.kind, e.id) for e in heard] == [("created", id), ("expired", id)]
+
+    @in_loop
+    async def test_the_services_names_do_the_same(self, place: Any) -> None:
+        """`addMessage` and `getHistory` are `add_message` and `get_history`."""
+        async with self.opened(place) as store:
+            id = await store.create()
+            await store.addMessage(id, say("one"))
+            await store.addMessage(id, say("two"))
+            assert texts(await store.getHistory(id)) == ["one", "two"]
+            assert texts(await store.getHistory(id, 1)) == ["two"]
+
+    @in_loop
+    async def test_close_is_not_the_end(self, place: Any) -> None:
+        """A closed store can be used again, and closed again."""
+        store = self.open(place)
+        id = await store.create()
+        await store.aclose()
+        await store.aclose()
+        await store.add_message(id, say("hello"))
+        assert texts(await store.get_history(id)) == ["hello"]
+        await store.aclose()
+
+    def test_one_loop_after_another(self, place: Any) -> None:
+        """A store goes on in a new event loop when its own has ended."""
+        store = self.open(place)
+
+        async def begin() -> str:
+            id = await store.create()
+            await store.aclose()
+            return id
+
+        async def go_on(id: str) -> list[str]:
+            await store.add_message(id, say("hello"))
+            found = texts(await store.get_history(id))
+            await store.aclose()
+            return found
+
+        id = asyncio.run(begin())
+        assert asyncio.run(go_on(id)) == ["hello"]
+
+    @in_loop
+    async def test_two_stores_on_one_place_are_one(self, place: Any) -> None:
+        """What one store object does, another sees."""
+        if not self.shared:
+            return
+        async with self.opened(place) as one, self.opened(place) as two:
+            id = await one.create(owner="ann", metadata={"a": 1})
+            message = say("hello")
+            await two.add_message(id, message)
+            await one.add_message(id, message)
+            found = await two.get(id)
+            assert found == await one.get(id)
+            assert found is not None
+            assert (found.owner, found.metadata, found.messages) == ("ann", {"a": 1}, [message])
+            await two.delete(id)
+            assert await one.get(id) is None
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"window": 0}, {"window": 2.5}, {"ttl": 0}, {"ttl": -1}, {"ttl": "1h"},
+         {"max_conversations": 0}, {"max_conversations": True}],
+    )  # fmt: skip
+    def test_bad_options_are_refused(self, place: Any, options: dict[str, Any]) -> None:
+        """An option that makes no sense is a ValueError that names it."""
+        with pytest.raises(ValueError, match=next(iter(options))):
+            self.open(place, **options)

@@ -1,0 +1,167 @@
+"""Conversations in files: durable, whole, and shared with sessions."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cortext import Message, Session, SessionMessage, open_session_store, open_store
+from cortext.conversations.file import FileConversationStore
+from cortext.stores.log import LogStore
+from tests.conversations.conformance import say, texts
+from tests.conversations.loops import FakeClock, in_loop, until
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "conversations"
+
+
+@in_loop
+async def test_the_window_is_only_a_view(folder: Path) -> None:
+    """The log keeps all messages, and they are a session like any other."""
+    async with open_store(f"file:{folder}", window=2) as store:
+        id = await store.create(owner="ann")
+        for number in range(30):
+            await store.add_message(id, Message("user", str(number), structured_data={"n": number}))
+        assert texts(await store.get_history(id)) == ["28", "29"]
+    session = open_session_store(f"log:{folder}").load(id)
+    assert [m.content for m in session.messages] == [str(number) for number in range(30)]
+    assert (session.owner, session.messages[7].structured_data) == ("ann", {"n": 7})
+
+
+@in_loop
+async def test_any_session_of_a_log_is_a_conversation(folder: Path) -> None:
+    """What another program wrote is read and continued, and keeps what only sessions have."""
+    log = open_session_store(f"log:{folder}")
+    given = SessionMessage("assistant", "done", tool_calls=[{"id": "c"}], tokens=5)
+    log.save(Session("by-hand", title="mine", messages=[given]))
+    async with open_store(f"file:{folder}") as store:
+        await store.add_message("by-hand", say("go on"))
+        assert texts(await store.get_history("by-hand")) == ["done", "go on"]
+    found = log.load("by-hand")
+    assert (found.title, found.messages[0]) == ("mine", given)
+
+
+@in_loop
+async def test_nothing_expires_and_nothing_gives_way_by_itself(folder: Path) -> None:
+    """Durable means durable: neither TTL nor limit unless they are set."""
+    clock = FakeClock()
+    store = FileConversationStore(LogStore(folder), clock=clock)
+    ids = {await store.create() for _ in range(20)}
+    clock.advance(1e8)
+    assert {entry.id for entry in await store.list()} == ids
+    assert clock.calls == []
+    await store.aclose()
+
+
+def stored(folder: Path, id: str, age: timedelta) -> None:
+    """A conversation whose last message is so old."""
+    when = datetime.now(UTC) - age
+    message = SessionMessage("user", "then", when)
+    LogStore(folder).save(Session(id, created_at=when, updated_at=when, messages=[message]))
+
+
+@in_loop
+async def test_idle_time_goes_on_while_no_process_runs(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the next start what is overdue by the file's own times expires, and no more."""
+    stored(folder, "old", timedelta(hours=2))
+    stored(folder, "young", timedelta(minutes=30))
+    clock = FakeClock()
+    store = FileConversationStore(LogStore(folder), ttl=3600, clock=clock)
+    assert [entry.id for entry in await store.list()] == ["young"]
+    clock.advance(0)
+    await until(lambda: not (folder / "old.jsonl").exists())
+    clock.advance(1700)
+    await asyncio.sleep(0)
+    assert (folder / "young.jsonl").exists()
+    clock.advance(200)
+    await until(lambda: not (folder / "young.jsonl").exists())
+    await store.aclose()
+    assert sum("expired" in line for line in caplog.messages) == 2
+
+
+@in_loop
+async def test_what_another_process_added_to_does_not_expire(folder: Path) -> None:
+    """Before a conversation goes, its file has the last word."""
+    clock = FakeClock()
+    store = FileConversationStore(LogStore(folder), ttl=3600, clock=clock)
+    id = await store.create()
+    LogStore(folder).append(id, SessionMessage("user", "from elsewhere"))
+    clock.advance(3600)
+    assert texts(await store.get_history(id)) == ["from elsewhere"]
+    clock.advance(3601)
+    await until(lambda: not (folder / f"{id}.jsonl").exists())
+    await store.aclose()
+
+
+@in_loop
+async def test_the_limit_counts_what_others_made(folder: Path) -> None:
+    """Also conversations that were there before give way, the oldest first."""
+    for number in range(3):
+        stored(folder, f"s{number}", timedelta(hours=10 - number))
+    async with open_store(f"file:{folder}", max_conversations=2) as store:
+        id = await store.create()
+        assert [entry.id for entry in await store.list()] == [id, "s2"]
+
+
+@in_loop
+async def test_what_cannot_be_read_is_named_and_left_alone(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A damaged file hides no other conversation and is not deleted by TTL or limit."""
+    stored(folder, "good", timedelta(minutes=1))
+    damaged = folder / "damaged.jsonl"
+    damaged.write_bytes(b"\xff\xfe not a head\n")
+    async with open_store(f"file:{folder}", ttl=3600, max_conversations=1) as store:
+        assert [entry.id for entry in await store.list()] == ["good"]
+        id = await store.create()
+        assert [entry.id for entry in await store.list()] == [id]
+    assert damaged.read_bytes() == b"\xff\xfe not a head\n"
+    assert any("damaged.jsonl" in line for line in caplog.messages)
+
+
+ADDING = """
+import asyncio, sys, cortext
+async def main():
+    store = cortext.open_store(sys.argv[1])
+    id = await store.create()
+    print(id, flush=True)
+    for number in range(100000):
+        await store.add_message(id, cortext.Message("user", str(number)))
+        print(number, flush=True)
+asyncio.run(main())
+"""
+
+
+def test_nothing_acknowledged_is_lost_by_kill_9(folder: Path) -> None:
+    """What an add returned for is in the file when the process dies at any moment."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", ADDING, f"file:{folder}"], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    id = child.stdout.readline().strip()
+    told = [int(child.stdout.readline()) for _ in range(50)]
+    os.kill(child.pid, signal.SIGKILL)
+    rest, _ = child.communicate()
+    told += [int(line) for line in rest.splitlines()]
+    kept = [int(json.loads(line)["content"]) for line in lines_of(folder / f"{id}.jsonl")]
+    assert kept[: len(told)] == told
+    assert asyncio.run(last_of(folder, id)) == str(kept[-1])
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().split(b"\n")[1:-1]
+
+
+async def last_of(folder: Path, id: str) -> str:
+    async with open_store(f"file:{folder}") as store:
+        return (await store.get_history(id, 1))[0].content
