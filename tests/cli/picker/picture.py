@@ -40,7 +40,7 @@ def empty() -> None:
 ```
 """
 TALKS = [
-    ("plan", "Cache the product pages", "claude", 0.1, "active", ["speed"], [
+    ("plan", "Cache the product pages", "claude", 0.05, "active", ["speed"], [
         ("user", "How do we keep the product pages fast when prices change?"),
         ("assistant", "Either we empty the **cache** every hour, or whenever a price changes."),
         ("user", "Which one would you take?"),

@@ -37,8 +37,6 @@ def test_a_document_is_in_the_list(workspace: Path, tmp_path: Path) -> None:
         await shows(pilot, "said in these", "Is it xylophonic?")
         await pilot.press("ctrl+x")
         await shows(pilot, "is kept by a program, and was not deleted")
-        await pilot.press("ctrl+r", *"x", "enter")
-        await shows(pilot, "is a session of a program of yours")
         await pilot.press("ctrl+e", "ctrl+u", *str(file), "enter")
         await shows(pilot, "it is in ")
         await pilot.press("escape", "enter")
@@ -64,3 +62,18 @@ def test_one_that_is_completed_is_a_conversation(workspace: Path) -> None:
 
     play(story, size=(150, 30))
     assert os.stat(SessionStorage().get_path("first")) == before
+
+
+def test_one_with_another_title_is_a_conversation(workspace: Path) -> None:
+    """It is made of the program's session, which keeps its own title."""
+    keep(workspace, "first", "Is it xylophonic?")
+
+    async def story(pilot, picker) -> None:
+        await pilot.press("ctrl+r")
+        await shows(pilot, "It becomes a conversation of yours")
+        await pilot.press("ctrl+u", *"Sounds", "enter")
+        await shows(pilot, 'it is now "Sounds"')
+        assert [(row.tool, row.title) for row in picker.shelf.rows] == [("", "Sounds")]
+
+    play(story)
+    assert SessionStorage().load("first").title == "A program's first"

@@ -148,6 +148,20 @@ def test_esc_leaves_a_question_then_what_was_typed_then_the_picker(id: str) -> N
     assert play(story).return_value is None
 
 
+@pytest.mark.usefixtures("id")
+@pytest.mark.parametrize("asked", ["f1", "ctrl+r", "ctrl+t", "ctrl+x"])
+def test_ctrl_c_leaves_at_once(asked: str) -> None:
+    """Also while something is asked; nothing is done."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(asked)
+        await until(pilot, lambda: len(picker.screen_stack) == 2)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not picker.is_running)
+
+    assert play(story).return_value is None
+
+
 def test_every_key_is_in_the_help(id: str) -> None:
     """And the last line never grows beyond the screen."""
 
@@ -165,10 +179,11 @@ def test_every_key_is_in_the_help(id: str) -> None:
     assert hints(120)[-1] == ("?", "help")
 
 
-def test_a_session_of_a_tool_is_the_tools_to_arrange(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("key", "typed"), [("ctrl+r", "Speed"), ("ctrl+g", "speed")])
+def test_a_session_of_a_tool_becomes_a_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, typed: str
 ) -> None:
-    """It is refused in a sentence with what to do instead; it can be shown and exported."""
+    """To have a title or tags; that is said before. Its transcript is left as it is."""
     from tests.homes import lay_out, move_project, said
 
     homes = lay_out(tmp_path / "person")
@@ -183,14 +198,46 @@ def test_a_session_of_a_tool_is_the_tools_to_arrange(
         picker.type(session[:13])
         await pilot.pause()
         assert picker.chosen.key == session
-        await pilot.press("ctrl+r", *"x", "enter")
-        await shows(pilot, "is a session of Claude Code", "cortext import")
         await pilot.press("ctrl+e", "ctrl+u", *"said.md", "enter")
         await shows(pilot, "it is in said.md")
+        await pilot.press(key)
+        await shows(pilot, "It becomes a conversation of yours")
+        await pilot.press("escape", key, "ctrl+u", *typed, "enter")
+        await until(pilot, lambda: typed in screen(picker) and "…" not in screen(picker)[-20:])
+        await pilot.press("escape")
+        await until(pilot, lambda: any(row.native == [session] for row in picker.shelf.rows))
+        (made,) = [row for row in picker.shelf.rows if session in (row.key, *row.native)]
+        assert typed in (made.title, *made.tags)
 
-    play(story, size=(200, 30))
+    transcript = homes.transcript("claude")
+    before = transcript.read_bytes()
+    play(story, size=(80, 24))
+    assert transcript.read_bytes() == before
     assert turns[0][1] in (project / "said.md").read_text(encoding="utf-8")
     ok(project, "list")
+
+
+def test_what_is_said_is_never_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In 80x24: what became of a tool's session, and first how to have it back."""
+    from tests.homes import lay_out, move_project, said
+
+    homes = lay_out(tmp_path / "person")
+    project = make_workspace(tmp_path / "project")
+    move_project(homes, project)
+    for name, value in homes.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(project)
+    ok(project, "sync")
+
+    async def story(pilot, picker) -> None:
+        picker.type(said("claude")[0][:13])
+        await pilot.pause()
+        await pilot.press("ctrl+x", "y")
+        await shows(pilot, "^Z brings it back: our copy of", "Claude Code keeps its own")
+        await pilot.press("ctrl+z")
+        await shows(pilot, "back again")
+
+    play(story, size=(80, 24))
 
 
 def test_a_session_of_spawn_is_in_the_list(workspace: Path) -> None:
@@ -217,8 +264,8 @@ def test_a_session_of_spawn_is_in_the_list(workspace: Path) -> None:
         await pilot.press(*"xylo")
         await shows(pilot, "said in these", "Is it xylophonic?")
         await pilot.press("ctrl+f")
-        await shows(pilot, "goes on there: Enter")
-        await pilot.press("ctrl+r", *"x", "enter")
+        await shows(pilot, "Enter goes on with it in `cortext spawn`")
+        await pilot.press("ctrl+s")
         await shows(pilot, "is a session of `cortext spawn`")
         await pilot.press("escape", "ctrl+x", "y")
         await shows(pilot, "is in the trash")

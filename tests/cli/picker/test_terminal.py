@@ -15,6 +15,7 @@ from tests.command import SCRIPT, begin, cortext
 
 TOOL = """#!/bin/sh
 printf '%s\\n' "$PWD" "$NO_COLOR" "$@" > "$CALLED"
+cat "$HOME"/.claude/projects/*/*.jsonl > "$CALLED.said"
 printf 'the tool is here'; read line
 exit 7
 """
@@ -85,6 +86,19 @@ def test_enter_gives_the_terminal_to_the_tool(workspace: Path) -> None:
 
 
 @needs_tmux
+def test_a_word_and_enter_at_once(workspace: Path) -> None:
+    """What the word finds is opened, not what stood first before it."""
+    begin(workspace, "plan", "Slower lexer", "How slow is it?", "Ninety lines.")
+    with terminal(workspace) as use:
+        use(until="Ninety lines.")
+        use("qqqqq", "Enter", until="nothing has these words")
+        use("C-u", "forty", "Enter", until="the tool is here")
+        use("Enter", until="ended with 7")
+    said = (workspace.parent / "called.said").read_text(encoding="utf-8")
+    assert ("Forty lines." in said, "Ninety lines." in said) == (True, False)
+
+
+@needs_tmux
 def test_leaving_gives_the_terminal_back(workspace: Path) -> None:
     """Esc ends it with 0, and the shell goes on as it was."""
     with terminal(workspace) as use:
@@ -127,10 +141,14 @@ def test_in_a_pipe_it_is_the_list(workspace: Path) -> None:
 
 @needs_tmux
 def test_nothing_to_pick_from(tmp_path: Path) -> None:
-    """How to begin, and no empty screen."""
+    """Where was looked for conversations, and how to begin."""
     folder = make_workspace(tmp_path / "project")
     with terminal(folder) as use:
-        assert "no conversations here yet" in use(until="ended with 0")
+        shown = use(until="no conversations yet")
+        assert all(name in shown for name in ("~/.claude", "~/.codex", "~/.gemini", "opencode"))
+        assert "cortext new brainstorm" in shown
+        use("Enter", until="no conversations yet")
+        use("Escape", until="ended with 0")
 
 
 @needs_tmux

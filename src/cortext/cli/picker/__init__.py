@@ -14,18 +14,12 @@ def can_pick() -> bool:
 
 
 def pick() -> None:
-    """Let a person choose, and do what was chosen; it ends as that does. Where there is nothing to
-    choose from, that is said."""
+    """Let a person choose, and do what was chosen; it ends as that does."""
     from cortext.cli.picker.shelf import Shelf
 
     shelf = Shelf.here()
     if not shelf.rows:
         shelf = Shelf.everywhere()
-    if not shelf.rows:
-        from cortext.cli.lists import show_conversations
-
-        show_conversations()
-        return
     from cortext.cli.lists import keep_up
     from cortext.cli.picker.app import run
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from cortext.durability.trash import TrashEntry
 
 
+_KEPT = "It becomes a conversation of yours, as with `cortext import`; what is there stays."
+
+
 class Acting(App[Chosen | None]):
     """An app in which a conversation is chosen. What is done to it is done beside the app, which
     then lists anew."""
@@ -38,7 +41,7 @@ class Acting(App[Chosen | None]):
         """List anew; what is there, or with `everywhere`, all or what is here."""
         raise NotImplementedError
 
-    def from_thread(self, work: Callable[[], None]) -> None:
+    def from_thread(self, work: Callable[[], object]) -> None:
         """Let the app do something, if it is still there."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.call_later, work)
@@ -50,7 +53,7 @@ class Acting(App[Chosen | None]):
     def action_fork(self) -> None:
         row = self.chosen
         if row is not None and is_spawned(row):
-            self.say("a session of `cortext spawn` goes on there: Enter; ^T goes on in a tool")
+            self.say("Enter goes on with it in `cortext spawn`, ^T in a tool")
         elif row is not None:
             self.exit(Chosen(row, fork=True))
 
@@ -72,10 +75,11 @@ class Acting(App[Chosen | None]):
         self.push_screen(Choice(f"Go on with {doing.name_of(row)} in", among), answered)
 
     def action_rename(self) -> None:
-        self._ask("Its title", lambda row: row.title, doing.rename)
+        self._ask("Its title", lambda row: row.title, doing.rename, _KEPT)
 
     def action_tag(self) -> None:
-        self._ask("Its tags, with spaces between them", lambda row: " ".join(row.tags), doing.tag)
+        question = "Its tags, with spaces between them"
+        self._ask(question, lambda row: " ".join(row.tags), doing.tag, _KEPT)
 
     def action_export(self) -> None:
         def suggested(row: Listed) -> str:
@@ -118,11 +122,11 @@ class Acting(App[Chosen | None]):
         if entry is None:
             return said
         self._trash.append(entry)
-        return f"{said} · ^Z brings it back"
+        return f"^Z brings it back: {said}"
 
     def action_undo(self) -> None:
         if not self._trash:
-            self.say("nothing was deleted here; `cortext trash` has what was deleted before")
+            self.say("nothing was deleted here; `cortext trash` has what was before")
             return
         self._do(partial(doing.undo, self._trash.pop()))
 
@@ -132,9 +136,14 @@ class Acting(App[Chosen | None]):
         self.push_screen(Help())
 
     def _ask(
-        self, question: str, value: Callable[[Listed], str], work: Callable[[Listed, str], str]
+        self,
+        question: str,
+        value: Callable[[Listed], str],
+        work: Callable[[Listed, str], str],
+        note: str = "",
     ) -> None:
-        """Ask for a line about what is chosen, and do something with it."""
+        """Ask for a line about what is chosen, and do something with it. The note is for what
+        belongs to no workspace."""
         from cortext.cli.picker.asking import Line
 
         row = self.chosen
@@ -145,7 +154,7 @@ class Acting(App[Chosen | None]):
             if text is not None:
                 self._do(partial(work, row, text))
 
-        self.push_screen(Line(question, value(row)), answered)
+        self.push_screen(Line(question, value(row), note if row.tool else ""), answered)
 
     def _do(self, work: Callable[[], str]) -> None:
         """Do something beside the picker, say what came of it, and list anew."""

@@ -10,27 +10,24 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.events import Key as KeyEvent
+from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
-from cortext import clock
-from cortext.cli.picker import doing, pages
+from cortext.cli.picker import doing
 from cortext.cli.picker.actions import Acting
-from cortext.cli.picker.background import Asked, Contents, Latest
-from cortext.cli.picker.keys import KEYS, hints
-from cortext.cli.picker.rows import facts
-from cortext.cli.picker.shelf import Chosen, Found, Shelf
+from cortext.cli.picker.background import Asked, Contents, Latest, Said
+from cortext.cli.picker.keys import QUIT, hints
+from cortext.cli.picker.shelf import Chosen, Shelf
+from cortext.cli.picker.side import Side
 from cortext.cli.picker.style import CSS, NARROW
-from cortext.cli.picker.widgets import Field, Item, Preview, Rows
+from cortext.cli.picker.widgets import Field, Item, Rows
 from cortext.index.listed import Listed
 from cortext.model.text import clean
 
 SAID = "said in these"
+LOOKING = "looking into what was said …"
 _PAUSE = 0.15
 """Seconds without a key before it is looked for in what was said."""
-_SOON = 0.06
-"""Seconds without a move before a page is read."""
 _SWITCH = 0.001
 """Seconds that a thread which reads may hold up the one that draws."""
 
@@ -42,28 +39,25 @@ class Picker(Acting):
     ENABLE_COMMAND_PALETTE = False
     ESCAPE_TO_MINIMIZE = False
     TITLE = "cortext"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(key.key, key.action, key.said, show=False, priority=True) for key in KEYS
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding(QUIT, "quit", show=False, priority=True)]
 
     def __init__(self, shelf: Shelf) -> None:
         super().__init__()
         self.theme = "ansi-dark"
         self.shelf = shelf
         self._typed = ""
-        self._said: list[Found] = []
-        self.rows, self._preview = Rows(), Preview()
+        self._said: Said | None = None
+        self._then = ""
+        self.rows, self.side = Rows(), Side(self.from_thread, self._tell_failure)
         self._field = Field(placeholder="type to filter", compact=True, select_on_focus=False)
         self._field.cursor_blink = False
         self._scope, self._line = Static(id="scope", markup=False), Static(id="line", markup=False)
-        self._facts = Static(id="facts", markup=False)
-        self._pages = Latest(pages.make, self._page_made, self._tell_failure)
         contents = Contents(self._tell_reading, lambda: self._contents.is_closed)
-        self._contents: Latest[Asked, list[Found]] = Latest(
-            contents.find, self._was_said, self._tell_failure
+        self._contents: Latest[Asked, Said] = Latest(
+            contents.find, self._was_said, self._was_not_told
         )
-        self._page_timer = self._said_timer = None
-        self._is_saying: bool | None = None
+        self._said_timer = None
+        self._saying: str | None = None
         self.failure: Exception | None = None
 
     def compose(self) -> ComposeResult:
@@ -73,9 +67,7 @@ class Picker(Acting):
             yield self._scope
         with Horizontal(id="body"):
             yield self.rows
-            with Vertical(id="side"):
-                yield self._facts
-                yield self._preview
+            yield self.side
         yield self._line
 
     def on_mount(self) -> None:
@@ -93,45 +85,75 @@ class Picker(Acting):
 
     def on_resize(self) -> None:
         self.set_class(self.size.width < NARROW, "narrow")
-        self._is_saying = None
+        self._saying = None
         self.say("")
-        self.call_after_refresh(self._read_page)
+        self.call_after_refresh(self.side.read)
 
     def on_unmount(self) -> None:
-        self._pages.close()
+        self.side.close()
         self._contents.close()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        if event.input is not self._field:
+        if event.input is self._field:
+            self._catch_up()
+
+    async def action_press(self, action: str) -> None:
+        """What a key does, to the list for all that was typed before it."""
+        self._then = ""
+        self.say("")
+        self._catch_up()
+        await self.run_action(action)
+
+    def _catch_up(self) -> None:
+        """Have the list for what stands in the line."""
+        text = self._field.value
+        if text == self._typed:
             return
-        if event.value == "?":
+        if text == "?":
             # Nothing that is looked for begins with it.
             self.type("")
             self.action_help()
             return
-        self._typed, self._said = event.value, []
+        self._typed, self._said, self._then = text, None, ""
         self.say("")
         self._show()
         if self._said_timer:
             self._said_timer.stop()
-        if event.value.strip():
+        if text.strip():
             self._said_timer = self.set_timer(_PAUSE, self._ask_contents)
 
-    def on_key(self, event: KeyEvent) -> None:
-        self.say("")
+    @property
+    def _is_looking(self) -> bool:
+        """Whether it is not known yet where it was said."""
+        return self._said is None and bool(self._typed.strip())
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys are the picker's while nothing is asked."""
-        return len(self.screen_stack) == 1
+    async def action_to_chosen(self, action: str) -> None:
+        """The same, to what is chosen; where nothing is found yet, to the first that is."""
+        self._catch_up()
+        if self.chosen is not None or not self._is_looking:
+            await self.action_press(action)
+            return
+        self._then = action
+        self.say(LOOKING)
+        if self._said_timer:
+            self._said_timer.stop()
+        self._ask_contents()
 
     def _ask_contents(self) -> None:
-        self._contents.ask(Asked(self._typed, self.shelf))
+        is_titled = bool(self.shelf.titled(self._typed))
+        self._contents.ask(Asked(self._typed, self.shelf, is_titled))
 
-    def _was_said(self, asked: Asked, found: list[Found]) -> None:
-        def show() -> None:
-            if asked.text == self._typed and asked.shelf is self.shelf:
-                self._said = found
-                self._show(keep=True)
+    def _was_said(self, asked: Asked, said: Said) -> None:
+        async def show() -> None:
+            if asked.text != self._typed or asked.shelf is not self.shelf:
+                return
+            self._said = said
+            self._show(keep=True)
+            action, self._then = self._then, ""
+            if action:
+                self.say("")
+            if action and self.chosen is not None:
+                await self.run_action(action)
 
         self.from_thread(show)
 
@@ -139,20 +161,29 @@ class Picker(Acting):
         """The list, for what was typed. `keep`: what is chosen stays so."""
         titled = self.shelf.titled(self._typed)
         items: Sequence[Item] = titled
-        if self._said:
+        if self._said and self._said.found:
             known = {row.identity for row in titled}
-            said = [found.row for found in self._said if found.row.identity not in known]
+            said = [found.row for found in self._said.found if found.row.identity not in known]
             items = [*titled, SAID, *said] if said else titled
         chosen = self.rows.chosen if keep else None
         self.rows.words = self._typed.casefold().split()
         self.rows.with_folders = self.shelf.is_everywhere
+        self.rows.note = () if items else self._why_empty()
         self.rows.put(items, chosen.identity if chosen else None)
         shown = len(items) - (len(items) > len(titled))
         self._scope.update(self._told_scope(shown), layout=False)
 
+    def _why_empty(self) -> Sequence[str]:
+        if self._is_looking:
+            return (LOOKING,)
+        if self._said:
+            return self._said.instead
+        return self.shelf.why_empty()
+
     def _told_scope(self, shown: int) -> Text:
         of = len(self.shelf.rows)
-        count = f"{of:,}" if shown == of else f"{shown:,} of {of:,}"
+        more = "+" if self._said and self._said.more else ""
+        count = f"{of:,}" if shown == of else f"{shown:,}{more} of {of:,}"
         name = os.path.basename(self.shelf.folder) or self.shelf.folder
         where = "everywhere" if self.shelf.is_everywhere else clean(name, lines=False)
         other = "this project" if self.shelf.is_everywhere else "all"
@@ -161,9 +192,12 @@ class Picker(Acting):
         )
 
     def say(self, text: str) -> None:
-        """A sentence on the last line; "" for the keys."""
+        """A sentence below, whole, on as many lines as it takes; "" for the keys."""
+        if text == self._saying:
+            return
+        self._saying = text
         if text:
-            self._line.update(Text(clean(text, lines=False), style="bold", overflow="ellipsis"))
+            self._line.update(Text(clean(text, lines=False), style="bold"))
             return
         parts = [
             Text.assemble((key, "bold"), (f" {what}", "dim"))
@@ -172,45 +206,23 @@ class Picker(Acting):
         self._line.update(Text("  ").join(parts))
 
     def on_rows_moved(self) -> None:
-        """Nothing else is drawn at once: a page takes longer than a key."""
-        if self._page_timer:
-            self._page_timer.stop()
-        self._page_timer = self.set_timer(_SOON, self._show_page)
-
-    def _show_page(self) -> None:
         row = self.rows.chosen
-        if row is None:
-            nothing = "nothing has these words" if self._typed.strip() else "no conversations"
-            self._facts.update(Text(nothing, style="dim"))
-            self._preview.put(pages.Page((), (), from_end=False))
-            return
-        told = facts(row, clock.now().timestamp())
-        lines = [Text(row.title or "(no title)", style="bold"), Text(told, style="dim")]
-        if row.summary:
-            lines.append(Text(row.summary, style="italic"))
-        self._facts.update(Text("\n").join(lines))
-        self._read_page()
-
-    def _read_page(self) -> None:
-        row, width = self.rows.chosen, self._preview.size.width
-        if row is not None and width > 1:
-            self._pages.ask(pages.Wanted(row, width - 1, self._typed.strip(), self._number(row)))
-
-    def _number(self, row: Listed) -> int:
-        """The message in which it was said, if that is known."""
-        found = (one.number for one in self._said if one.row.identity == row.identity)
-        return next(found, 0)
-
-    def _page_made(self, wanted: pages.Wanted, page: pages.Page) -> None:
-        def show() -> None:
-            chosen = self.rows.chosen
-            if chosen is not None and chosen.identity == wanted.row.identity:
-                self._preview.put(page)
-
-        self.from_thread(show)
+        found = self._said.found if self._said and row else ()
+        numbers = (one.number for one in found if row and one.row.identity == row.identity)
+        self.side.put(row, self._typed.strip(), next(numbers, 0))
 
     def _tell_failure(self, error: Exception) -> None:
         self.from_thread(lambda: self.say(doing.told(error)))
+
+    def _was_not_told(self, error: Exception) -> None:
+        """Nobody waits any longer for where it was said."""
+
+        def show() -> None:
+            self._said, self._then = Said(), ""
+            self._show(keep=True)
+
+        self.from_thread(show)
+        self._tell_failure(error)
 
     def _tell_reading(self, text: str) -> None:
         self.from_thread(lambda: self.say(text))
@@ -222,10 +234,10 @@ class Picker(Acting):
         self.rows.move(by * max(self.rows.size.height - 1, 1))
 
     def action_turn(self, by: int) -> None:
-        self._preview.turn(by * max(self._preview.size.height // 2, 1))
+        self.side.turn(by)
 
     def action_next_match(self) -> None:
-        self._preview.next_match()
+        self.side.next_place()
 
     def action_scope(self) -> None:
         """This project, or all."""
@@ -235,7 +247,7 @@ class Picker(Acting):
         """List anew."""
         wanted = self.shelf.is_everywhere if everywhere is None else everywhere
         self.shelf = Shelf.everywhere() if wanted else Shelf.here()
-        self._said = []
+        self._said = None
         self._show(keep=True)
         if self._typed.strip():
             self._ask_contents()

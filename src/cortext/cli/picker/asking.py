@@ -19,7 +19,7 @@ class _Box(ModalScreen[str | None]):
     """Something in the middle of the screen, that Esc takes away."""
 
     BINDINGS = (
-        Binding("escape,ctrl+c,ctrl+q", "cancel", show=False, priority=True),
+        Binding("escape", "cancel", show=False, priority=True),
         # They mean what they say only below.
         *(Binding(key, "nothing", show=False, priority=True) for key in ("tab", "shift+tab")),
     )
@@ -34,14 +34,16 @@ class _Box(ModalScreen[str | None]):
 class Line(_Box):
     """A line of text; None if the person would rather not."""
 
-    def __init__(self, question: str, value: str) -> None:
+    def __init__(self, question: str, value: str, note: str = "") -> None:
         super().__init__()
-        self._question, self._value = question, value
+        self._question, self._value, self._note = question, value, note
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box"):
             yield Static(Text(clean(self._question, lines=False), style="bold"))
             yield Input(self._value, compact=True, select_on_focus=False)
+            if self._note:
+                yield Static(Text(self._note, style="dim"))
             yield Static(Text("Enter to do it, Esc to leave it as it is", style="dim"))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -6,18 +6,21 @@ Of several questions only the latest is answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from cortext.cli.picker.pages import as_typed
 from cortext.cli.picker.shelf import Found, Shelf
 
 if TYPE_CHECKING:
-    from cortext.app.search import Search
+    from cortext.app.hits import Finder
+    from cortext.index.listed import Listed
+    from cortext.index.words import Identity
 
 _MOST = 60
+"""Conversations."""
 _FEW = 20
 """Conversations that are read before anybody needs to know of it."""
 Q = TypeVar("Q")
@@ -69,11 +72,32 @@ class Latest(Generic[Q, A]):
         return None if self.is_closed else question
 
 
-class Asked:
-    """What was typed, and among what to look."""
+class Asked(NamedTuple):
+    """What was typed, among what to look, and whether something is called so there."""
 
-    def __init__(self, text: str, shelf: Shelf) -> None:
-        self.text, self.shelf = text, shelf
+    text: str
+    shelf: Shelf
+    is_titled: bool = False
+
+
+class Said(NamedTuple):
+    """Where it was said, the latest first, and whether in more than that; if nowhere, what else
+    there is to say."""
+
+    found: Sequence[Found] = ()
+    more: bool = False
+    instead: Sequence[str] = ()
+
+
+def having(finder: Finder, text: str, rows: dict[Identity, Listed]) -> Said:
+    """Those of the rows in which it was said; nothing is read of what was."""
+    from cortext.app.search import Narrow
+    from cortext.formats.query import parse
+
+    query = parse(as_typed(text))
+    spots = finder.having(query, rows, Narrow(), most=_MOST + 1) if query else {}
+    found = [Found(rows[identity], spot.number) for identity, spot in spots.items()]
+    return Said(found[:_MOST], more=len(found) > _MOST)
 
 
 class Contents:
@@ -81,28 +105,29 @@ class Contents:
 
     def __init__(self, say: Callable[[str], None], is_closed: Callable[[], bool]) -> None:
         self._say, self._is_closed = say, is_closed
-        self._search: Search | None = None
+        self._finder: Finder | None = None
         self._of: Shelf | None = None
         self._has_said = False
 
-    def find(self, asked: Asked) -> list[Found]:
-        """Conversations of the shelf in which it was said, the latest first."""
-        from cortext.app.search import Narrow, Search
+    def find(self, asked: Asked) -> Said:
+        """Conversations of the shelf in which it was said."""
+        finder = self._up_to_date(asked.shelf)
+        said = having(finder, asked.text, {row.identity: row for row in asked.shelf.rows})
+        if said.found or asked.is_titled:
+            return said
+        from cortext.cli.picker.instead import instead
 
-        if self._search is None or self._of is not asked.shelf:
-            self._search, self._of = Search(), asked.shelf
-            self._search.refresh(progress=self._progress)
+        return Said(instead=instead(finder, asked))
+
+    def _up_to_date(self, shelf: Shelf) -> Finder:
+        from cortext.app.hits import Finder
+
+        if self._finder is None or self._of is not shelf:
+            self._finder, self._of = Finder(), shelf
+            self._finder.refresh(progress=self._progress)
             if self._has_said:
                 self._say("")
-        folder = "" if asked.shelf.is_everywhere else asked.shelf.folder
-        hits = self._search.find(as_typed(asked.text), narrow=Narrow(folder=folder), most=_MOST)
-        here = {row.identity: row for row in asked.shelf.rows}
-        found: dict[tuple[str, str], Found] = {}
-        for hit in hits:
-            row = here.get(hit.row.identity)
-            if row is not None:
-                found.setdefault(row.identity, Found(row, max(hit.number, 0)))
-        return list(found.values())
+        return self._finder
 
     def _progress(self, done: int, of: int) -> None:
         if self._is_closed():

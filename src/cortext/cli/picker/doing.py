@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cortext.cli.picker.shelf import is_spawned
 from cortext.cli.telling_apart import not_deleted, not_stopped
 from cortext.errors import CortextError
-from cortext.index.listed import Listed
+from cortext.index.listed import TOOL_NAMES, Listed
 from cortext.model.text import clean
 
 if TYPE_CHECKING:
@@ -29,10 +29,17 @@ def told(error: Exception) -> str:
     return f"{error}; {hint}" if hint else str(error)
 
 
+def _ours(row: Listed) -> Listed:
+    """The conversation; of a session of a tool or a program, one that is made of it."""
+    from cortext.app.keeping import as_conversation
+
+    return as_conversation(row, at_rest=row.status != "active")
+
+
 def rename(row: Listed, title: str) -> str:
     from cortext.app import arrange
 
-    session = arrange.rename(row, title)
+    session = arrange.rename(_ours(row), title)
     return f'it is now "{clean(session.title, lines=False)}"'
 
 
@@ -43,7 +50,7 @@ def tag(row: Listed, text: str) -> str:
     wanted = text.replace(",", " ").split()
     bare = [name.lstrip("#") for name in wanted]
     old = [name for name in row.tags if name not in bare]
-    found = arrange.tag(row, add=wanted, remove=old).tags
+    found = arrange.tag(_ours(row), add=wanted, remove=old).tags
     return f"tagged {' '.join(f'#{name}' for name in found)}" if found else "it has no tags now"
 
 
@@ -69,11 +76,10 @@ def export(row: Listed, path: str) -> str:
 
 def stop(row: Listed, *, completed: bool) -> str:
     from cortext.app import stop as stopping
-    from cortext.app.keeping import as_conversation
 
     if is_spawned(row):
         raise not_stopped(row)
-    done = stopping.stop(as_conversation(row), summary=None, completed=completed)
+    done = stopping.stop(row, summary=None, completed=completed)
     notes = "".join(f"; {clean(note, lines=False)}" for note in done.notes)
     return f"{name_of(row)} is {'completed' if completed else 'paused'}{notes}"
 
@@ -93,7 +99,9 @@ def delete(row: Listed) -> tuple[str, TrashEntry | None]:
     from cortext.app.sync import forget
 
     done = forget(row.tool, row.key, row.title)
-    return clean(done.sentence, lines=False), done.entry
+    ours = f"our copy of {name_of(row)} is in the trash" if done.entry else "there was no copy"
+    theirs = f"{TOOL_NAMES.get(row.tool, row.tool)} keeps its own" if done.remains else ""
+    return "; ".join(filter(None, (ours, theirs))), done.entry
 
 
 def undo(entry: TrashEntry) -> str:

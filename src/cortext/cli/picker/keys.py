@@ -7,28 +7,35 @@ from typing import NamedTuple
 
 class Key(NamedTuple):
     """A key as Textual names it, what is done, how a person knows the key, and what is said of
-    it; `hint` is that in a word, for the last line of the screen."""
+    it; `hint` is that in a word, for the last line of the screen. `of_one`: it is done to the
+    conversation that is chosen, so it waits until there is one."""
 
     key: str
     action: str
     shown: str
     said: str
     hint: str = ""
+    of_one: bool = False
+
+    @property
+    def call(self) -> str:
+        """The action, as a binding has it."""
+        return f"app.{'to_chosen' if self.of_one else 'press'}({self.action!r})"
 
 
 KEYS = (
-    Key("enter", "resume", "Enter", "go on with it, in the tool it was had in", "resume"),
-    Key("ctrl+t", "resume_in", "^T", "go on with it in another tool", "tool"),
-    Key("ctrl+f", "fork", "^F", "go on in a copy of it (fork)", "fork"),
-    Key("ctrl+r", "rename", "^R", "give it another title", "rename"),
-    Key("ctrl+g", "tag", "^G", "change its tags", "tag"),
-    Key("ctrl+e", "export", "^E", "write it to a file: md, html, json or jsonl", "export"),
-    Key("ctrl+s", "stop", "^S", "save it and pause it", "stop"),
-    Key("ctrl+d", "done", "^D", "save it and mark it as completed", "done"),
-    Key("ctrl+x", "delete", "^X", "move it to the trash", "delete"),
+    Key("enter", "resume", "Enter", "go on with it, in the tool it was had in", "resume", True),
+    Key("ctrl+t", "resume_in", "^T", "go on with it in another tool", "tool", True),
+    Key("ctrl+f", "fork", "^F", "go on in a copy of it (fork)", "fork", True),
+    Key("ctrl+r", "rename", "^R", "give it another title", "rename", True),
+    Key("ctrl+g", "tag", "^G", "change its tags", "tag", True),
+    Key("ctrl+e", "export", "^E", "write it to a file: md, html, json or jsonl", "export", True),
+    Key("ctrl+s", "stop", "^S", "save it and pause it", "stop", True),
+    Key("ctrl+d", "done", "^D", "save it and mark it as completed", "done", True),
+    Key("ctrl+x", "delete", "^X", "move it to the trash", "delete", True),
     Key("ctrl+z", "undo", "^Z", "bring back what was deleted last", ""),
     Key("tab", "scope", "Tab", "this project, or all", ""),
-    Key("ctrl+n", "next_match", "^N", "the next place that has the words", ""),
+    Key("ctrl+n", "next_match", "^N", "the next place with the words, the last one first", ""),
     Key("up,ctrl+k", "move(-1)", "↑ ↓", "choose another", ""),
     Key("down,ctrl+j", "move(1)", "", "", ""),
     Key("pageup", "page(-1)", "PgUp PgDn", "a screen of them; ^Home and ^End all of them", ""),
@@ -39,8 +46,9 @@ KEYS = (
     Key("shift+down", "turn(1)", "", "", ""),
     Key("f1", "help", "? F1", "this help (? where nothing is typed)", "help"),
     Key("escape", "leave", "Esc", "clear what was typed; then leave (^C at once)", ""),
-    Key("ctrl+c,ctrl+q", "quit", "", "", ""),
 )
+QUIT = "ctrl+c,ctrl+q"
+"""Whatever is asked."""
 
 
 def hints(width: int) -> list[tuple[str, str]]:

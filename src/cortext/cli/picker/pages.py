@@ -6,7 +6,7 @@ Only some messages are laid out: the last ones, or those around the words that w
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext.errors import CortextError
@@ -26,24 +26,52 @@ _SHOWN = 24
 """Messages."""
 _LONGEST = 6000
 """Characters of a message, of which the rest is left out."""
+_BEFORE = 1000
+"""Of these, how many before the words."""
 _RESULT = 1000
 """Characters of what a tool printed."""
+_NOTHING = "nothing was said yet"
+_MARK = "bold yellow reverse"
 
 
 class Page(NamedTuple):
-    """The lines, which of them have the words, and whether the end is what matters."""
+    """The lines, of which message each is, which of them have a mark, and whether the end is what
+    matters. `places` are the messages that have what was typed, the last first; `number` is the
+    one to be shown, 0 for none."""
 
     lines: Sequence[Text]
-    matches: Sequence[int]
-    from_end: bool
+    numbers: Sequence[int] = ()
+    matches: Sequence[int] = ()
+    from_end: bool = False
+    places: Sequence[int] = ()
+    number: int = 0
+
+    def line_of(self, number: int) -> int | None:
+        """Where a message has its first mark, or where it begins; None if it is not here. What is
+        no message has one anywhere."""
+        marked = (at for at in self.matches if self.numbers[at] == number or not number)
+        begins = (at for at, other in enumerate(self.numbers) if number and other == number)
+        return next(marked, next(begins, None))
 
 
 class Wanted(NamedTuple):
-    """Which page: of what, how wide, with which words marked, and around which message."""
+    """Which page: of what, how wide, with which words marked, and around which message; -1 is the
+    conversation's document."""
 
     row: Listed
     width: int
     text: str
+    number: int = 0
+
+
+class _Part(NamedTuple):
+    """Messages of a session that are laid out: the number of the first, how many come after them,
+    the places in all of it, and the one that is shown."""
+
+    session: Session
+    first: int = 1
+    after: int = 0
+    places: Sequence[int] = ()
     number: int = 0
 
 
@@ -52,15 +80,24 @@ def make(wanted: Wanted) -> Page:
     from rich.text import Text
 
     try:
-        text, more = _told(wanted)
+        page = _told(wanted)
     except (CortextError, OSError) as error:
-        text, more = Text(clean(str(error)), style="italic"), False
-    terms = _terms(wanted.text)
-    for start, end in queries.find(text.plain, terms):
-        text.stylize("bold yellow reverse", start, end)
-    lines = [*text.split("\n", allow_blank=True)]
-    matches = [at for at, line in enumerate(lines) if terms and queries.find(line.plain, terms)]
-    return Page(lines, matches, from_end=more and not matches)
+        page = Page([Text(clean(str(error)), style="italic")], [0])
+    return _marked(page, _terms(wanted.text))
+
+
+def _marked(page: Page, terms: Sequence[Term]) -> Page:
+    """With the words marked, also where a line ends between two of them."""
+    from rich.text import Text
+
+    whole = Text("\n").join(page.lines)
+    for start, end in queries.find(whole.plain, terms):
+        whole.stylize(_MARK, start, end)
+    lines = [*whole.split("\n", allow_blank=True)]
+    matches = [
+        at for at, line in enumerate(lines) if any(span.style == _MARK for span in line.spans)
+    ]
+    return page._replace(lines=lines, matches=matches)
 
 
 def _terms(text: str) -> Sequence[Term]:
@@ -73,32 +110,58 @@ def as_typed(text: str) -> str:
     return f"{text}*" if text[-1:].isalnum() else text
 
 
-def _told(wanted: Wanted) -> tuple[Text, bool]:
-    """The conversation, and whether it is its end."""
+def _told(wanted: Wanted) -> Page:
+    """The conversation, or what matters of it."""
+    from rich.text import Text
+
+    from cortext.index.words import MARKDOWN
+
+    row = wanted.row
+    if not row.status or (wanted.number == MARKDOWN and not row.tool):
+        text = Text(_markdown(row) or _NOTHING, overflow="fold")
+        return _wrapped(text, wanted.width)
+    part = _read(wanted)
+    lines, numbers = _laid_out(part, wanted)
+    if part.first > 1:
+        lines = [Text(_left(part.first - 1, "earlier"), style="dim"), Text(), *lines]
+        numbers = [0, 0, *numbers]
+    if part.after:
+        lines += [Text(), Text(_left(part.after, "later"), style="dim")]
+        numbers += [0, 0]
+    return Page(lines, numbers, (), not part.after, part.places, part.number)
+
+
+def _wrapped(text: Text, width: int) -> Page:
+    from rich.console import Console
+
+    lines = [*text.wrap(Console(width=width), width)]
+    return Page(lines, [0] * len(lines))
+
+
+def _laid_out(part: _Part, wanted: Wanted) -> tuple[list[Text], list[int]]:
+    """The lines, and of which message each is."""
     from rich.text import Text
 
     from cortext.cli import render
 
-    row = wanted.row
-    if not row.status:
-        return Text(_markdown(row) or "nothing was said yet", overflow="fold"), False
-    session, first, more = _read(wanted)
-    page = render.Page("", [], _blocks(session, first, wanted))
-    drawn = list(render.rendered(page, width=wanted.width, colour=True))[1:]
-    text = Text.from_ansi("\n".join(drawn).strip("\n") or "nothing was said yet")
-    notes = [_left(first - 1, "earlier")] if first > 1 else []
-    shown = Text("\n").join([*(Text(f"{note}\n", style="dim") for note in notes), text])
-    if more:
-        shown.append(f"\n\n{_left(more, 'later')}", style="dim")
-    return shown, not more
+    lines: list[Text] = []
+    numbers: list[int] = []
+    for number, block in _blocks(part, _terms(wanted.text)):
+        page = render.Page("", [], [block])
+        _, *drawn = render.rendered(page, width=wanted.width, colour=True)
+        text = "\n".join(drawn) if lines else "\n".join(drawn).lstrip("\n")
+        new = Text.from_ansi(text).split("\n", allow_blank=True) if drawn else ()
+        lines += new
+        numbers += [number] * len(new)
+    return lines or [Text(_NOTHING)], numbers or [0]
 
 
 def _left(count: int, when: str) -> str:
     return f"… {count} {when} message{'s' if count > 1 else ''}"
 
 
-def _read(wanted: Wanted) -> tuple[Session, int, int]:
-    """A part of the session, the number of its first message, and how many come after it."""
+def _read(wanted: Wanted) -> _Part:
+    """What is laid out of the session: around a place that has the words, or its end."""
     from cortext.model.session import Session
 
     row = wanted.row
@@ -106,15 +169,17 @@ def _read(wanted: Wanted) -> tuple[Session, int, int]:
         from cortext.lifecycle.workspace import Workspace
 
         last = Workspace(row.root).store.tail(row.path, _SHOWN)
-        return Session(row.key, messages=last), row.messages - len(last) + 1, 0
+        return _Part(Session(row.key, messages=last), row.messages - len(last) + 1)
     session = _whole(row)
-    count = len(session.messages)
-    start = _start(session.messages, wanted)
+    messages, count = session.messages, len(session.messages)
+    places = _places(messages, as_typed(wanted.text))
+    number = wanted.number if 0 < wanted.number <= count else next(iter(places), 0)
+    last = max(count - _SHOWN, 0)
+    start = min(max(number - 3, 0), last) if number else last
     end = min(start + _SHOWN, count)
-    if start == 0 and end == count:
-        return session, 1, 0
-    part = Session(row.key, messages=session.messages[start:end])
-    return part, start + 1, count - end
+    if end - start < count:
+        session = Session(row.key, messages=messages[start:end])
+    return _Part(session, start + 1, count - end, places, number)
 
 
 def _whole(row: Listed) -> Session:
@@ -123,41 +188,54 @@ def _whole(row: Listed) -> Session:
     return read(row, _RESULT)[0]
 
 
-def _start(messages: Sequence[SessionMessage], wanted: Wanted) -> int:
-    """How many messages come before the page: it has the words, or it is the last."""
-    last = max(len(messages) - _SHOWN, 0)
-    at = wanted.number - 1
-    if at < 0 and (terms := _terms(wanted.text)):
-        at = _best(messages, terms)
-    return last if at < 0 else min(max(at - 2, 0), last)
+def _places(messages: Sequence[SessionMessage], text: str) -> list[int]:
+    """The numbers of the messages that a search for it finds, the last first; if there is none,
+    of those that have the most of its words."""
+    query = queries.parse(text)
+    if not query:
+        return []
+    found: dict[int, list[int]] = {}
+    for number in range(len(messages), 0, -1):
+        content = messages[number - 1].content
+        has = [bool(queries.find(content, [term])) for term in query.terms]
+        is_found = query.whole and _has(content, query.whole) and query.is_in(content)
+        score = len(has) + 1 if is_found else sum(has)
+        found.setdefault(score, []).append(number)
+    most = max(found, default=0)
+    return found[most] if most else []
 
 
-def _best(messages: Sequence[SessionMessage], terms: Sequence[Term]) -> int:
-    """The place of the latest message that has the most of the words; -1 if none has any."""
-    best, most = -1, 0
-    for at in range(len(messages) - 1, -1, -1):
-        found = sum(bool(queries.find(messages[at].content, [term])) for term in terms)
-        if found > most:
-            best, most = at, found
-        if most == len(terms):
-            break
-    return best
+def _has(text: str, part: Term | queries.Clause) -> bool:
+    if isinstance(part, queries.Term):
+        return bool(queries.find(text, [part]))
+    test = any if part.either else all
+    has = test(_has(text, each) for each in part.wanted)
+    return has and not any(_has(text, each) for each in part.unwanted)
 
 
-def _blocks(session: Session, first: int, wanted: Wanted) -> list[Block]:
+def _blocks(part: _Part, terms: Sequence[Term]) -> Iterator[tuple[int, Block]]:
+    """Each with the number of its message."""
     from cortext.cli.render import Block
     from cortext.formats.history import history
 
-    blocks: list[Block] = []
-    told = ""
-    for part in history(session, lambda number: f"message {number + first - 1}"):
-        past = part.past
-        heading = _heading(session, part.number, past.role)
-        text = past.text if len(past.text) <= _LONGEST else f"{past.text[:_LONGEST]} …"
+    told, before = "", part.first - 1
+    for one in history(part.session, lambda number: f"message {number + before}"):
+        past = one.past
+        heading = _heading(part.session, one.number, past.role)
         spoken = past.role in ("user", "assistant")
-        blocks.append(Block("" if heading == told else heading, past.role, text, markdown=spoken))
+        shown = "" if heading == told else heading
+        yield one.number + before, Block(shown, past.role, _piece(past.text, terms), spoken)
         told = heading if past.role != "tool" else told
-    return blocks
+
+
+def _piece(text: str, terms: Sequence[Term]) -> str:
+    """Of a long text, the part that has the words, or the beginning."""
+    if len(text) <= _LONGEST:
+        return text
+    at = next((start for start, _ in queries.find(text, terms)), 0)
+    start = at - _BEFORE if at > _LONGEST - _BEFORE else 0
+    left, right = "… " if start else "", " …" if start + _LONGEST < len(text) else ""
+    return f"{left}{text[start : start + _LONGEST]}{right}"
 
 
 def _heading(session: Session, number: int, role: str) -> str:

@@ -46,6 +46,12 @@ class Shelf:
         if not self._texts:
             self._texts = [(_text(row), row) for row in self.rows]
 
+    def why_empty(self) -> list[str]:
+        """What is said of it where it has nothing."""
+        if not self.is_everywhere:
+            return ["no conversations here yet", "Tab for those of other folders"]
+        return _nothing_at_all()
+
     def read_on(self) -> str:
         """Begin to read transcripts that there was no time for; what a person should know."""
         left, self.conversations.left = self.conversations.left, 0
@@ -82,3 +88,19 @@ def _text(row: Listed) -> str:
     _, kind, title, summary, tags, *_ = row.text.split("\n", 5)
     tools = " ".join(row.tools) if row.tool or ":" in row.text else ""
     return f"{title}\n{summary}\n{tags}\n{kind}\n{row.key}\n{tools}".casefold()
+
+
+def _nothing_at_all() -> list[str]:
+    """Where conversations were looked for, when there is none."""
+    from cortext.app.looked import looked
+    from cortext.cli.lists import short
+    from cortext.index.listed import TOOL_NAMES
+
+    return [
+        "no conversations yet; looked in:",
+        "",
+        *(f"{TOOL_NAMES[place.tool]}: {short(place.folder)}" for place in looked()),
+        "",
+        "what is said in these tools is listed here",
+        '`cortext new brainstorm "your topic"` begins one of yours',
+    ]

@@ -17,13 +17,14 @@ Screen { background: ansi_default; color: ansi_default; layout: vertical; }
 #top Input { width: 1fr; height: 1; border: none; padding: 0; background: ansi_default; }
 #scope { width: 44; max-width: 50%; text-align: right; }
 #body { height: 1fr; }
-Rows { width: 9fr; }
+Rows { width: 9fr; min-width: 46; }
 Rows, Preview { overflow-x: hidden; overflow-y: scroll; scrollbar-size: 0 0; }
 #side { width: 11fr; border-left: solid ansi_bright_black; padding: 0 0 0 1; }
-#facts { height: auto; max-height: 6; padding: 0 1 1 0; }
+#facts { height: auto; padding: 0 1 1 0; }
 Preview { height: 1fr; }
-#line { height: 1; padding: 0 1; }
+#line { height: auto; max-height: 3; padding: 0 1; }
 .narrow #side { display: none; }
+.narrow Rows { min-width: 0; }
 .box {
     width: 70; max-width: 90%; height: auto; max-height: 100%;
     padding: 0 2; border: round ansi_cyan; background: ansi_default;

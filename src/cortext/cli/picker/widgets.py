@@ -1,15 +1,17 @@
-"""The two halves of the picker: the list, and the page beside it. Both draw the lines that are in
-sight, however many there are."""
+"""What is typed, and the list. It draws the lines that are in sight, however many there are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from textwrap import wrap
+from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.events import Key as KeyEvent
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import Reactive
@@ -18,38 +20,50 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from cortext import clock
-from cortext.cli.picker.pages import Page
-from cortext.cli.picker.rows import MARKS, age, where
+from cortext.cli.picker.keys import KEYS
+from cortext.cli.picker.rows import MARKS, laid_out
 from cortext.index.listed import Listed
 
 _DIM, _PLAIN, _BOLD = Style(dim=True), Style(), Style(bold=True)
 _FOUND = Style(color="yellow", underline=True)
 _POINTER = Style(color="cyan", bold=True)
 _MARK = {"active": Style(color="green"), "completed": Style(color="blue")}
-_AGE, _TOOL, _FOLDER = 5, 9, 14
-_ROOMY = 56
-"""Columns of a list that has room for more than title and age."""
 
 Item = Listed | str
 """A conversation, or a line between those that are there for different reasons."""
 
 
-def _without_layout() -> Reactive[Size]:
+def without_layout() -> Reactive[Size]:
     """For what grows and shrinks inside a place that stays as it is, with no scroll bar: to lay out
     all of the screen anew takes longer than everything else that a key asks for."""
     return Reactive(Size(0, 0), layout=False)
 
 
 class Field(Input):
-    """The line to type into."""
+    """The line to type into. The keys of the picker are its own: each is done after what was typed
+    before it and before what comes after it, however fast that is."""
 
-    virtual_size: Reactive[Size] = _without_layout()
+    BINDINGS: ClassVar[list[BindingType]] = [Binding(key.key, key.call, show=False) for key in KEYS]
+
+    virtual_size: Reactive[Size] = without_layout()
+
+    async def _on_key(self, event: KeyEvent) -> None:
+        if not self.screen.is_current:
+            # Typed before anybody saw what is asked: it is no answer, nor is it looked for.
+            event.stop().prevent_default()
+            return
+        # Textual would let the app do it, to which letters do not go.
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            event.stop().prevent_default()
+            await self.run_action(binding.action)
+            return
+        await super()._on_key(event)
 
 
 class Rows(ScrollView, can_focus=False):
     """The list. One line each; `cursor` is the one that is chosen."""
 
-    virtual_size: Reactive[Size] = _without_layout()
+    virtual_size: Reactive[Size] = without_layout()
 
     class Moved(Message):
         """Another one is chosen, or none."""
@@ -64,6 +78,8 @@ class Rows(ScrollView, can_focus=False):
         self.words: Sequence[str] = ()
         """What is marked in titles."""
         self.with_folders = False
+        self.note: Sequence[str] = ()
+        """What is said in the place of the list, where there is nothing in it."""
         self._now = clock.now().timestamp()
 
     @property
@@ -133,30 +149,30 @@ class Rows(ScrollView, can_focus=False):
     def render_line(self, y: int) -> Strip:
         at, width = y + round(self.scroll_y), self.size.width
         if at >= len(self.items):
-            return Strip.blank(width)
+            return self._noted(y, width)
         item = self.items[at]
         if isinstance(item, str):
             line = set_cell_size(f"  ── {item} {'─' * width}", width - 1)
             return Strip([Segment(line, _DIM), Segment(" ")], width)
         return Strip(self._segments(item, width, at == self.cursor), width)
 
+    def _noted(self, y: int, width: int) -> Strip:
+        """A line of what is said where nothing is in the list."""
+        if self.items:
+            return Strip.blank(width)
+        wide = max(width - 5, 1)
+        lines = [line for text in self.note for line in wrap(text, wide) or [""]]
+        shown = lines[y - 1] if 0 < y <= len(lines) else ""
+        return Strip([Segment(set_cell_size(f"    {shown}", width), _DIM)], width)
+
     def _segments(self, row: Listed, width: int, is_chosen: bool) -> list[Segment]:
-        mark = MARKS.get(row.status, " ")
-        right = age(row.last_active, self._now).rjust(_AGE)
-        if width >= _ROOMY:
-            right = set_cell_size(",".join(sorted(row.tools)), _TOOL) + right
-            if self.with_folders:
-                right = _cut(where(row), _FOLDER) + "  " + right
-        title = row.title or "(no title)"
-        room = max(width - 4 - cell_len(right) - 2, 1)
-        shown = _cut(title, min(cell_len(title), room))
-        rest = _filled(_tags(row, room - cell_len(shown)), room - cell_len(shown))
+        title, tags, right = laid_out(row, width - 5, self._now, with_folder=self.with_folders)
         return [
             Segment("▌ " if is_chosen else "  ", _POINTER),
-            Segment(f"{mark} ", _MARK.get(row.status, _PLAIN)),
-            *marked(shown, self.words, _BOLD if is_chosen else _PLAIN),
-            Segment(rest, _DIM),
-            Segment(f" {right} ", _PLAIN if is_chosen else _DIM),
+            Segment(f"{MARKS.get(row.status, ' ')} ", _MARK.get(row.status, _PLAIN)),
+            *marked(title, self.words, _BOLD if is_chosen else _PLAIN),
+            Segment(tags, _DIM),
+            Segment(f"{right} ", _PLAIN if is_chosen else _DIM),
         ]
 
 
@@ -180,76 +196,3 @@ def marked(text: str, words: Sequence[str], style: Style) -> list[Segment]:
 
 def _identity(item: Item) -> tuple[str, str] | None:
     return item.identity if isinstance(item, Listed) else None
-
-
-def _tags(row: Listed, room: int) -> str:
-    """As many as there is room for, each of them whole."""
-    shown = ""
-    for tag in row.tags:
-        if cell_len(f"{shown} #{tag}") > room:
-            break
-        shown += f" #{tag}"
-    return shown
-
-
-def _cut(text: str, width: int) -> str:
-    """In exactly so many columns, with a sign where something was cut off."""
-    return set_cell_size(text, width - 1) + "…" if cell_len(text) > width else _filled(text, width)
-
-
-def _filled(text: str, width: int) -> str:
-    return text + " " * (width - cell_len(text))
-
-
-class Preview(ScrollView, can_focus=False):
-    """The page of what is chosen."""
-
-    virtual_size: Reactive[Size] = _without_layout()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._page = Page((), (), from_end=False)
-        self._turned = False
-        self._strips: dict[int, Strip] = {}
-        self._drawn_by = Console(width=200, markup=False, emoji=False, highlight=False)
-
-    def put(self, page: Page) -> None:
-        """Show it: where the words are, or else its end."""
-        self._page, self._strips, self._turned = page, {}, False
-        self._place()
-        self.refresh()
-
-    def on_resize(self) -> None:
-        """Also when what stands above it took a line more: the end stays in sight."""
-        self._place()
-
-    def _place(self) -> None:
-        page, count = self._page, len(self._page.lines)
-        self.virtual_size = Size(self.size.width, count)
-        if self._turned:
-            return
-        at = count if page.from_end else 0
-        if page.matches:
-            at = max(page.matches[0] - self.size.height // 3, 0)
-        self.scroll_to(y=at, animate=False)
-
-    def next_match(self) -> None:
-        """The next place that has the words; after the last, the first."""
-        top = round(self.scroll_y) + self.size.height // 3
-        found = [at for at in self._page.matches if at > top] or self._page.matches
-        if found:
-            self._turned = True
-            self.scroll_to(y=max(found[0] - self.size.height // 3, 0), animate=False)
-
-    def turn(self, by: int) -> None:
-        self._turned = True
-        self.scroll_to(y=self.scroll_y + by, animate=False)
-
-    def render_line(self, y: int) -> Strip:
-        at, width = y + round(self.scroll_y), self.size.width
-        if at >= len(self._page.lines):
-            return Strip.blank(width)
-        if at not in self._strips:
-            segments = self._page.lines[at].render(self._drawn_by)
-            self._strips[at] = Strip(segments).adjust_cell_length(width)
-        return self._strips[at]
