@@ -10,7 +10,20 @@ import tempfile
 import time
 from typing import Any, NamedTuple
 
-from bench import archive, decoding, http, lists, ours, picker, race, search, service, spawn, starts
+from bench import (
+    archive,
+    decoding,
+    http,
+    lists,
+    ours,
+    picker,
+    race,
+    search,
+    service,
+    spawn,
+    starts,
+    tool_refresh,
+)
 from bench.timing import Figures, in_turns, median, ratio, runs
 
 RESULTS = os.path.join(os.path.dirname(__file__), "results")
@@ -49,6 +62,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
     k = spawn.in_child(f"{folder}/k", 5 if quick else 20)
     messages = search.QUICK if quick else search.COUNT
     found = search.in_child(f"{folder}/l", 5 if quick else 20, messages, python)
+    found["tools"] = tool_refresh.in_child(f"{folder}/l-tools", 5 if quick else 20)
     m = picker.in_child(f"{folder}/m", 5 if quick else 15)
     n = service.in_child(2 if quick else 5) | http.in_child(3 if quick else 8)
     memory = starts.memory(starts.OURS)
@@ -126,7 +140,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
 
 
 def search_bars(figures: dict[str, Any]) -> list[Bar]:
-    build, bare = figures["build"], figures["end to end"]["bare"]
+    build, bare, tools = figures["build"], figures["end to end"]["bare"], figures["tools"]
     kinds = [kind for kind in figures["end to end"] if kind != "bare"]
     return [
         Bar("(l) first build of the index", build["rate"], 25_000, "messages/s", at_least=True),
@@ -139,6 +153,7 @@ def search_bars(figures: dict[str, Any]) -> list[Bar]:
         Bar("(l) the longest of 195 additions", figures["longest append"] * 1e3, 50, "ms"),
         Bar("(l) turns that the next search missed", figures["missing"], 0, "turns"),
         Bar("(l) nothing new in 10,000", figures["unchanged"] / figures["bare there"], 6, "x"),
+        Bar("(l) the same of Claude Code", tools["unchanged"] / tools["bare"], 6, "x"),
     ]
 
 

@@ -1,8 +1,9 @@
-"""(l) the transcripts of a tool: reading 10,000 of them the first time, one turn more in a long one,
+"""(l) the transcripts of a tool: reading 10,000 of them the first time, a turn more in a long one,
 and a look at all when nothing is new."""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import statistics
@@ -47,7 +48,7 @@ def write(path: str, turns: int, when: datetime, first: int = 0) -> None:
     with open(path, "a", encoding="utf-8") as file:
         for number in range(first, first + turns):
             role = "assistant" if number % 2 else "user"
-            text = f"turn {number} says {_RARE}a{number}: " + "words " * 40
+            text = f"Turn {number} about things\nIt says {_RARE}a{number}: " + "words " * 40
             file.write(json.dumps(_line(path, Turn(role, when, text), number)) + "\n")
     os.utime(path, (when.timestamp(), when.timestamp()))
 
@@ -123,6 +124,7 @@ def in_child(folder: str, rounds: int, count: int = COUNT) -> dict[str, float]:
 
 if __name__ == "__main__":
     home = sys.argv[1]
+    gc.set_threshold(100_000)  # as every command has it
     long = make_sessions(home, int(sys.argv[3]))
     os.chdir(home)
     found = {**first_build(), **appends(long), **unchanged(int(sys.argv[2]))}

@@ -19,13 +19,13 @@ from cortext.app.binding import Bound, Entry, begins, is_sound, within
 from cortext.app.comparing import Copies, Read, changes, rewriting
 from cortext.app.consent import may_take
 from cortext.app.facts import Facts, facts_of, note_facts
+from cortext.app.following import news, transcript_at
 from cortext.app.progress import Point, Progress, key_of
 from cortext.app.resting import REASON
 from cortext.app.taken import OUT, Taken, Took, add_taken, print_of, session_of
 from cortext.app.transcripts import find_transcript, is_own
 from cortext.bridges.port import Bridge, Source
-from cortext.bridges.recent import Follows, FollowsRows, Mark, mark_of, since
-from cortext.bridges.registry import open_bridge
+from cortext.bridges.recent import Follows, FollowsRows, Mark, mark_of
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
 from cortext.durability.replace import side_dir, storage_errors
@@ -245,21 +245,16 @@ def _news(
 ) -> tuple[Sequence[SessionMessage], Mark] | None:
     """What was said since a mark, and the next one; None where all has to be read."""
     tool, id, path = (str(entry.get(name) or "") for name in ("tool", "session_id", "path"))
-    if tool == "opencode" and is_own(tool, path):
-        bridge, source = open_bridge(tool), Source(tool, id, path, 0, "")
-    elif found := find_transcript(tool, id, path):
-        bridge, source = found
-    else:
+    found = transcript_at(tool, id, path)
+    changed = news(*found, mark) if found else None
+    if changed is None:
         return None
-    if isinstance(bridge, FollowsRows):
-        changed = bridge.changed(source, mark)
-        if changed is None or any(m.id in known and m.role != "user" for m in changed[0]):
+    said = [*changed.again, *changed.new]
+    if tool == "opencode":
+        if any(m.id in known and m.role != "user" for m in said):
             return None  # there is more of something that is captured
-        return [m for m in changed[0] if m.id not in known], changed[1]
-    if not isinstance(bridge, Follows) or (lately := since(path, mark)) is None:
-        return None
-    said = bridge.follow(source, lately) if lately.after else ()
-    return None if said is None else (said, lately.mark)
+        said = [m for m in said if m.id not in known]
+    return said, changed.mark
 
 
 def _new(

@@ -8,33 +8,41 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from cortext.app.indexing import AUR, print_of
-from cortext.app.reading import read_all
+from cortext.app.following import beside, end_now, news
+from cortext.app.indexing import print_of
+from cortext.app.reading import Read, read_all, read_from, transcript_of
+from cortext.app.transcripts import Found
+from cortext.bridges.recent import Mark
 from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.query import spaced
 from cortext.formats.records import RecordTable, decode_lines
+from cortext.formats.wording import wording
 from cortext.index.database import micros, plain
-from cortext.index.listed import Listed
-from cortext.index.words import DOCUMENT, SIDE, TITLE, Entry, Work
+from cortext.index.listed import AUR, Listed
+from cortext.index.words import MARKDOWN, SIDE, TITLE, Entry, Work
+from cortext.lifecycle.types import Types
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores import layout
 
 _log = logging.getLogger("cortext.app")
 STUB = 300
-"""Characters of what a tool printed that can be found."""
+"""Characters at each end of what a tool printed that can be found: errors stand at the last."""
 _END = 64
 """Bytes by which a file that has grown is known again."""
 _LONGEST = 2**32 - 1
+_New = tuple[list[Entry], "State", bool]
+"""What is new, the state to remember, and whether what was there is kept."""
 
 
 class State(NamedTuple):
     """What is remembered of a conversation: what told that it had changed; which file, how much of
-    it is in the index, how many messages, and a checksum of the end of that; and checksums of the
-    title, the markdown and what its sub-agents said."""
+    it is in the index, how many messages, and a checksum of the end of that, or of a transcript, of
+    all that was said; checksums of the title, the markdown and what its sub-agents said; and of a
+    transcript the rest of a mark, and what changes with its sub-agents."""
 
     print: str = ""
     inode: int = 0
@@ -44,6 +52,19 @@ class State(NamedTuple):
     title: int = 0
     document: int = 0
     side: int = 0
+    lines: int = 0
+    last: int = 0
+    beside: int = 0
+
+    @property
+    def mark(self) -> Mark:
+        """How far a transcript is in the index."""
+        return Mark(self.inode, self.size, self.lines, f"{self.last:032x}")
+
+    def at(self, mark: Mark) -> State:
+        """With a transcript in the index up to a mark."""
+        last = int(mark.end or "0", 16)
+        return self._replace(inode=mark.inode, size=mark.size, lines=mark.lines, last=last)
 
     @classmethod
     def read(cls, text: str) -> State:
@@ -86,23 +107,70 @@ def _about(row: Listed, old: State, state: State) -> tuple[list[Entry], State]:
     data = read_file(os.path.join(row.place.folder, name)) if name else b""
     state = state._replace(document=crc32(data))
     if state.document != old.document:
-        text = spaced(plain(data.decode("utf-8", "replace")))
-        new.append(Entry(DOCUMENT, "document", row.last_active, text))
+        text = spaced(plain(_written(data.decode("utf-8", "replace"), row)))
+        new.append(Entry(MARKDOWN, "document", row.last_active, text))
     return new, state
 
 
-def _of_tool(row: Listed, old: State) -> tuple[list[Entry], State, bool]:
-    """A transcript is decoded whole; what it began with is in the index if it begins so still."""
-    found = read_all(row, STUB)
-    messages = found.session.messages
-    keep = 0 < old.held <= len(messages) and _digest(messages[: old.held]) == old.end
-    start = old.held if keep else 0
-    new = [_entry(number, each) for number, each in enumerate(messages[start:], start + 1)]
+def _written(markdown: str, row: Listed) -> str:
+    """What somebody wrote: without the lines that every conversation of the type begins with."""
+    given = set(Types(row.root).template(row.kind).split("\n"))
+    return "\n".join([line for line in markdown.split("\n") if line not in given])
+
+
+def _of_tool(row: Listed, old: State) -> _New:
+    """Of a transcript only that is read which came since, where that tells what was said."""
+    if row.is_apart:
+        return _all_of(row, read_all(row), old)
+    transcript = transcript_of(row)
+    try:
+        found = _since(transcript, old) if old.size else None
+    except (OSError, CortextError):
+        found = None  # reading all of it says what is wrong
+    return found or _anew(row, transcript, old)
+
+
+def _since(transcript: Found, old: State) -> _New | None:
+    """What is new; None where all of it has to be read."""
+    aside = beside(*transcript)
+    if old.side if aside is None else _sum(aside) != old.beside:
+        return None
+    changed = news(*transcript, old.mark)
+    # A tool notes at its leisure what came of a person's words, which stay as they are.
+    if changed is None or any(message.role != "user" for message in changed.again):
+        return None
+    new = [_entry(number, each) for number, each in enumerate(changed.new, old.held + 1)]
+    state = old._replace(held=old.held + len(new), end=_digest(new, old.end))
+    return new, state.at(changed.mark), True
+
+
+def _anew(row: Listed, transcript: Found, old: State) -> _New:
+    """All of a transcript, and where to go on from the next time."""
+    mark = _end(transcript)
+    aside = beside(*transcript) if mark else None
+    new, state, keep = _all_of(row, read_from(row, transcript, 2 * STUB), old)
+    if mark is None or _end(transcript) != mark:
+        return new, state, keep  # it grew while it was read
+    return new, state.at(mark)._replace(beside=_sum(aside or "")), keep
+
+
+def _end(transcript: Found) -> Mark | None:
+    try:
+        return end_now(*transcript)
+    except (OSError, CortextError):
+        return None  # reading it says what is wrong
+
+
+def _all_of(row: Listed, found: Read, old: State) -> _New:
+    """All that is there; what it began with is in the index if it begins so still."""
+    entries = [_entry(number, each) for number, each in enumerate(found.session.messages, 1)]
+    keep = 0 < old.held <= len(entries) and _digest(entries[: old.held]) == old.end
+    new = entries[old.held :] if keep else entries
     said = side_text(found.side)
-    side = crc32(said.encode("utf-8", "replace"))
+    side = _sum(said)
     if side != (old.side if keep else 0):
         new.insert(0, Entry(SIDE, "agents", row.last_active, spaced(plain(said))))
-    return new, State("", 0, 0, len(messages), _digest(messages), side=side), keep
+    return new, State(held=len(entries), end=_digest(entries), side=side), keep
 
 
 def side_text(side: Iterable[Session]) -> str:
@@ -115,15 +183,19 @@ def side_text(side: Iterable[Session]) -> str:
     )
 
 
-def _digest(messages: Sequence[SessionMessage]) -> int:
-    """Of what they say: not every tool gives its messages ids, and the last one may grow."""
-    found = len(messages)
-    for message in messages:
-        found = crc32(message.content.encode("utf-8", "replace"), found)
+def _sum(text: str) -> int:
+    return crc32(text.encode("utf-8", "replace"))
+
+
+def _digest(entries: Sequence[Entry], found: int = 0) -> int:
+    """Of what they say, after others: not every tool gives its messages ids, and the last one may
+    grow."""
+    for entry in entries:
+        found = crc32(entry.text.encode("utf-8", "replace"), found)
     return found
 
 
-def _of_lines(row: Listed, old: State) -> tuple[list[Entry], State, bool]:
+def _of_lines(row: Listed, old: State) -> _New:
     """Of a file of lines only those are read that came since."""
     path = row.path if row.tool else row.place.lines
     table = LOG.records if row.tool else FOLDER.records
@@ -138,11 +210,11 @@ def _of_lines(row: Listed, old: State) -> tuple[list[Entry], State, bool]:
         found = os.fstat(fd)
         # With every new head a log is another file.
         inode, size = 0 if row.tool else found.st_ino, found.st_size - begin
-        keep = inode == old.inode and 0 < old.size <= size and _end(fd, begin, old.size) == old.end
+        keep = inode == old.inode and 0 < old.size <= size and _last(fd, begin, old.size) == old.end
         start, count = (old.size, old.held) if keep else (0, 0)
         data = read_range(fd, begin + start, begin + size)
         data = data[: data.rfind(b"\n") + 1]
-        end = _end(fd, begin, start + len(data))
+        end = _last(fd, begin, start + len(data))
     finally:
         os.close(fd)
     new = list(_entries(data, table, start, count))
@@ -160,7 +232,7 @@ def first_line_end(fd: int) -> int:
         step *= 16
 
 
-def _end(fd: int, begin: int, size: int) -> int:
+def _last(fd: int, begin: int, size: int) -> int:
     return crc32(read_range(fd, begin + max(size - _END, 0), begin + size))
 
 
@@ -191,9 +263,9 @@ def _one_by_one(
 def _entry(number: int, message: SessionMessage, at: int = 0, size: int = 0) -> Entry:
     if size > _LONGEST:
         at = size = 0
-    text = message.content
-    if message.role == "tool" and len(text) > STUB:
-        text = text[:STUB]
+    text = wording(message)
+    if message.role == "tool" and len(text) > 2 * STUB:
+        text = f"{text[:STUB]}\n{text[-STUB:]}"
     if not text.isascii():
         text = spaced(plain(text))
     return Entry(number, message.role, micros(message.timestamp), text, at, size)

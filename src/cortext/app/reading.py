@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cortext.app.following import transcript_at
 from cortext.app.transcripts import Found, find_transcript
 from cortext.errors import SessionNotFoundError
 from cortext.formats.records import Damage
@@ -37,7 +38,17 @@ def read_all(row: Listed, longest: int | None = None) -> Read:
         return Read(session, damages, row.place.session)
     if row.is_apart:
         return _read_apart(row)
-    bridge, source = _found(row, find_transcript(row.tool, row.key, row.path))
+    return read_from(row, transcript_of(row), longest)
+
+
+def transcript_of(row: Listed) -> Found:
+    """The transcript of a tool's session; SessionNotFoundError if it is nowhere any more."""
+    return _found(row, transcript_at(row.tool, row.key, row.path))
+
+
+def read_from(row: Listed, found: Found, longest: int | None = None) -> Read:
+    """As `read_all`, from a transcript that was there just now."""
+    bridge, source = found
     try:
         decoded = bridge.decode(source, longest=longest)
     except FileNotFoundError:

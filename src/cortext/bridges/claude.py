@@ -17,6 +17,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from cortext.bridges import jsonl
+from cortext.bridges.claude_agents import agents_beside
 from cortext.bridges.claude_records import (
     OURS,
     SYNTHETIC,
@@ -109,6 +110,11 @@ class _Transcript:
                 self._add(line, number)
         return lines.damages
 
+    @property
+    def told_aside(self) -> int:
+        """How many lines of sub-agents stand inside the file."""
+        return sum(len(part.nodes) for part in self.side.values())
+
     def _aside(self, line: Line, number: int) -> None:
         """A line of a sub-agent inside the file, as older versions wrote them."""
         key = line.agent_id or self._sides.get(line.parent_uuid or "") or line.uuid or str(number)
@@ -188,11 +194,16 @@ class _Transcript:
             data={"is_error": True} if block.is_error else None,
         )
 
-    def lately(self, count: int) -> list[SessionMessage] | None:
-        """What is said after so many nodes; None if a result is there and its call is not, or
-        the person went back to before some of them."""
+    def lately(self, count: int, *, whole: bool) -> list[SessionMessage] | None:
+        """What is said after so many nodes; None if a result is there and its call is not, the
+        person went back to before some of them, or, where these are not the `whole` of the file,
+        to what stands before."""
         now = _live(self.nodes)
-        if not _live(self.nodes[:count]) <= now:
+        changed = _live(self.nodes[:count]) ^ {place for place in now if place < count}
+        if any(self.nodes[place].messages for place in changed):
+            return None
+        known = {node.uuid for node in self.nodes} | {""}
+        if not whole and any(node.parent not in known for node in self.nodes[count:]):
             return None
         live = sorted(place for place in now if place >= count)
         said = [message for place in live for message in self.nodes[place].messages]
@@ -335,8 +346,15 @@ class ClaudeBridge:
         part = _Transcript(source.id, source.path, None)
         part.read([lately.before], before=lately.first - 1)
         count = len(part.nodes)
+        aside = part.told_aside
         damages = part.read([lately.after], before=lately.new - 1)
-        return None if damages else part.lately(count)
+        if damages or part.told_aside > aside:
+            return None
+        return part.lately(count, whole=lately.is_all)
+
+    def beside(self, source: Source) -> str:
+        """As `Follows` says."""
+        return jsonl.prints(_side_files(source))
 
 
 def _times(lines: Iterable[Line]) -> Iterator[datetime]:
@@ -360,16 +378,8 @@ def _has_model(line: Line) -> bool:
 
 def _side_files(source: Source) -> Iterator[str]:
     """The files of a conversation's sub-agents: in its own folder, before that beside it."""
-    beside, mark = os.path.dirname(source.path), source.id.encode()
+    beside = os.path.dirname(source.path)
     for entry in jsonl.listed(os.path.join(beside, source.id, "subagents")):
         if jsonl.plain(entry.name).endswith(".jsonl") and entry.is_file():
             yield entry.path
-    for entry in jsonl.listed(beside):
-        if entry.name.startswith("agent-") and jsonl.plain(entry.name).endswith(".jsonl"):
-            try:
-                first = jsonl.read_head(entry.path, jsonl.ENDS[1]).partition(b"\n")[0]
-            except OSError as error:
-                _log.warning("%s is passed over: %s", entry.path, error)
-                continue
-            if mark in first:
-                yield entry.path
+    yield from agents_beside(beside).get(source.id, ())

@@ -219,6 +219,11 @@ class _Transcript:
         )
 
 
+_indexes: dict[str, tuple[tuple[int, int], dict[str, str]]] = {}
+"""The names of conversations by the file that has them all, with when that was written: each
+conversation is read by another bridge."""
+
+
 class CodexBridge:
     """Reads what Codex keeps. `home` is its folder, else the one that it would use."""
 
@@ -226,7 +231,6 @@ class CodexBridge:
 
     def __init__(self, home: str | None = None) -> None:
         self.home = home or own_home(self.tool)
-        self._index: tuple[tuple[int, int], dict[str, str]] = (0, 0), {}
 
     def sources(self) -> Iterator[Source]:
         """Every rollout; of one that is there in several parts, the newest, and a plain file
@@ -282,6 +286,7 @@ class CodexBridge:
     def follow(self, source: Source, lately: Lately) -> list[SessionMessage] | None:
         """As `Follows` says."""
         part, lines, before, count = _Transcript(None), jsonl.Lines(Line), Line(), 0
+        agents: set[str] = set()
         for number, line in lines.read([lately.before + lately.after]):
             place = lately.first + number - 2 if line.ordinal is None else line.ordinal
             new = lately.first + number > lately.new
@@ -289,8 +294,13 @@ class CodexBridge:
                 return None
             if not (line.type == "response_item" and line == before):
                 part.add(line, place, source.id)
-            before, count = line, count if new else part.count
-        return None if lines.damages else part.lately(count)
+            if not new:
+                count, agents = part.count, set(part.spawned)
+            before = line
+        return None if lines.damages or part.spawned.keys() - agents else part.lately(count)
+
+    def beside(self, source: Source) -> None:
+        """As `Follows` says: all lines tell which agents were started."""
 
     def _decode(
         self, source: Source, longest: int | None, damages: list[Damage]
@@ -370,16 +380,16 @@ class CodexBridge:
         try:
             found = os.stat(path)
             mark = (found.st_mtime_ns, found.st_size)
-            if mark != self._index[0]:
+            if path not in _indexes or _indexes[path][0] != mark:
                 entries = [entry for _, entry in jsonl.Lines(Index).read(jsonl.read_blocks(path))]
                 names = {e.id: e.thread_name.strip() for e in entries if e.thread_name.strip()}
-                self._index = mark, names
+                _indexes[path] = mark, names
         except FileNotFoundError:
             return {}
         except OSError as error:
             _log.warning("%s is passed over: %s", path, error)
             return {}
-        return self._index[1]
+        return _indexes[path][1]
 
 
 def _request(line: Line) -> str:

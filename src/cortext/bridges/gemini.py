@@ -193,6 +193,8 @@ class GeminiBridge:
         for _, record in lines.read([lately.before]):
             log.add(record)
         known, count = log.keys, len(log.records)
+        if not (known or lately.is_all):
+            return None  # the last record may be longer than what was read of it
         for _, record in lines.read([lately.after]):
             if record.rewind is not None or (record.set or record).messages is not None:
                 return None
@@ -205,6 +207,10 @@ class GeminiBridge:
             telling.tell(record)
         new = telling.messages[said:] if len(log.records) > count else []
         return None if lines.damages else new
+
+    def beside(self, source: Source) -> str:
+        """As `Follows` says."""
+        return jsonl.prints(child.path for child in _side_sources(source))
 
     def _folders(self) -> dict[str, str]:
         """The folder of each project, by its short name and by the hash that older releases

@@ -24,7 +24,7 @@ from cortext.formats.records import Damage
 from cortext.model import json
 from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.ours import without_command
-from cortext.model.title import shorten
+from cortext.model.title import WHOLE, shorten
 from cortext.model.values import as_utc, parse_time
 
 BLOCK = 1 << 18
@@ -302,7 +302,7 @@ def title_of(text: str) -> str:
     command, which says nothing."""
     text = without_command(text)
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    return "" if line.startswith("/") and " " not in line else shorten(line)
+    return "" if line.startswith("/") and " " not in line else shorten(line, WHOLE)
 
 
 def cut(text: str, longest: int | None) -> str:
@@ -365,6 +365,18 @@ def listed(folder: str) -> list[os.DirEntry[str]]:
     except OSError as error:
         _log.warning("%s is passed over: %s", folder, error)
         return []
+
+
+def prints(paths: Iterable[str]) -> str:
+    """What changes when one of some files does, or another one comes."""
+    marks: list[str] = []
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue  # it went away
+        marks.append(f"{path} {found.st_mtime_ns} {found.st_size} {found.st_ino}")
+    return "\n".join(marks)
 
 
 def source(tool: str, id: str, entry: os.DirEntry[str]) -> Iterator[Source]:

@@ -17,10 +17,9 @@ from cortext.bridges.opencode_parts import Info, Model, Part, Telling, read_info
 from cortext.bridges.opencode_store import Database, Raw, Store, Tree, read_database, trees
 from cortext.bridges.places import own_home
 from cortext.bridges.port import Decoded, Glance, Source
-from cortext.bridges.recent import Mark
+from cortext.bridges.recent import Changed, Mark
 from cortext.errors import SessionCorruptedError
 from cortext.formats.records import Damage
-from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
 _log = logging.getLogger("cortext.bridges")
@@ -132,22 +131,44 @@ class OpenCodeBridge:
             return None
         return read_database(source.path, lambda database: _mark(database, source.id))
 
-    def changed(self, source: Source, mark: Mark) -> tuple[list[SessionMessage], Mark] | None:
+    def changed(self, source: Source, mark: Mark) -> Changed | None:
         """As `FollowsRows` says."""
 
-        def work(database: Database) -> tuple[list[SessionMessage], Mark] | None:
+        def work(database: Database) -> Changed | None:
             if _head(database, source.id).revert:
                 return None
-            if database.count(source.id, mark.size) < mark.lines:
+            if database.count(source.id, mark.size) != mark.lines:
                 return None  # the person went back, and some are gone
             now = _mark(database, source.id)
+            rows = database.changed(source.id, mark.size)
+            first = len(rows) - (now.lines - mark.lines)  # of the new ones: they are the last
+            if first < 0:
+                return None
             damages: list[Damage] = []
-            telling = Telling(None)
-            for raw in database.changed(source.id, mark.size):
+            telling, again = Telling(None), 0
+            for number, raw in enumerate(rows):
+                again = len(telling.messages) if number == first else again
                 if info := read_info(raw, damages):
-                    rows = database.parts(source.id, raw.id)
-                    telling.tell(raw.id, info, _parts(raw.id, info, rows, damages))
-            return None if damages or telling.cuts else (telling.messages, now)
+                    parts = database.parts(source.id, raw.id)
+                    telling.tell(raw.id, info, _parts(raw.id, info, parts, damages))
+            if damages or telling.cuts:
+                return None
+            again = len(telling.messages) if first >= len(rows) else again
+            return Changed(telling.messages[:again], telling.messages[again:], now)
+
+        return read_database(source.path, work)
+
+    def beside(self, source: Source) -> str | None:
+        """As `FollowsRows` says."""
+        if not source.path.endswith(".db"):
+            return None
+
+        def work(database: Database) -> str:
+            ids, marks = [source.id], list[str]()
+            for _ in range(_DEEPEST):
+                ids = [child for id in ids for child in database.children(id)]
+                marks += [f"{id} {database.latest(id)}" for id in ids]
+            return "\n".join(marks)
 
         return read_database(source.path, work)
 

@@ -53,29 +53,54 @@ def home_of(tool: str, path: str) -> str | None:
 
 class Look(NamedTuple):
     """What a folder of transcripts looks like: `print` changes whenever one of them may have,
-    `latest` is when one last did, in nanoseconds; `names` are theirs, below the folder, without
-    what says that a copy is compressed."""
+    `latest` is when one last did, in nanoseconds; `files` are what they are called, by the folders
+    that they are in."""
 
+    home: str
     print: bytes
     latest: int
-    names: frozenset[str]
+    files: dict[str, list[str]]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Theirs, below the folder, without what says that a copy is compressed."""
+        start = len(self.home) + 1
+        paths = (f"{folder}/{name}" for folder, names in self.files.items() for name in names)
+        return frozenset(path[start:].removesuffix(".gz") for path in paths)
 
 
 def look(tool: str, home: str) -> Look:
     """How a tool's folder is now. One that cannot be read is named in the log."""
-    marks: list[str] = []
-    names: list[str] = []
-    latest, start = 0, len(home) + 1
-    for path in _files(tool, home):
+    files: dict[str, list[str]] = {}
+    marks: list[int] = []
+    for folder, names in _files(tool, home):
+        if names and (there := _stat(folder, names, marks)):
+            files[folder] = files.get(folder, []) + there
+    if not files:
+        return Look(home, b"", 0, files)
+    parts = [part for folder, names in files.items() for part in (folder, *names)]
+    print = os.fsencode("\0".join((*parts, str(marks))))
+    return Look(home, print, max(marks[::3]), files)
+
+
+def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
+    """Those of the names that are there, with a time, a size and an inode added for each."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return []  # it went away
+    gone: set[str] = set()
+    stat = os.stat
+    # A plain loop: with many transcripts this is what a list takes its time for.
+    for name in names:
         try:
-            found = os.stat(path)
+            found = stat(name, dir_fd=fd)
         except OSError:
-            continue  # it went away, or leads nowhere
-        time = found.st_mtime_ns
-        marks.append(f"{path}\0{time} {found.st_size} {found.st_ino}")
-        names.append(path[start:].removesuffix(".gz"))
-        latest = max(latest, time)
-    return Look(os.fsencode("\0".join(marks)), latest, frozenset(names))
+            gone.add(name)  # or it leads nowhere
+        else:
+            marks += (found.st_mtime_ns, found.st_size, found.st_ino)
+    os.close(fd)
+    return [name for name in names if name not in gone] if gone else names
 
 
 def mark_beside(tool: str, home: str) -> str:
@@ -109,28 +134,26 @@ def is_side(source: Source) -> bool:
     return any(parent_of(line.body) for _, line in jsonl.Lines(Line).read([head]))
 
 
-def _files(tool: str, home: str) -> Iterator[str]:
-    for name in _BESIDE.get(tool, ()):
-        yield f"{home}/{name}"
-    if tool == "opencode":
-        yield from _databases(home)
+def _files(tool: str, home: str) -> Iterator[tuple[str, list[str]]]:
+    """The folders with transcripts, and what in them may be one, or says something of them."""
+    yield home, [*_BESIDE.get(tool, ())]
+    for path in _databases(home) if tool == "opencode" else ():
+        folder, name = os.path.split(path)
+        yield folder, [name, f"{name}-wal"]
     for pattern in _FOLDERS[tool]:
         for folder, names in _matching(home, pattern.split("/")):
-            for name in names:
-                if name.endswith(_ENDINGS) and not name.startswith("agent-"):
-                    yield f"{folder}/{name}"
+            yield folder, [n for n in names if n.endswith(_ENDINGS) and n[:6] != "agent-"]
 
 
 def _databases(home: str) -> Iterator[str]:
-    """Those of OpenCode, with what was written last beside them."""
+    """Those of OpenCode; what was written last is beside them."""
     names = [name for name in _names(home) if name.startswith("opencode")]
     given = os.environ.get("OPENCODE_DB", "")
     if given and given != ":memory:" and home == own_home("opencode"):
         names.append(given)
     for name in dict.fromkeys(names):
         if name.endswith(".db"):
-            path = os.path.join(home, name)
-            yield from (path, f"{path}-wal")
+            yield os.path.join(home, name)
 
 
 def _matching(folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:

@@ -23,7 +23,8 @@ CONTEXT = 1 << 18
 
 
 class Mark(Struct, frozen=True):
-    """A place in a file: so many bytes in so many lines, and a digest of the last of them."""
+    """A place in a file: so many bytes in so many lines, and a digest of the last of them. Lines
+    are 0 where nobody asks for the numbers of the next ones."""
 
     inode: int
     size: int
@@ -44,6 +45,11 @@ class Lately(NamedTuple):
     def first(self) -> int:
         return self.new - self.before.count(b"\n")
 
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing stands before these lines."""
+        return len(self.before) + len(self.after) == self.mark.size
+
 
 @runtime_checkable
 class Follows(Protocol):
@@ -52,6 +58,20 @@ class Follows(Protocol):
     def follow(self, source: Source, lately: Lately) -> Sequence[SessionMessage] | None:
         """What the new lines say, as `decode` has it; None where that takes all of them to tell."""
         ...
+
+    def beside(self, source: Source) -> str | None:
+        """What changes with the conversations of sub-agents that stand elsewhere; None where only
+        all of the lines tell which these are."""
+        ...
+
+
+class Changed(NamedTuple):
+    """What rows say that were changed since a mark: of messages that were there `again`, and the
+    `new` ones; and the mark after them."""
+
+    again: Sequence[SessionMessage]
+    new: Sequence[SessionMessage]
+    mark: Mark
 
 
 @runtime_checkable
@@ -63,9 +83,13 @@ class FollowsRows(Protocol):
         """When a session was last changed; None where its store does not tell."""
         ...
 
-    def changed(self, source: Source, mark: Mark) -> tuple[Sequence[SessionMessage], Mark] | None:
-        """What the rows say that were changed since, also those that are only about more of it;
-        None where that takes all of them to tell. FileNotFoundError if the session is gone."""
+    def changed(self, source: Source, mark: Mark) -> Changed | None:
+        """What the rows say that were changed since; None where that takes all of them to tell.
+        FileNotFoundError if the session is gone."""
+        ...
+
+    def beside(self, source: Source) -> str | None:
+        """As that of `Follows`."""
         ...
 
 
@@ -83,6 +107,20 @@ def mark_of(path: str) -> Mark | None:
             size = at + end if end else size
             at += len(block)
         return Mark(found.st_ino, size, lines, _digest(fd, size))
+    finally:
+        os.close(fd)
+
+
+def end_of(path: str) -> Mark | None:
+    """The end of a file of lines, without their number; None where the last one has no end."""
+    if not path.endswith(".jsonl"):
+        return None
+    fd = open_file(path)
+    try:
+        found = os.fstat(fd)
+        if not found.st_size or os.pread(fd, 1, found.st_size - 1) != b"\n":
+            return None
+        return Mark(found.st_ino, found.st_size, 0, _digest(fd, found.st_size))
     finally:
         os.close(fd)
 

@@ -143,6 +143,12 @@ def stub(call: Call, result: Result | None, where: str) -> str:
     return _lay_out(call.name, what, where, lines)
 
 
+def deed(call: Call) -> str:
+    """What a call was to do: a stub without how it ended."""
+    what, lines = _describe(kind_of(call), call.arguments)
+    return _lay_out(call.name, what, "", lines)
+
+
 def lone_result(name: str, result: Result, where: str) -> str:
     """The text for a result whose call was not recorded."""
     shell = KINDS.get(name.lower()) == "shell"

@@ -61,9 +61,13 @@ class Types:
         """What tells that the text changed."""
         return "sha256:" + hashlib.sha256(self.command(kind).encode()).hexdigest()
 
+    def template(self, kind: str) -> str:
+        """What a markdown is made of, with names in braces for what each has of its own."""
+        return self._text("templates", kind) or "# {{title}}\n\n{{date}}\n"
+
     def document(self, kind: str, *, title: str, id: str, date: str) -> str:
         """The markdown that a conversation begins with."""
-        text = self._text("templates", kind) or "# {{title}}\n\n{{date}}\n"
+        text = self.template(kind)
         values = {"title": title, "id": id, "date": date, "type": kind}
         parts = re.split(r"\{\{(title|id|date|type)\}\}", text)
         return "".join(values[part] if n % 2 else part for n, part in enumerate(parts))
