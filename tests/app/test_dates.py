@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext import clock
-from cortext.app.dates import Span, date_range
+from cortext.app.dates import Span, date_range, since, until
 from cortext.clock import from_micros
 from cortext.errors import CortextError
 
@@ -48,6 +48,46 @@ def test_a_span_is_in_whole_days(text: str, since: str | None, until: str | None
         for each in (span.since, span.until)
     ]
     assert days == [since, until]
+
+
+@pytest.mark.parametrize(
+    ("text", "begins", "ends"),
+    [
+        ("yesterday", "2026-03-30 00:00", "2026-03-31 00:00"),
+        ("2026-02", "2026-02-01 00:00", "2026-03-01 00:00"),
+        ("2026-01-31", "2026-01-31 00:00", "2026-02-01 00:00"),
+        ("last week", "2026-03-23 00:00", "2026-03-30 00:00"),
+        ("12h", "2026-03-31 03:30", "2026-03-31 03:30"),
+        ("7d", "2026-03-24 15:30", "2026-03-24 15:30"),
+        ("4w", "2026-03-03 15:30", "2026-03-03 15:30"),
+        ("1m", "2026-02-28 15:30", "2026-02-28 15:30"),
+        ("1mo", "2026-02-28 15:30", "2026-02-28 15:30"),
+        ("1month", "2026-02-28 15:30", "2026-02-28 15:30"),
+        ("2 weeks ago", "2026-03-17 15:30", "2026-03-17 15:30"),
+        ("a year ago", "2025-03-31 15:30", "2025-03-31 15:30"),
+        ("2026-03-03T10:00+00:00", "2026-03-03 10:00", "2026-03-03 10:00"),
+        ("2026-03-03 10:00", "2026-03-03 10:00", "2026-03-03 10:00"),
+    ],
+)
+def test_one_time_begins_and_ends(text: str, begins: str, ends: str) -> None:
+    """What `--since` and `--until` take, by the same words as a range."""
+    moments = [from_micros(since(text)), from_micros(until(text))]
+    assert [f"{each:%Y-%m-%d %H:%M}" for each in moments] == [begins, ends]
+
+
+def test_a_range_from_so_long_ago() -> None:
+    """It goes on until now; between two it ends where the other begins."""
+    assert date_range("7d") == Span(since("7d"), None)
+    assert date_range("2 weeks ago..7d") == Span(since("2w"), until("7d"))
+
+
+@pytest.mark.parametrize("text", ["soon", "", "7", "7x", "2026-13", "2026-02-30", "..", "9" * 99])
+def test_what_is_no_time_is_said(text: str) -> None:
+    """One sentence with a hint."""
+    for read in (since, until):
+        with pytest.raises(CortextError, match="is no time") as caught:
+            read(text)
+        assert "3mo" in caught.value.hint
 
 
 @pytest.mark.parametrize("text", [None, "", "  "])

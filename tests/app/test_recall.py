@@ -75,9 +75,12 @@ def finder(
         yield made
 
 
-def three(text: str, rng: random.Random) -> list[str]:
-    """Three words of a text that follow one another, signs between them left out."""
-    words = [word for word in text.replace('"', " ").split() if word == "AND" or parse(word)]
+def three(text: str, rng: random.Random, *, quoted: bool) -> list[str]:
+    """Three words of a text that follow one another, signs between them left out; outside quotes
+    also those with a minus before them, which would exclude it."""
+    given = '"{}"' if quoted else "{}"
+    said = text.replace('"', " ").split()
+    words = [word for word in said if word == "AND" or parse(given.format(word))]
     start = rng.randrange(len(words) - 2)
     return words[start : start + 3]
 
@@ -90,7 +93,7 @@ def test_recall(finder: Finder, said: dict[str, list[str]], quoted: bool) -> Non
     missed: list[tuple[str, int, str]] = []
     for _ in range(1000):
         id, number = rng.choice([*said]), rng.randrange(EACH)
-        words = three(said[id][number], rng)
+        words = three(said[id][number], rng, quoted=quoted)
         text = f'"{" ".join(words)}"' if quoted else " ".join(words)
         wanted = Question(text, most=10_000, each=10_000, only=rows[id].identity)
         groups = finder.answer(wanted).groups
@@ -158,5 +161,6 @@ def test_anything_can_be_typed(finder: Finder, text: str, options: list[list[str
     code, out, err = run(*more, "--", text) if more or text.startswith("-") else run(text)
     assert code in (0, 1), err
     assert not any(line.startswith(("error:", "Traceback")) for line in err.splitlines()), err
-    assert bool(out.removeprefix("[]\n")) == (code == 0)
+    near = code == 1 and "no message has" in err and "--json" not in more
+    assert bool(out.removeprefix("[]\n")) == (code == 0 or near)
     assert err or code == 0

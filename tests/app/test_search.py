@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cortext import Session, SessionMessage
 from cortext.app.conversations import Wanted
+from cortext.app.hits import Finder, Question
 from cortext.app.search import Hit, Narrow, Search
 from cortext.formats.log import encode
 from cortext.index.database import micros
@@ -52,12 +53,62 @@ def test_newest_first(space: Space) -> None:
     assert texts(ready().find("needle", most=2)) == ["needle 4", "needle 3"]
 
 
+def test_newest_first_side_by_side(space: Space) -> None:
+    """Of conversations that went on side by side the newest texts come, and not those of one; old
+    ones that come into the index later stay behind them."""
+    folders = [space.add(f"00{n}-a") for n in range(1, 4)]
+    for n in range(150):
+        for folder in folders:
+            space.append(folder, f"deploy {folder.name[:3]} {n}", at=NOW + timedelta(hours=n))
+    expected = {f"deploy 00{k} {n}" for n in (149, 148) for k in (1, 2, 3)}
+    assert {*texts(ready().find("deploy", most=6))} == expected
+    for n in range(60):
+        old = space.add(f"{n + 100}-old", day="2025-01-05")
+        space.append(old, "deploy of old", "deploy of old", at=NOW - timedelta(days=300))
+    assert {*texts(ready().find("deploy", most=6))} == expected
+
+
+@pytest.mark.parametrize(("query", "exact"), [("plan", 240), ("c++", 81)])
+def test_pages(space: Space, query: str, exact: int) -> None:
+    """Pages, each after the place of the last text, have every text once and in order, whatever
+    comes in between; also those that have the signs, and then those that have only the words."""
+    folders = [space.add(f"00{n}-a") for n in range(1, 4)]
+    for n in range(80):
+        for folder in folders:
+            text = f"plan c number {n}" if n % 3 else f"plan c++ number {n}"
+            space.append(folder, text, at=NOW + timedelta(minutes=n))
+    whole = ready().find(query, most=1000)
+    assert (len(whole), sum(hit.exact for hit in whole)) == (240, exact)
+    paged: list[Hit] = []
+    while page := ready().find(query, most=27, after=paged[-1].place if paged else None):
+        paged += page
+        if len(paged) <= exact:
+            space.append(folders[0], "a newer plan, c", at=NOW + timedelta(days=1))
+    known = {hit.place for hit in whole}
+    assert [hit.place for hit in paged if hit.place in known] == [hit.place for hit in whole]
+    assert len({hit.place for hit in paged}) == len(paged)
+
+
 def test_signs(space: Space) -> None:
-    """What has the signs that were typed comes before what has only the words."""
+    """What has the signs that were typed comes before what has only the words, which is told."""
     space.add("001-a", "we use c++ for this", "an .env file", "the c language", "env file")
     search = ready()
     assert texts(search.find("c++")) == ["we use c++ for this", "the c language"]
+    assert [hit.exact for hit in search.find("c++")] == [True, False]
     assert texts(search.find(".env file")) == ["an .env file", "env file"]
+    assert [hit.exact for hit in search.find("c language")] == [True]
+
+
+def test_signs_behind_many(space: Space) -> None:
+    """What has the signs is found behind any number of newer texts that have only the words."""
+    space.add("001-a", "we use c++ and foo_bar for this")
+    space.add("002-b", *[f"plan c number {n}, foo-bar" for n in range(1500)])
+    for query in ("c++", "foo_bar"):
+        hits = ready().find(query, most=5)
+        assert texts(hits)[0] == "we use c++ and foo_bar for this"
+        assert [hit.exact for hit in hits] == [True] + [False] * 4
+        (first, *_) = Finder().answer(Question(query)).groups
+        assert first.row.id == "001-a"
 
 
 def test_narrowed(space: Space) -> None:

@@ -34,7 +34,18 @@ def matches(question: str, text: str) -> bool:
         ('"our cache"', "the plan for our cache"),
         ("redis OR cache", "the plan for our cache"),
         ("plan NOT redis", "the plan for our cache"),
-        ("NOT plan", "the plan for our cache"),
+        ("(redis OR cache) AND plan", "the plan for our cache"),
+        ("plan NOT (redis OR memcached)", "the plan for our cache"),
+        ("((plan))", "the plan for our cache"),
+        ("redis|cache plan", "the plan for our cache"),
+        ("redis | cache", "the plan for our cache"),
+        ("plan -redis", "the plan for our cache"),
+        ("plan -", "the plan for our cache"),
+        ("redis OR -redis OR plan", "the plan for our cache"),
+        ("plan NOT NOT cache", "the plan for our cache"),
+        ('"-name"', "find . -name"),
+        ("--no-verify", "git commit --no-verify"),
+        ("(f(x) OR y)", "then f(x)"),
         ("pl*", "the plan for our cache"),
         ("CAFÉ", "a cafe"),
         ("cafe", "un cafe\u0301 noir"),
@@ -68,6 +79,14 @@ def test_found(question: str, text: str) -> None:
         ('"cache our"', "the plan for our cache"),
         ("foo-bar", "bar and foo"),
         ("plan NOT cache", "the plan for our cache"),
+        ("NOT plan", "the plan for our cache"),
+        ("redis OR NOT plan", "the plan for our cache"),
+        ("(cache OR plan) AND redis", "the plan for our cache"),
+        ("plan NOT (redis OR cache)", "the plan for our cache"),
+        ("plan -cache", "the plan for our cache"),
+        ('plan -"our cache"', "the plan for our cache"),
+        ("plan -(redis OR cache)", "the plan for our cache"),
+        ("redis|memcached plan", "the plan for our cache"),
         ("한", "하"),
         ("plan", "planned"),
         ("++", "we write c++ here"),
@@ -77,6 +96,26 @@ def test_found(question: str, text: str) -> None:
 def test_not_found(question: str, text: str) -> None:
     """What is not there, or not so, is not found."""
     assert not matches(question, text)
+
+
+def test_what_only_excludes_is_dropped() -> None:
+    """There is nothing to take it from; the rest is looked for, and it can be said."""
+    assert [term.raw for term in parse("cache OR NOT (redis plan)").dropped] == ["redis", "plan"]
+    assert [term.raw for term in parse("cache OR NOT redis").terms] == ["cache"]
+    assert (bool(parse("-redis")), len(parse("-redis").dropped)) == (False, 1)
+    assert not parse("cache NOT redis").dropped
+
+
+def test_what_stands_beside_other_scripts_is_marked() -> None:
+    """A Latin word between characters that are words by themselves, as the index has it."""
+    text = "日本語の設計とAPIの設計を決めた"
+    for typed in ("設計とAPI", "APIの設計", "api"):
+        assert matches(typed, text)
+        assert [text[a:b].lower() for a, b in find(text, parse(typed).terms)] == [typed.lower()]
+    assert not find("APIs", parse("API").terms)
+    long = "前置き。" * 200 + "Redisを採用した" + "後。" * 200
+    piece = snippet(long, parse("redis").terms)
+    assert [piece.text[a:b] for a, b in piece.spans] == ["Redis"]
 
 
 @given(st.text(max_size=200) | st.text(alphabet="\"*^(){}:-+ANDORT .'\0", max_size=60))
@@ -124,3 +163,61 @@ def test_snippet_is_short_and_one_line() -> None:
     assert len(piece.text) < 300
     assert "\n" not in piece.text
     assert (piece.text[0], piece.text[-1]) == ("…", "…")
+
+
+def test_snippet_shows_most_of_the_words() -> None:
+    """Of a long text the piece with the most different words, rather with those that are rare."""
+    text = "We looked at it again. " * 40 + "Then kubernetes came, and we " + "went on. " * 50
+    piece = snippet(text, parse("we kubernetes").terms)
+    assert [piece.text[a:b] for a, b in piece.spans] == ["We", "We", "kubernetes", "we"]
+    apart = "we meet. " * 40 + "x " * 400 + "kubernetes " + "x " * 400 + "we meet"
+    assert "kubernetes" in snippet(apart, parse("we kubernetes").terms).text
+
+
+def test_snippet_of_a_huge_text() -> None:
+    """The rare word is shown however often the other one stands before it."""
+    text = "we talk é " * 50_000 + "kubernetes"
+    assert "kubernetes" in snippet(text, parse("we kubernetes").terms).text
+
+
+@pytest.mark.parametrize("filler", ["some output ✓ ok\n", "日本語の設計。", "cafe\u0301 x "])
+def test_long_texts(filler: str) -> None:
+    """In a text of many pieces a word is found wherever it stands, once, and a phrase across the
+    end of a piece."""
+    text = filler * (200_000 // len(filler))
+    for at in (0, 32_760, 32_768, 65_533, 99_000, len(text)):
+        at += -at % len(filler) if at else 0
+        whole = f"{text[:at]} Red Pandas {text[at:]}"
+        spans = find(whole, parse('"red pandas"').terms)
+        assert [whole[start:end] for start, end in spans] == ["Red Pandas"]
+        assert "Red Pandas" in snippet(whole, parse('"red pandas"').terms).text
+
+
+def test_long_text_is_folded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a piece at the beginning of a long text the rest of it is not looked at."""
+    looked: list[int] = []
+
+    def counted(text: str) -> str:
+        looked.append(len(text))
+        return folded(text)
+
+    monkeypatch.setattr("cortext.formats.query.folded", counted)
+    assert snippet("needle ✓ " + "日本語 output ✓ " * 150_000, parse("needle").terms).spans
+    assert sum(looked) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "marked"),
+    [
+        ("का नियम, की योजना", "की", ["की"]),
+        ("कीमत और की", "की", ["की"]),
+        ("கு கி", "கி", ["கி"]),
+        ("كَتَبَ الدرس", "كَتَبَ", ["كَتَبَ"]),
+        ("ёлка и елка", "елка", ["ёлка", "елка"]),
+    ],
+)
+def test_vowel_signs(text: str, typed: str, marked: list[str]) -> None:
+    """A vowel sign belongs to its word, in the question and where it is marked."""
+    query = parse(typed)
+    assert [term.tokens for term in query.terms] == [(folded(typed),)]
+    assert [text[start:end] for start, end in find(text, query.terms)] == marked

@@ -125,8 +125,9 @@ REFUSED = [
     ("search_workspace", {"query": "x", "limit": 10**9}, "expected `int` <= 50"),
     ("search_workspace", {"query": "x", "limit": 10**400}, "expected `int` <= 50"),
     ("search_workspace", {"query": "x", "limit": 1.5}, "expected `int`, got `float`"),
-    ("search_workspace", {"query": "x", "from": 0}, "expected `int` >= 1"),
-    ("search_workspace", {"query": "x", "from": 10**9}, "expected `int` <= 5000"),
+    ("search_workspace", {"query": "x", "from": 11}, "expected `str`, got `int`"),
+    ("search_workspace", {"query": "x", "from": "1.2"}, "matching regex"),
+    ("search_workspace", {"query": "x", "from": f"1.1.{9**99}"}, "of length <= 42"),
     ("search_workspace", {"query": "x", "type": "../../"}, "there is no type of conversation"),
     ("search_workspace", {"query": "x", "type": "\0"}, "there is no type of conversation"),
     ("search_workspace", {"query": "x" * 1_000_000}, "of length <= 2000"),
@@ -172,8 +173,8 @@ def test_odd_words_are_words(wire: Wire) -> None:
 
 @pytest.mark.timeout(60)
 def test_from_beyond_the_end_is_said(wire: Wire) -> None:
-    result = wire.call("search_workspace", query="cursors", **{"from": 4000})["result"]
-    assert result["content"][0]["text"].startswith("There are 1 texts, so there is none from 4000")
+    result = wire.call("search_workspace", query="cursors", **{"from": "1.0.0"})["result"]
+    assert result["content"][0]["text"].startswith("There are no more.")
     assert (result["structuredContent"]["hits"], result["structuredContent"]["next"]) == ([], None)
     result = wire.call("list_conversations", **{"from": 1_000_000})["result"]
     assert result["structuredContent"]["conversations"] == []

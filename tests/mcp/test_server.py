@@ -228,7 +228,8 @@ def test_facts_hold_past_text_between_marks(workspace: Path) -> None:
         ("search_workspace", {}, "missing required field `query`"),
         ("search_workspace", {"query": "x", "root": "/"}, "unknown field `root`"),
         ("get_conversation", {"id": "../../etc/passwd"}, "session not found"),
-        ("get_conversation", {"id": "0"}, "2 sessions match 0"),
+        ("get_conversation", {"id": "00"}, "session not found"),
+        ("get_conversation", {"id": "2026"}, "sessions match 2026"),
         ("get_conversation", {"id": "001", "from": 9}, "has 3 messages, so there is no message 9"),
         ("get_conversation", {"id": "\x00"}, "session not found"),
         ("save_conversation", {"id": "001", "summary": "x", "messages": []}, "unknown field"),
@@ -318,15 +319,27 @@ def test_results_are_paged(workspace: Path) -> None:
     """Every text once, by `next`."""
     say(workspace, "002-plan-paging", *(f"heron number {n}" for n in range(7)))
     seen: list[int] = []
-    start: int | None = 1
-    while start:
-        page = facts(call("search_workspace", query="heron", limit=3, from_=start))
+    page = facts(call("search_workspace", query="heron", limit=3))
+    # What is said meanwhile is newer than all of them.
+    say(workspace, "002-plan-paging", "another heron")
+    while page:
         seen += [hit["message"] for hit in page["hits"]]
         start = page["next"]
+        page = start and facts(call("search_workspace", query="heron", limit=3, from_=start))
     assert sorted(seen) == list(range(3, 10))
     listed = facts(call("list_conversations", limit=1))
     assert (len(listed["conversations"]), listed["total"], listed["next"]) == (1, 2, 2)
     assert facts(call("list_conversations", limit=1, from_=2))["next"] is None
+
+
+def test_texts_without_the_signs_are_told(workspace: Path) -> None:
+    """They come last, and how many they are is said, in words and as a number."""
+    say(workspace, "002-plan-paging", "written in zig++", "zig is fine", "more zig")
+    result = call("search_workspace", query="zig++")
+    assert "written in zig++" in facts(result)["hits"][0]["text"]
+    assert facts(result)["without_signs"] == 2
+    assert "The last 2 have the words, but not the signs, that were asked for." in text(result)
+    assert facts(call("search_workspace", query="zig"))["without_signs"] == 0
 
 
 def test_a_long_conversation_is_read_page_by_page(workspace: Path) -> None:

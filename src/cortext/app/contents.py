@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cortext.app.search import Search
-from cortext.formats.query import Query, Term, parse
+from cortext.formats.query import Clause, Term, parse
 from cortext.index.listed import Listed
 from cortext.index.words import Identity, Words
 
 _SPOKEN = ("user", "assistant")
 _BEGINNING = 3
 """Characters of a word that may be the beginning of a longer one."""
-_PAGE = 1000
-_MOST_PAGES = 20
-_PATIENCE = 8.0
-"""Seconds that what is new is read."""
+_LIKELY = 1000
+_PATIENCE, _LONGEST = 8.0, 2.0
+"""Seconds that what is new is read, and that the index is looked through."""
 
 
 class Searched(NamedTuple):
@@ -53,17 +53,20 @@ class Contents:
         return Searched([row for row in latest if row.identity in found], looked, len(rows))
 
     def _said(self, terms: Sequence[Term], among: set[Identity]) -> set[Identity]:
-        """Those of the conversations in which one message has all the terms, as far as the newest
-        messages with them tell."""
-        expression = Query(((tuple(terms), ()),)).expression
+        """Those of the conversations in which one message has all the terms, as far as there is
+        time to look."""
+        expression = str(Clause(tuple(terms)))
         found: set[Identity] = set()
-        before: int | None = None
-        for _ in range(_MOST_PAGES):
-            page = self._words.find(expression, before=before, most=_PAGE)
-            found |= {spot.identity for spot in page if spot.role in _SPOKEN} & among
-            if len(page) < _PAGE:
+        end = time.monotonic() + _LONGEST
+
+        def skips(identity: Identity) -> bool:
+            return identity not in among or identity in found
+
+        for spot in self._words.find(expression, most=_LIKELY, skips=skips):
+            if spot.role in _SPOKEN and spot.identity in among:
+                found.add(spot.identity)
+            if len(found) == len(among) or time.monotonic() > end:
                 break
-            before = page[-1].id
         return found
 
 

@@ -1,9 +1,10 @@
-"""A span of time as people and agents write it: `2026`, `2026-03..2026-05`, "last week"."""
+"""Times as people and agents write them: `2026`, `2026-03..2026-05`, "last week", `3d`, "2 weeks
+ago"."""
 
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from cortext import clock
@@ -12,8 +13,18 @@ from cortext.errors import CortextError
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
 _COUNTED = re.compile(r"(?:the )?(?:last|past) (\d{1,4}) (day|week|month|year)s?", re.ASCII)
 _NAMED = re.compile(r"(?:the )?(this|last|past) (day|week|month|year)")
+_AGO = re.compile(r"(\d{1,5}|an?) ?([a-z]+)(?: ago)?", re.ASCII)
+_UNITS = {
+    "hour": ("h", "hr", "hrs", "hours"),
+    "day": ("d", "days"),
+    "week": ("w", "wk", "weeks"),
+    "month": ("m", "mo", "mon", "months"),
+    "year": ("y", "yr", "years"),
+}
+_UNIT = {short: unit for unit, names in _UNITS.items() for short in (unit, *names)}
 _LONGEST = 64
-_HINT = "give YYYY, YYYY-MM, YYYY-MM-DD, A..B, today, yesterday, last week, or last 10 days"
+_HINT = "give YYYY, YYYY-MM, YYYY-MM-DD, A..B, today, yesterday, last week, last 10 days, or 7d"
+_ONE_HINT = "give 2026-01-31, 2026-01, yesterday, last week, 12h, 7d, 4w, 3mo, or 2 weeks ago"
 
 
 class Span(NamedTuple):
@@ -24,34 +35,81 @@ class Span(NamedTuple):
 
 
 def date_range(text: str | None) -> Span:
-    """The span that is meant, in local days; no text is all of time. CortextError for what is no
-    such text. A week begins on Monday; the last one ended on Sunday."""
+    """The span that is meant, in local days, or from so long ago; no text is all of time.
+    CortextError for what is no such text. A week begins on Monday; the last one ended on Sunday."""
     if text is None or not text.strip():
         return Span()
-    words = " ".join(text.casefold().split())
-    if len(words) > _LONGEST:
-        raise _error(text)
+    words = _words(text)
     try:
-        first, end = _days(words)
+        first, end = _ends(words)
     except (ValueError, OverflowError):
-        raise _error(text) from None
+        raise _error(text, "range of dates", _HINT) from None
     if first and end and first >= end:
         raise CortextError(f"{text!r} ends before it begins", hint="the earlier date comes first")
-    return Span(_micros(first), _micros(end))
+    return Span(first and _micros(first), end and _micros(end))
 
 
-def _days(words: str) -> tuple[date | None, date | None]:
-    """The first day, and the one after the last."""
+def since(text: str) -> int:
+    """When a time begins, in microseconds since 1970; CortextError for what is none."""
+    return _moment(text, 0)
+
+
+def until(text: str) -> int:
+    """When a time ends: a day counts whole, and so does a month; `3d` is a moment."""
+    return _moment(text, 1)
+
+
+def _moment(text: str, end: int) -> int:
+    try:
+        return _micros(_one(_words(text))[end])
+    except (ValueError, OverflowError):
+        raise _error(text, "time", _ONE_HINT) from None
+
+
+def _words(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _ends(words: str) -> tuple[datetime | None, datetime | None]:
+    """When it begins, and when it is over."""
     before, dots, after = words.partition("..")
     if not dots:
-        return _one(words)
+        first, end = _one(words)
+        return first, None if first == end else end
     first, last = before.strip(), after.strip(" .")
     if not first and not last:
         raise ValueError(words)
     return (_one(first)[0] if first else None), (_one(last)[1] if last else None)
 
 
-def _one(words: str) -> tuple[date, date]:
+def _one(words: str) -> tuple[datetime, datetime]:
+    """The beginning and the end of a time; of a moment, both are it."""
+    if len(words) > _LONGEST:
+        raise ValueError(words)
+    if found := _AGO.fullmatch(words):
+        count = int(found[1]) if found[1].isdecimal() else 1
+        moment = _ago(count, _UNIT.get(found[2], ""))
+    elif words[10:11] in ("t", " ") and words[:4].isdecimal():
+        moment = datetime.fromisoformat(words.upper()).astimezone()
+    else:
+        first, end = _days(words)
+        return _midnight(first), _midnight(end)
+    return moment, moment
+
+
+def _ago(count: int, unit: str) -> datetime:
+    if not unit:
+        raise ValueError(unit)
+    now = clock.now().astimezone()
+    if unit == "hour":
+        return now - timedelta(hours=count)
+    # Of the same hour by the clock on the wall.
+    day = _back(now.date(), count, unit)
+    return datetime.combine(day, now.time()).astimezone()
+
+
+def _days(words: str) -> tuple[date, date]:
+    """The first day, and the one after the last."""
     today = clock.now().astimezone().date()
     if words in ("today", "yesterday"):
         day = today - timedelta(days=words == "yesterday")
@@ -97,15 +155,15 @@ def _back(day: date, count: int, unit: str) -> date:
     return first.replace(day=min(day.day, end.day))
 
 
-def _micros(day: date | None) -> int | None:
-    if day is None:
-        return None
-    from datetime import datetime, time
-
-    return int(datetime.combine(day, time()).astimezone().timestamp() * 1_000_000)
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, datetime.min.time()).astimezone()
 
 
-def _error(text: str) -> CortextError:
+def _micros(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000)
+
+
+def _error(text: str, what: str, hint: str) -> CortextError:
     shown = repr(text)
     shown = shown if len(shown) <= 80 else shown[:80] + "…"
-    return CortextError(f"{shown} is no range of dates", hint=_HINT)
+    return CortextError(f"{shown} is no {what}", hint=hint)

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted, filtered
-from cortext.app.search import Hit, Narrow, Search, Texts, below
-from cortext.formats.query import Query, Term, find, parse, snippet
+from cortext.app.search import Hit, Narrow, Search, Texts, hits
+from cortext.app.whereabouts import below
+from cortext.formats.query import Query, Term, find, parse
 from cortext.index.listed import Listed
-from cortext.index.words import DOCUMENT, TITLE, Identity, Spot
+from cortext.index.words import MARKDOWN, TITLE, Identity, Spot
 
 _LOOKED_AT = 200
 """Places in one conversation that are looked at."""
@@ -53,55 +54,70 @@ class Answer(NamedTuple):
     groups: list[Group]
     more: bool
 
+    @property
+    def exact(self) -> list[bool]:
+        """Of each text that is shown, whether it has the signs that were typed."""
+        return [hit.exact for group in self.groups for hit in group.hits]
+
 
 class Finder(Search):
     """A search that answers a person."""
 
-    def answer(self, question: Question) -> Answer:
-        """What there is to show."""
-        query, rows = parse(question.text), self._among(question)
+    def answer(self, question: Question, query: Query | None = None) -> Answer:
+        """What there is to show; of another query, if it is not what the text says."""
+        query, rows = query or parse(question.text), self.among(question)
         if not query or not rows:
             return Answer([], more=False)
         best, most = question.best, question.most
         each = 0 if best or question.only else question.each
         looked = _RANKED if best else max(_LOOKED_AT, 2 * most) if question.only else most
-        found, more = self._spots(query, rows, question.narrow, looked, each)
-        spots = _once(found, rows, query)
+        found = self._spots(query, rows, question.narrow, looked, each)
+        spots = _once(found.found, rows, query)
         if best:
             spots = _best_first(spots, rows, query)
-        taken, crowded = _spread(spots, question)
-        more = more or len(taken) == most < len(spots)
-        groups = [
-            Group(rows[key], hits, key in crowded)
-            for key, hits in _read(taken, rows, query).items()
-        ]
-        return Answer(groups, more=more)
+        taken, crowded, left = _spread(spots, question)
+        by_row: dict[Identity, list[Hit]] = {}
+        for hit in hits(found._replace(found=taken), rows, query):
+            by_row.setdefault(hit.row.identity, []).append(hit)
+        groups = [Group(rows[key], said, key in crowded) for key, said in by_row.items()]
+        return Answer(groups, more=found.more or left)
 
     @property
     def conversations(self) -> Conversations:
         """All that can be listed."""
         return self._conversations
 
-    def _among(self, question: Question) -> dict[Identity, Listed]:
+    def having(
+        self, query: Query, rows: dict[Identity, Listed], narrow: Narrow, *, most: int
+    ) -> dict[Identity, Spot]:
+        """Of each of these conversations that has it, the newest text with it."""
+        first: dict[Identity, Spot] = {}
+        for spot in self._spots(query, rows, narrow, most, each=1).found:
+            # A message says more than a title.
+            if spot.identity not in first or first[spot.identity].number <= TITLE < spot.number:
+                first[spot.identity] = spot
+        return first
+
+    def among(self, question: Question) -> dict[Identity, Listed]:
         """The conversations that may have it."""
         if not question.is_filtered:
             return self._all_rows
         rows = below(filtered(self.rows, question.wanted), question.narrow.folder)
         if question.only:
             rows = [row for row in rows if row.identity == question.only]
-        return {row.identity: row for row in rows}
+        return self._each_once(rows)
 
 
 def _once(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> list[Spot]:
     """Without the titles of conversations in which something else has the words, and without
-    documents that have them only in the title."""
+    documents that have them only in their heading."""
     titled = {spot.identity for spot in spots if spot.number == TITLE}
     texts = Texts()
 
     def says(spot: Spot) -> bool:
-        if spot.number != DOCUMENT or spot.identity not in titled:
+        if spot.number != MARKDOWN or spot.identity not in titled:
             return spot.number != TITLE
-        return bool(find(_text(texts, rows[spot.identity], spot), query.terms))
+        return bool(find(texts.of(rows[spot.identity], spot), query.terms))
 
     said = {spot for spot in spots if says(spot)}
     alone = titled - {spot.identity for spot in said}
@@ -110,41 +126,21 @@ def _once(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> 
     ]
 
 
-def _text(texts: Texts, row: Listed, spot: Spot) -> str:
-    """What a spot says; a document, beside its title and its name."""
-    text = texts.of(row, spot)
-    if spot.number == DOCUMENT:
-        for name in filter(None, (row.title, row.id)):
-            text = text.replace(name, "")
-    return text
-
-
-def _read(
-    spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query
-) -> dict[Identity, list[Hit]]:
-    """What stands there, by conversation."""
-    texts = Texts()
-    hits: dict[Identity, list[Hit]] = {}
-    for spot in spots:
-        row = rows[spot.identity]
-        piece = snippet(_text(texts, row, spot), query.terms)
-        found = Hit(row, spot.number, spot.role, spot.time, piece)
-        hits.setdefault(spot.identity, []).append(found)
-    return hits
-
-
-def _spread(spots: Sequence[Spot], question: Question) -> tuple[list[Spot], set[Identity]]:
-    """Those to show, and the conversations that have more of them."""
+def _spread(spots: Sequence[Spot], question: Question) -> tuple[list[Spot], set[Identity], bool]:
+    """Those to show, the conversations that have more of them, and whether more could be shown."""
     counts: dict[Identity, int] = {}
     taken: list[Spot] = []
     crowded: set[Identity] = set()
+    left = False
     for spot in spots:
         count = counts[spot.identity] = counts.get(spot.identity, 0) + 1
-        if len(taken) < question.most and (count <= question.each or question.only):
+        fits = count <= question.each or bool(question.only)
+        if fits and len(taken) < question.most:
             taken.append(spot)
         else:
             crowded.add(spot.identity)
-    return taken, crowded
+            left = left or fits
+    return taken, crowded, left
 
 
 def _best_first(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> list[Spot]:
@@ -189,6 +185,6 @@ def _counted(
         for spot in group:
             if time.monotonic() > end:
                 return
-            text = _text(texts, rows[identity], spot)
+            text = texts.of(rows[identity], spot)
             counts = tuple(len(find(text, [term])) for term in terms)
             yield spot, (counts, len(text))

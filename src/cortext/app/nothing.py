@@ -2,45 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cortext.app.hits import Finder, Question
-from cortext.formats.query import parse
+from cortext.app.nearly import telling
+from cortext.formats.query import Query, Term, parse
 from cortext.index.listed import Listed
 from cortext.index.resolve import nearest
 from cortext.index.vocabulary import unknown
 
 _CLOSE = 85
 """How alike a title is that may have been meant, of 100."""
+_SHORTEST = 4
+"""Characters that may be a title with mistakes: fewer are a part of any."""
+_FREED: dict[str, Callable[[Question], Question]] = {
+    "--tool": lambda q: q._replace(wanted=q.wanted._replace(tool=None)),
+    "--type": lambda q: q._replace(wanted=q.wanted._replace(kind=None)),
+    "--status": lambda q: q._replace(wanted=q.wanted._replace(status=None)),
+    "--tag": lambda q: q._replace(wanted=q.wanted._replace(tags=())),
+    "--in": lambda q: q._replace(narrow=q.narrow._replace(folder="")),
+    "--role": lambda q: q._replace(narrow=q.narrow._replace(role="")),
+    "--since": lambda q: q._replace(narrow=q.narrow._replace(since=None)),
+    "--until": lambda q: q._replace(narrow=q.narrow._replace(until=None)),
+    "--conversation": lambda q: q._replace(only=None),
+}
+"""A question without one of the options that leave less."""
 
 
 class Nothing(NamedTuple):
-    """What there is to say: whether there was a word at all, whether other options would have
-    found something, the words that nobody said, each with the nearest or "", whether all were said
-    but not so, and titles that are alike."""
+    """What there is to say: whether there was a word to look for; the words that were not wanted,
+    and that all have which was found; the options without any one of which something is found, and
+    whether it is without all of them; those that leave no conversation at all; the words that are
+    nowhere, each with the nearest or ""; and titles that are alike."""
 
     asked: bool = True
+    excluded: Sequence[str] = ()
+    narrowed: Sequence[str] = ()
     elsewhere: bool = False
+    empty: Sequence[str] = ()
     unknown: Sequence[tuple[str, str]] = ()
-    apart: bool = False
     titles: Sequence[Listed] = ()
 
 
 def why_nothing(finder: Finder, question: Question) -> Nothing:
     """The first reason that explains it."""
     query = parse(question.text)
-    if not query:
-        return Nothing(asked=False)
-    if question.is_filtered and finder.answer(Question(question.text, most=1)).groups:
-        return Nothing(elsewhere=True)
-    tokens = [token for term in query.terms if not term.is_prefix for token in term.tokens]
-    missing = [*unknown(tokens).items()]
-    apart = not missing and len(tokens) > 1
-    return Nothing(unknown=missing, apart=apart, titles=_alike(question.text, finder.rows))
+    whole = query.whole
+    if whole is None:
+        return Nothing(asked=False, excluded=_words(query.dropped))
+    if question.is_filtered and (found := _narrowed(finder, question)):
+        return found
+    if whole.unwanted:
+        without = question._replace(most=1)
+        if finder.answer(without, Query(whole._replace(unwanted=()))).groups:
+            unwanted = [p for p in whole.unwanted if isinstance(p, Term)]
+            return Nothing(excluded=_words(unwanted) or ["what is not wanted"])
+    terms = telling([term for term in query.terms if not term.is_prefix])
+    tokens = [token for term in terms for token in term.tokens]
+    typed = " ".join(" ".join(term.tokens) for term in query.terms)
+    return Nothing(unknown=[*unknown(tokens).items()], titles=_alike(typed, finder.rows))
+
+
+def _words(terms: Sequence[Term]) -> list[str]:
+    return [" ".join(term.tokens) for term in terms]
+
+
+def _narrowed(finder: Finder, question: Question) -> Nothing | None:
+    """Which of the options it was; None if there is nothing without them either."""
+    question = question._replace(most=1)
+    given = [name for name, free in _FREED.items() if free(question) != question]
+    empty = [name for name in given if not finder.among(_only(question, name))]
+    if empty:
+        return Nothing(empty=empty)
+    if not finder.answer(Question(question.text, most=1)).groups:
+        return None
+    narrowed = [name for name in given if finder.answer(_FREED[name](question)).groups]
+    return Nothing(narrowed=narrowed, elsewhere=True)
+
+
+def _only(question: Question, name: str) -> Question:
+    """The question with one option alone."""
+    for other, free in _FREED.items():
+        question = question if other == name else free(question)
+    return question
 
 
 def _alike(text: str, rows: list[Listed]) -> list[Listed]:
+    if len(text) < _SHORTEST:
+        return []
     from rapidfuzz import fuzz, utils
 
     def score(row: Listed) -> float:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted, filtered
-from cortext.app.indexing import AUR, Refreshed, refresh
+from cortext.app.indexing import Refreshed, refresh
+from cortext.app.whereabouts import below, once
 from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError
 from cortext.formats.query import Query, Snippet, parse, snippet
-from cortext.index.listed import Listed
-from cortext.index.words import DOCUMENT, SIDE, TITLE, Identity, Spot, Words
+from cortext.index.listed import AUR, Listed
+from cortext.index.words import MARKDOWN, SIDE, TITLE, Identity, Spot, Words
 from cortext.stores import layout
 
 if TYPE_CHECKING:
@@ -27,26 +28,50 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0
 """Seconds that a search reads what is new before it answers."""
-_PAGE = 100
-_MORE = 4
-"""How many times more are looked at each time that too few of them were wanted."""
-_MOST = 10_000
-"""Places that are looked at."""
 _LONGEST = 2.0
-"""Seconds for which that goes on."""
-_WITH_SIGNS = 200
-"""Texts that are read to see whether they have the signs that were typed too."""
+"""Seconds for which an answer is looked for."""
+_ALSO = 3
+"""Times what is wanted: titles and documents that are found beside messages."""
+_HEADING = 5
+"""Lines in which a document says what it is."""
+_FEW = 50
+"""Conversations whose texts are looked for and not left over from all others."""
 _REST = "from cortext.app.search import read_all; read_all()"
 
 
+class Place(NamedTuple):
+    """Of a text among all that are found: those that have the signs that were typed come first, of
+    these the newest, and of one time what the index has last."""
+
+    exact: bool
+    time: int
+    id: int
+
+    def __str__(self) -> str:
+        return f"{self.exact:d}.{self.time}.{self.id}"
+
+    @classmethod
+    def read(cls, text: str) -> Place:
+        """What `str` makes of one; ValueError if it is not that."""
+        exact, time, id = map(int, text.split("."))
+        return cls(exact > 0, time, id)
+
+
 class Hit(NamedTuple):
-    """A text with the words: which conversation, who said it and when, and the piece of it."""
+    """A text with the words: which conversation, who said it and when, and the piece of it. Without
+    the signs that were typed it is not `exact`."""
 
     row: Listed
     number: int
     role: str
     time: int
     snippet: Snippet
+    id: int = 0
+    exact: bool = True
+
+    @property
+    def place(self) -> Place:
+        return Place(self.exact, self.time, self.id)
 
 
 class Narrow(NamedTuple):
@@ -58,18 +83,34 @@ class Narrow(NamedTuple):
     role: str = ""
 
     def takes(self, spot: Spot) -> bool:
-        return (
-            (self.since is None or spot.time >= self.since)
-            and (self.until is None or spot.time < self.until)
-            and (not self.role or spot.role == self.role)
-        )
+        """Whether it is said by whom it should; the rest the index is asked for."""
+        return not self.role or spot.role == self.role
+
+    def before(self, place: Place | None) -> tuple[int, int] | None:
+        """Where the index begins: at the end of the time, and after a place."""
+        bounds = [(self.until, 0)] if self.until is not None else []
+        bounds += [place[1:]] if place else []
+        return min(bounds, default=None)
 
 
 class Spots(NamedTuple):
-    """What was found, the newest first, and whether there may be more."""
+    """What was found, whether there may be more, and the ids of those that have the words but not
+    the signs that were typed; these come last."""
 
     found: list[Spot]
     more: bool
+    loose: frozenset[int] = frozenset()
+
+
+class Among(NamedTuple):
+    """What is looked for: among which conversations, and how many texts. With `each`, only so many
+    messages of one conversation count, and of each that has more one more is found."""
+
+    expression: str
+    rows: Mapping[Identity, Listed]
+    narrow: Narrow
+    most: int
+    each: int = 0
 
 
 class Search:
@@ -78,7 +119,7 @@ class Search:
     def __init__(self, words: Words | None = None) -> None:
         self._words = words or Words.at_home()
         self._conversations = Conversations(paths.workspace_root(), everywhere=True)
-        self.rows: list[Listed] = self._conversations.list().rows
+        self.rows: list[Listed] = self._conversations.list(copies=True).rows
 
     def refresh(
         self,
@@ -106,81 +147,102 @@ class Search:
         narrow: Narrow | None = None,
         *,
         most: int = 20,
+        after: Place | None = None,
+        takes: Callable[[Listed], bool] | None = None,
     ) -> list[Hit]:
-        """The newest texts that have what was typed; if it has signs, those that have them too come
-        first."""
+        """The newest texts that have what was typed, in conversations that are taken, `after` the
+        place of another; if it has signs, those that have them too come first."""
         query, narrow = parse(text), narrow or Narrow()
         if not query:
             return []
         rows = self._all_rows
-        if wanted != EVERYTHING or narrow.folder:
-            rows = {r.identity: r for r in below(filtered(self.rows, wanted), narrow.folder)}
-        return list(_hits(self._spots(query, rows, narrow, most).found[:most], rows, query))
+        if wanted != EVERYTHING or narrow.folder or takes:
+            among = below(filtered(self.rows, wanted), narrow.folder)
+            rows = self._each_once([row for row in among if not takes or takes(row)])
+        return list(hits(self._spots(query, rows, narrow, most, after=after), rows, query))
 
     @cached_property
     def _all_rows(self) -> dict[Identity, Listed]:
-        return {row.identity: row for row in self.rows}
+        return self._each_once(self.rows)
+
+    def _each_once(self, rows: list[Listed]) -> dict[Identity, Listed]:
+        """Without copies of another: all of them are searched, since any may be asked for alone."""
+        return {row.identity: row for row in once(rows, self._conversations.root)}
 
     def _spots(
         self,
         query: Query,
-        rows: dict[Identity, Listed],
+        rows: Mapping[Identity, Listed],
         narrow: Narrow,
         most: int,
         each: int = 0,
+        after: Place | None = None,
     ) -> Spots:
-        """So many of the newest, as `find` has them, or somewhat more. With `each`, only so many of
-        a conversation count, and where it has more the rest of them is passed over."""
+        """So many of the newest, as `find` has them; see `Among` for `each`."""
+        among = Among(query.expression, rows, narrow, most, each)
+        if not query.signs:
+            return self._taken(among, after)
+        texts = Texts()
+
+        def has_signs(spot: Spot) -> bool:
+            return query.is_in(texts.of(rows[spot.identity], spot))
+
+        exact = Spots([], more=False)
+        if after is None or after.exact:
+            exact = self._taken(among, after, has_signs)
+            after = None
+        left = most - len(exact.found)
+        if left <= 0:
+            return exact
+        rest = self._taken(among._replace(most=left), after, lambda spot: not has_signs(spot))
+        loose = frozenset([spot.id for spot in rest.found])
+        return Spots(exact.found + rest.found, exact.more or rest.more, loose)
+
+    def _taken(
+        self, among: Among, after: Place | None, takes: Callable[[Spot], bool] | None = None
+    ) -> Spots:
+        """The newest that are taken, as far as there is time to look."""
+        rows, narrow, most, each = among.rows, among.narrow, among.most, among.each
         found: list[Spot] = []
         counts: dict[Identity, int] = {}
-        before: int | None = None
-        page, end = _PAGE * (2 if each else 1), time.monotonic() + _LONGEST
-        enough = max(most, _WITH_SIGNS) if query.signs and not each else most
-        while True:
-            spots = self._words.find(query.expression, before=before, most=page)
-            for spot in spots:
-                if spot.identity in rows and narrow.takes(spot):
-                    found.append(spot)
-                    counts[spot.identity] = counts.get(spot.identity, 0) + 1
-            count = sum(min(n, each) for n in counts.values()) if each else len(found)
-            ended = len(spots) < page
-            if ended or count >= enough or len(found) >= _MOST or time.monotonic() > end:
+        counted, end = 0, time.monotonic() + _LONGEST
+
+        def skips(identity: Identity) -> bool:
+            return identity not in rows or 0 < each < counts.get(identity, 0)
+
+        for spot in self._words.find(
+            among.expression,
+            most=most,
+            before=narrow.before(after),
+            skips=skips,
+            within=rows if len(rows) <= _FEW else (),
+        ):
+            if narrow.since is not None and spot.time < narrow.since:
+                return Spots(found, more=False)
+            if time.monotonic() > end:
                 break
-            last = spots[-1]
-            if each and not query.signs and counts.get(last.identity, 0) > each:
-                before = last.run
-            else:
-                before, page = last.id, page * _MORE
-        found.sort(key=lambda spot: spot.time, reverse=True)
-        return Spots(_with_signs(found, rows, query) if query.signs else found, more=not ended)
+            if skips(spot.identity) or not narrow.takes(spot) or (takes and not takes(spot)):
+                continue
+            counts[spot.identity] = count = counts.get(spot.identity, 0) + (spot.number > TITLE)
+            if each and count > each:
+                found.append(spot)
+                continue
+            if counted >= most or len(found) >= (1 + _ALSO) * most:
+                return Spots(found, more=True)
+            found.append(spot)
+            # What has the words in its title may be left out, for what else was found.
+            counted += spot.number > TITLE or not each
+        return Spots(found, more=time.monotonic() > end)
 
 
-def _with_signs(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> list[Spot]:
-    """Those first that have what was typed to the letter."""
-    texts, end = Texts(), time.monotonic() + _LONGEST
-    have: list[Spot] = []
-    others: list[Spot] = []
-    for number, spot in enumerate(spots):
-        looked = number < _WITH_SIGNS and time.monotonic() < end
-        has = looked and query.is_in(texts.of(rows[spot.identity], spot))
-        (have if has else others).append(spot)
-    return have + others
-
-
-def below(rows: Sequence[Listed], folder: str) -> Sequence[Listed]:
-    """Those that were had in a folder or below it; "" is anywhere."""
-    if not folder:
-        return rows
-    start = f"{os.path.abspath(folder).rstrip('/')}/"
-    return [row for row in rows if f"{row.had_in or row.cwd}/".startswith(start)]
-
-
-def _hits(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> Iterator[Hit]:
+def hits(spots: Spots, rows: Mapping[Identity, Listed], query: Query) -> Iterator[Hit]:
+    """What stands there."""
     texts = Texts()
-    for spot in spots:
+    for spot in spots.found:
         row = rows[spot.identity]
-        text = texts.of(row, spot)
-        yield Hit(row, spot.number, spot.role, spot.time, snippet(text, query.terms))
+        piece = snippet(texts.of(row, spot), query.terms)
+        exact = spot.id not in spots.loose
+        yield Hit(row, spot.number, spot.role, spot.time, piece, spot.id, exact)
 
 
 class Texts:
@@ -194,9 +256,10 @@ class Texts:
         try:
             if spot.number == TITLE:
                 return f"{row.title}\n{row.summary}".strip()
-            if spot.number == DOCUMENT:
+            if spot.number == MARKDOWN:
                 name = layout.document_in(row.place.folder)
-                return read_file(os.path.join(row.place.folder, name)).decode("utf-8", "replace")
+                text = read_file(os.path.join(row.place.folder, name)).decode("utf-8", "replace")
+                return _below_heading(text, row)
             return _at(row, spot) if spot.size else self._whole(row, spot.number)
         except (OSError, CortextError):
             return ""
@@ -204,6 +267,7 @@ class Texts:
     def _whole(self, row: Listed, number: int) -> str:
         from cortext.app.new_texts import side_text
         from cortext.app.reading import read_all
+        from cortext.formats.wording import wording
 
         found = self._read.get(row.identity)
         if found is None:
@@ -211,7 +275,18 @@ class Texts:
         if number == SIDE:
             return side_text(found.side)
         messages = found.session.messages
-        return messages[number - 1].content if number <= len(messages) else ""
+        return wording(messages[number - 1]) if number <= len(messages) else ""
+
+
+def _below_heading(text: str, row: Listed) -> str:
+    """A document without the lines that only repeat what its conversation is called."""
+    first, rest = text.split("\n")[:_HEADING], text.split("\n")[_HEADING:]
+    own = [
+        line
+        for line in first
+        if line.strip() != f"# {row.title}" and not line.rstrip().endswith(f" · {row.id}")
+    ]
+    return "\n".join(own + rest)
 
 
 def _at(row: Listed, spot: Spot) -> str:
@@ -236,17 +311,19 @@ def _content(line: bytes, *, is_log: bool) -> str:
     import json
 
     try:
-        content = json.loads(line)["content"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        record = json.loads(line)
+        content = None if record.get("tool_calls") else record["content"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         content = None
     if isinstance(content, str):
         return content
     from cortext.formats.folder import FOLDER
     from cortext.formats.log import LOG
     from cortext.formats.records import decode_lines
+    from cortext.formats.wording import wording
 
     found = decode_lines(line + b"\n", (LOG if is_log else FOLDER).records).messages
-    return found[0].content if found else ""
+    return wording(found[0]) if found else ""
 
 
 def _read_the_rest() -> None:

@@ -19,12 +19,18 @@ def filters(command: F) -> F:
     options = (
         all_option,
         click.option("--type", "kind", metavar="TYPE", help="Only of this type."),
-        click.option("--status", type=click.Choice(_STATUSES), help="Only with this status."),
+        click.option(
+            "--status",
+            type=click.Choice(_STATUSES, case_sensitive=False),
+            help="Only with this status.",
+        ),
         click.option("--tag", "tags", multiple=True, help="Only with this tag; repeatable."),
         click.option(
-            "--since", type=Since(), help="Only those active since: 2026-01-31, 12h, 7d, 4w, 3m."
+            "--since", type=Since(), help="Only those active since: 2026-01-31, yesterday, 7d, 3mo."
         ),
-        click.option("-n", "limit", type=click.IntRange(min=1), help="At most this many."),
+        click.option(
+            "-n", "--limit", "limit", type=click.IntRange(min=1), help="At most this many."
+        ),
     )
     for option in reversed(options):
         command = option(command)

@@ -9,28 +9,55 @@ from typing import TYPE_CHECKING, Any
 
 from cortext.app.hits import Answer, Finder, Question
 from cortext.app.search import Hit
-from cortext.cli.lists import keep_up, short_id
-from cortext.cli.text import clean, say, show, to_edge
+from cortext.cli.lists import keep_up, where_it_is
+from cortext.cli.text import clean, say, show
 from cortext.cli.waiting import Bar
 
 if TYPE_CHECKING:
-    from cortext.cli.hit_page import Names
+    from cortext.app.naming import Names
 
 
-def search(question: Question, finder: Finder | None = None, *, as_json: bool = False) -> int:
-    """Find it and show it; 1 if there is nothing, as `grep` has it."""
+def search(
+    question: Question, finder: Finder | None = None, *, as_json: bool = False, paged: bool = True
+) -> int:
+    """Find it and show it; 1 if no text has it, as `grep` has it, even if others come near."""
     finder = finder or look()
     answer = finder.answer(question)
+    found = bool(answer.groups)
     if as_json:
         _show_json(finder, answer, question)
-    elif answer.groups:
-        _show(finder, answer, question)
-    if not answer.groups:
-        _say_nothing(finder, question)
+    elif found:
+        _show(finder, answer, question, paged=paged)
+    if not found:
+        answer = _nothing(finder, question, as_json=as_json, paged=paged)
+    _say_dropped(question)
+    if not all(exact := answer.exact):
+        what = f"the last {exact.count(False)} have" if any(exact) else "these have"
+        say(f"{what} the words, but not the signs with them")
     if answer.more:
         say(f"there is more: -n {2 * question.most} shows it")
     keep_up(finder.conversations)
-    return 0 if answer.groups else 1
+    return 0 if found else 1
+
+
+def _nothing(finder: Finder, question: Question, *, as_json: bool, paged: bool) -> Answer:
+    """Say why there is nothing, and show what comes near; for programs only what was asked for is
+    an answer."""
+    from cortext.cli.not_found import say_why
+
+    near = say_why(finder, question)
+    if as_json or not near.groups:
+        return Answer([], more=False)
+    _show(finder, near, question, paged=paged)
+    return near
+
+
+def _say_dropped(question: Question) -> None:
+    from cortext.formats.query import parse
+
+    query = parse(question.text)
+    for term in query.dropped if query else ():
+        say(f'NOT "{clean(" ".join(term.tokens))}" is left out: it stands alone, beside OR')
 
 
 def look() -> Finder:
@@ -55,21 +82,34 @@ def typed(words: Sequence[str]) -> str:
     return " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
 
 
-def _show(finder: Finder, answer: Answer, question: Question) -> None:
+def _show(finder: Finder, answer: Answer, question: Question, *, paged: bool) -> None:
     from cortext.cli.hit_page import HitPage
 
     page = HitPage(finder.rows, question)
+    lines: list[str] = []
     for number, group in enumerate(answer.groups, 1):
-        if number > 1:
-            show("")
-        for line in page.lines(number, group):
-            show(line)
+        lines += [""] if number > 1 else []
+        lines += page.lines(number, group)
     if sys.stdout.isatty():
         finder.conversations.remember_shown([group.row for group in answer.groups])
+        if paged and _paged(lines):
+            return
+    for line in lines:
+        show(line)
+
+
+def _paged(lines: list[str]) -> bool:
+    """Whether they were too many for the screen, and were shown with a pager."""
+    from cortext.cli.paging import can_page, encodable, is_long, page_through
+
+    if not (is_long(len(lines)) and sys.stdin.isatty() and can_page()):
+        return False
+    page_through(map(encodable, lines))
+    return True
 
 
 def _show_json(finder: Finder, answer: Answer, question: Question) -> None:
-    from cortext.cli.hit_page import Names
+    from cortext.app.naming import Names
     from cortext.model import json
 
     hits = [hit for group in answer.groups for hit in group.hits]
@@ -80,44 +120,24 @@ def _show_json(finder: Finder, answer: Answer, question: Question) -> None:
 
 
 def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
-    from cortext.cli.hit_page import reopens
+    from cortext.app.naming import reopens
+    from cortext.cli.quoting import quoted
     from cortext.clock import from_micros
     from cortext.model import wire
 
-    row = hit.row
+    row, name = hit.row, names.of(hit.row)
     return {
-        "id": row.key,
+        "id": name,
         "title": row.title,
         "type": row.kind,
         "tool": row.tool or None,
         "tools": sorted(row.tools),
         "status": row.status or None,
-        "folder": row.had_in or row.cwd or None,
-        "path": row.path if row.tool else row.place.folder,
+        **where_it_is(row),
         "message": hit.number if hit.number > 0 else None,
         "role": hit.role,
         "timestamp": wire.iso(from_micros(hit.time)) if hit.time else None,
         "text": hit.snippet.text,
         "matches": [list(span) for span in hit.snippet.spans],
-        "resume": reopens(row, names),
+        "resume": reopens(row, name, quoted),
     }
-
-
-def _say_nothing(finder: Finder, question: Question) -> None:
-    from cortext.app.nothing import why_nothing
-
-    why = why_nothing(finder, question)
-    if not why.asked:
-        say("there is no word in that: signs alone cannot be found")
-        return
-    if why.elsewhere:
-        say("nothing was found with these options; without them there is something")
-        return
-    say("nothing was found")
-    for word, near in why.unknown:
-        instead = f'; did you mean "{clean(near)}"?' if near else ""
-        say(f'"{clean(word)}" was never said{instead}')
-    if why.apart:
-        say("each of these words was said, but not all in one message: OR between them finds them")
-    for row in why.titles:
-        say(to_edge(f"did you mean {short_id(row)}: {row.title}", err=True))

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cortext import clock
-
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from cortext.index.listed import Listed
+
 F = TypeVar("F", bound=Callable[..., Any])
-_UNITS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
-"""In days."""
 
 
 def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -46,14 +43,22 @@ def store_option(command: F) -> F:
 def complete_id(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The conversations here whose id begins so, for the shell."""
-    from click.shell_completion import CompletionItem
-
+    """The conversations here whose id begins so, else those with such a word in their title."""
     from cortext import paths
     from cortext.app.conversations import Conversations
 
-    rows = Conversations(paths.workspace_root()).list().rows
-    found = (row for row in rows if row.key.startswith(incomplete))
+    return complete_among(Conversations(paths.workspace_root()).list().rows, incomplete)
+
+
+def complete_among(rows: Sequence[Listed], incomplete: str) -> list[CompletionItem]:
+    """Ids for the shell, each with the title to know it by."""
+    from click.shell_completion import CompletionItem
+
+    start = incomplete.casefold()
+    found = [row for row in rows if row.key.startswith(incomplete)]
+    found = found or [
+        row for row in rows if any(word.startswith(start) for word in row.title.casefold().split())
+    ]
     return [CompletionItem(row.key, help=row.title) for row in found]
 
 
@@ -77,7 +82,8 @@ def plain_words(
     before it."""
     for word in value:
         if word.startswith("--") and word[2:].replace("-", "").isalpha() and "--" not in sys.argv:
-            raise click.NoSuchOption(word, ctx=ctx)
+            sentence = f"No such option {word!r}: words that look like options go after `--`."
+            raise click.UsageError(sentence, ctx)
     return value
 
 
@@ -99,27 +105,26 @@ class Since(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
+        from cortext.errors import CortextError
+
         try:
-            return int(_moment(str(value)).timestamp() * 1_000_000)
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time; give 2026-01-31, 12h, 7d, 4w or 3m", param, ctx)
+            return self._read(str(value))
+        except CortextError as error:
+            self.fail(f"{error}; {error.hint}", param, ctx)
+
+    def _read(self, text: str) -> int:
+        from cortext.app.dates import since
+
+        return since(text)
 
 
-def _moment(text: str) -> datetime:
-    if text[-1:] == "m" and len(text) < 6 and text[:-1].isdecimal():
-        return _months_ago(int(text[:-1]))
-    if text[-1:] in _UNITS:
-        return clock.now() - timedelta(days=_UNITS[text[-1]] * float(text[:-1]))
-    return datetime.fromisoformat(text).astimezone()
+class Until(Since):
+    """As `Since`; of a day or a month, the end of it."""
 
+    def _read(self, text: str) -> int:
+        from cortext.app.dates import until
 
-def _months_ago(count: int) -> datetime:
-    """The same day of an earlier month, or its last one."""
-    now = clock.now().astimezone()
-    month = now.year * 12 + now.month - 1 - count
-    first = now.replace(year=month // 12, month=month % 12 + 1, day=1)
-    last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-    return first.replace(day=min(now.day, last.day))
+        return until(text)
 
 
 def print_json(value: Any) -> None:

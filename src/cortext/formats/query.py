@@ -3,78 +3,116 @@ the answer stands.
 
 Nothing that is typed is an error. Words are found in any order, in any case, with or without their
 accents; what stands between quotes, or is held together by signs (`foo-bar`, `a/b.py`), in this
-order. `AND`, `OR` and `NOT` in capitals mean that; a `*` at the end of a word is for any ending.
-In scripts that are written without spaces every character counts as a word.
+order. `AND`, `OR` (or `|`) and `NOT` in capitals mean that, and parentheses hold together; a minus
+before a word excludes it; a `*` at the end of a word is for any ending. In scripts that are written
+without spaces every character counts as a word.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
+
+from cortext.formats.folding import alone, is_alone
+from cortext.formats.folding import folded as folded
+from cortext.formats.folding import spaced as spaced
 
 _LONGEST = 2000
 _MOST = 40
-_ITEM = re.compile(r'"([^"]*)"?|(\S+)')
-_TOKEN = re.compile(r"[^\W_]+")
+_ITEM = re.compile(
+    r'(?P<minus>(?<![^\s(])-(?=[\w"(]))?(?:"(?P<quoted>[^"]*)"?|(?P<open>\()|(?P<word>\S+))'
+)
+_SAID = {"AND": "AND", "OR": "OR", "NOT": "NOT", "|": "OR", "||": "OR"}
+_LETTER = r"[^\W_]"
+_SIGN = r"[\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0971-\u0df3]"
+"""Vowel signs of Hebrew, of Arabic and of the scripts of India, which are no letters to Python."""
 _MARKS = re.compile("[\u0300-\u036f]")
 _SIGNS = re.compile(r"[^\w\s]|_")
 _LAST = ".,;:!?*"
 """What stands at the end of words for other reasons than to be found."""
-# Han, kana, bopomofo, hangul, thai, lao, burmese, khmer.
-_ALONE = re.compile(
-    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u303f\u3041-\u318f\u31a0-\u31ff\u3400-\u9fff"
-    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff])"
-)
 _BEFORE, _AROUND = 60, 200
+_OFTEN = 100
+"""Places of a term in one text that are looked at."""
+_PIECE, _BEYOND = 1 << 15, 500
+"""Characters of a text that are looked at together, and of what comes after them."""
+_SEEN = 120
+"""Characters after the first word of a piece in which others count as shown beside it."""
 
 
 class Term(NamedTuple):
     """Tokens that stand one after the other, `folded`; the last may be only the beginning of one.
-    `raw` is what was typed: the index takes it apart as it did the texts."""
+    `raw` is what was typed: the index takes it apart as it did the texts. `sign` is what of it no
+    word says, like `c++`: a pattern for a `folded` text."""
 
     tokens: tuple[str, ...]
     is_prefix: bool = False
     raw: str = ""
+    sign: str = ""
 
     def __str__(self) -> str:
         return f'"{self.raw or " ".join(self.tokens)}"' + (" *" if self.is_prefix else "")
 
     @property
     def pattern(self) -> str:
-        """As it stands in a text that is `folded`."""
+        """As it stands in a text that is `folded`, with spaces around what is a word by itself."""
         first, *rest = map(re.escape, self.tokens)
-        if not _ALONE.match(self.tokens[0]):
+        if not is_alone(self.tokens[0]):
             # Looking back after the letters, not before them: what begins with letters is fast.
-            first += rf"(?<![^\W_]{first})"
-        alone = self.is_prefix or _ALONE.match(self.tokens[-1])
-        return r"[\W_]*".join((first, *rest)) + ("" if alone else r"(?![^\W_])")
+            first += f"(?<!{_letter(first)}{first})"
+        alone = self.is_prefix or is_alone(self.tokens[-1])
+        return r"[\W_]*".join((first, *rest)) + ("" if alone else f"(?!{_letter(self.tokens[-1])})")
+
+
+class Clause(NamedTuple):
+    """All that is `wanted`, or with `either` one of it, and nothing that is not."""
+
+    wanted: tuple[Term | Clause, ...]
+    unwanted: tuple[Term | Clause, ...] = ()
+    either: bool = False
+
+    def __str__(self) -> str:
+        """As FTS5 takes it."""
+        wanted = (" OR " if self.either else " AND ").join(f"({part})" for part in self.wanted)
+        return f"({wanted})" + "".join(f" NOT ({part})" for part in self.unwanted)
+
+    @property
+    def has_choice(self) -> bool:
+        return self.either or any(isinstance(p, Clause) and p.has_choice for p in self.wanted)
+
+    def terms(self) -> Iterator[Term]:
+        """Those that are wanted."""
+        for part in self.wanted:
+            yield from (part,) if isinstance(part, Term) else part.terms()
 
 
 class Query(NamedTuple):
-    """`groups` are alternatives: all terms of one are wanted, and none that it excludes. `signs`
-    are those of the terms that no word says whole, like `c++`: patterns for a `folded` text."""
+    """What is looked for; `dropped` is what was to be excluded from nothing: there is no list of
+    all texts to take it from."""
 
-    groups: tuple[tuple[tuple[Term, ...], tuple[Term, ...]], ...]
-    signs: tuple[str, ...] = ()
+    whole: Clause | None = None
+    dropped: tuple[Term, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.groups)
+        return self.whole is not None
 
     @property
     def expression(self) -> str:
         """As FTS5 takes it."""
-        parts: list[str] = []
-        for wanted, unwanted in self.groups:
-            text = " AND ".join(map(str, wanted))
-            parts.append(f"({text})" + "".join(f" NOT {term}" for term in unwanted))
-        return " OR ".join(f"({part})" for part in parts)
+        return str(self.whole or "")
 
     @property
     def terms(self) -> list[Term]:
-        return [term for wanted, _ in self.groups for term in wanted]
+        return list(self.whole.terms()) if self.whole else []
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """Patterns of those that all are wanted: of alternatives, each has its own."""
+        if self.whole is None or self.whole.has_choice:
+            return ()
+        return tuple(term.sign for term in self.terms if term.sign)
 
     def is_in(self, text: str) -> bool:
         """Whether a text that has the words has their signs too."""
@@ -90,25 +128,12 @@ class Snippet(NamedTuple):
 
 
 def parse(text: str) -> Query:
-    """The question that a text is; an empty one if it has no word."""
-    groups: list[tuple[list[Term], list[Term]]] = [([], [])]
-    signs: list[str] = []
-    negated = False
-    for quoted, word in _ITEM.findall(_plain(text[:_LONGEST]))[:_MOST]:
-        if word == "OR":
-            groups.append(([], []))
-        elif word == "NOT":
-            negated = True
-        elif word != "AND" and (term := _term(quoted or word, word)):
-            groups[-1][negated].append(term)
-            if not negated:
-                signs += _signs(quoted or word)
-            negated = False
-    # What is only excluded is looked for: nothing else was said.
-    whole = [(wanted or unwanted, unwanted if wanted else []) for wanted, unwanted in groups]
-    found = tuple((tuple(a), tuple(b)) for a, b in whole if a)
-    # Of alternatives, each has its own.
-    return Query(found, tuple(signs) if len(found) == 1 else ())
+    """The question that a text is; an empty one if there is no word to look for."""
+    reading = _Reading(_items(_plain(text[:_LONGEST])))
+    whole = reading.either()
+    if isinstance(whole, Term):
+        whole = Clause((whole,))
+    return Query(whole, tuple(reading.dropped))
 
 
 def _plain(text: str) -> str:
@@ -116,48 +141,147 @@ def _plain(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
 
 
-def _term(text: str, word: str) -> Term | None:
+def _items(text: str) -> list[str | Term | Clause]:
+    """The words, and what is said of them: AND, OR, NOT, ( and )."""
+    found: list[str | Term | Clause] = []
+    depth = 0
+    for _, item in zip(range(_MOST), _ITEM.finditer(text), strict=False):
+        if item["minus"]:
+            found.append("NOT")
+        word = item["word"] or ""
+        ends = 0
+        while ends < depth and word.endswith(")") and word.count(")") > word.count("("):
+            word, ends = word[:-1], ends + 1
+        if item["open"]:
+            found.append("(")
+            depth += 1
+        elif word in _SAID:
+            found.append(_SAID[word])
+        elif part := _part(item["quoted"], word):
+            found.append(part)
+        elif item["minus"]:
+            found.pop()
+        found += [")"] * ends
+        depth -= ends
+    return found
+
+
+def _part(quoted: str | None, word: str) -> Term | Clause | None:
+    """A word or a phrase; alternatives where a word has `|` in it."""
+    if quoted is not None:
+        return _term(quoted)
+    terms = tuple(term for each in word.split("|") if (term := _term(each)))
+    return Clause(terms, either=True) if len(terms) > 1 else terms[0] if terms else None
+
+
+def _term(text: str) -> Term | None:
     raw = spaced(text.replace('"', " "))
-    tokens = tuple(_TOKEN.findall(folded(raw)))
-    return Term(tokens, word.endswith("*"), raw) if tokens else None
+    tokens = tuple(re.findall(f"{_letter(raw)}+", folded(raw)))
+    return Term(tokens, text.endswith("*"), raw, _sign(text)) if tokens else None
 
 
-def _signs(text: str) -> list[str]:
+def _letter(text: str) -> str:
+    """What a word of a text goes on with; in plain ASCII, what takes least time."""
+    return _LETTER if text.isascii() else f"(?:{_LETTER}|{_SIGN})"
+
+
+def _sign(text: str) -> str:
     bare = folded(text.strip().rstrip(_LAST))
-    return [r"\s+".join(map(re.escape, bare.split()))] if _SIGNS.search(bare) else []
+    return r"\s+".join(map(re.escape, bare.split())) if _SIGNS.search(bare) else ""
 
 
-def spaced(text: str) -> str:
-    """The text, composed, with every character that is a word by itself between spaces."""
-    return text if text.isascii() else _ALONE.sub(r" \1 ", unicodedata.normalize("NFC", text))
+class _Reading:
+    """Items, read from the left: alternatives, of which each is all of its parts."""
+
+    def __init__(self, items: Sequence[str | Term | Clause]) -> None:
+        self._items, self._at = items, 0
+        self.dropped: list[Term] = []
+
+    def either(self) -> Term | Clause | None:
+        parts = [self._all()]
+        while self._next() == "OR":
+            self._at += 1
+            parts.append(self._all())
+        found = tuple(part for part in parts if part)
+        return Clause(found, either=True) if len(found) > 1 else found[0] if found else None
+
+    def _all(self) -> Term | Clause | None:
+        parts: tuple[list[Term | Clause], list[Term | Clause]] = ([], [])
+        negated = False
+        while (item := self._next()) not in (None, "OR", ")"):
+            self._at += 1
+            if item == "NOT":
+                negated = not negated
+                continue
+            if item == "(":
+                item = self.either()
+                self._at += 1
+            if item and not isinstance(item, str):
+                parts[negated].append(item)
+                negated = False
+        return self._made(*parts)
+
+    def _made(
+        self, wanted: list[Term | Clause], unwanted: list[Term | Clause]
+    ) -> Term | Clause | None:
+        if not wanted:
+            for part in unwanted:
+                self.dropped += (part,) if isinstance(part, Term) else part.terms()
+            return None
+        return wanted[0] if len(wanted) == 1 and not unwanted else Clause((*wanted,), (*unwanted,))
+
+    def _next(self) -> str | Term | Clause | None:
+        return self._items[self._at] if self._at < len(self._items) else None
 
 
-def folded(text: str) -> str:
-    """Lower case and without accents, character by character: places stay the same."""
-    if text.isascii():
-        return text.lower()
-    return "".join(map(_folded, text))
+class _Folded:
+    """A text as the patterns of terms are looked for in it, and where each character of that
+    stands."""
 
+    def __init__(self, text: str, terms: tuple[Term, ...]) -> None:
+        self.text, self._places, self._terms = folded(text), None, terms
+        if text.isascii() or not (_MARKS.search(text) or alone().search(text)):
+            return
+        bare = _MARKS.sub("", self.text)
+        if not any(all(token in bare for token in term.tokens) for term in terms):
+            self.text = ""
+            return
+        # Accents that are characters of their own stand in the middle of words; a character that
+        # is a word by itself ends the word before it.
+        places: list[int] = []
+        parts: list[str] = []
+        for at, character in enumerate(self.text):
+            if not _MARKS.match(character):
+                part = f" {character} " if is_alone(character) else character
+                parts.append(part)
+                places += [at] * len(part)
+        self.text, self._places = "".join(parts), places
 
-@lru_cache(8192)
-def _folded(character: str) -> str:
-    # A syllable of hangul is more than its first sound.
-    if _ALONE.match(character):
-        return character
-    return unicodedata.normalize("NFD", character.lower()[0])[0]
+    def find(self) -> Iterator[tuple[int, int]]:
+        for match in _compiled(self._terms).finditer(self.text):
+            start, end = match.span()
+            if places := self._places:
+                start, end = places[start], places[end - 1] + 1
+            yield start, end
 
 
 def find(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
     """Where the terms stand in a text, in order."""
-    if not terms:
-        return []
-    pattern, whole = _compiled(tuple(terms)), folded(text)
-    if text.isascii() or not _MARKS.search(text):
-        return [match.span() for match in pattern.finditer(whole)]
-    # Accents that are characters of their own stand in the middle of words.
-    places = [n for n, character in enumerate(whole) if not _MARKS.match(character)]
-    found = [match.span() for match in pattern.finditer(_MARKS.sub("", whole))]
-    return [(places[start], places[end - 1] + 1) for start, end in found]
+    return list(_places(text, tuple(terms))) if terms else []
+
+
+def _places(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
+    """As `find`, a piece of the text at a time: who needs few of them does not wait for all."""
+    start = 0
+    while start < len(text):
+        end = len(text)
+        if end > start + _PIECE:
+            spaces = [text.rfind(space, start + 1, start + _PIECE) for space in " \n"]
+            end = max(spaces) if max(spaces) > start else start + _PIECE
+        for first, last in _Folded(text[start : end + _BEYOND], terms).find():
+            if start + first < end:
+                yield start + first, start + last
+        start = end
 
 
 @lru_cache(64)
@@ -165,19 +289,33 @@ def _compiled(terms: tuple[Term, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{term.pattern})" for term in terms))
 
 
-def _first(text: str, terms: Sequence[Term]) -> int:
-    """Where the first of the terms stands; 0 if none does."""
-    if not terms:
-        return 0
-    if not text.isascii() and _MARKS.search(text):
-        return next((start for start, _ in find(text, terms)), 0)
-    found = _compiled(tuple(terms)).search(folded(text))
-    return found.start() if found else 0
+def _best(text: str, terms: Sequence[Term]) -> int:
+    """Where the piece begins that shows most of the terms, and rather those that the text has
+    seldom; 0 if there are none."""
+    terms = tuple(dict.fromkeys(terms))
+    if len(terms) < 2:
+        return next((start for start, _ in _places(text, terms)), 0) if terms else 0
+    starts = [[start for start, _ in islice(_places(text, (term,)), _OFTEN)] for term in terms]
+    ordered = sorted((at, term) for term, found in enumerate(starts) for at in found)
+    best, first, chosen, last = (0, 0.0), 0, 0, 0
+    shown = [0] * len(terms)
+    for at, term in ordered:
+        while last < len(ordered) and ordered[last][0] < at + _SEEN:
+            shown[ordered[last][1]] += 1
+            last += 1
+        have = [n for n, count in enumerate(shown) if count]
+        value = len(have), sum(1 / len(starts[n]) for n in have)
+        if value > best:
+            best, first, chosen = value, at, at
+        elif value == best and len(have) > 1 and at < first + _SEEN:
+            chosen = at  # nearer to the others
+        shown[term] -= 1
+    return chosen
 
 
 def snippet(text: str, terms: Sequence[Term]) -> Snippet:
-    """The piece of a text where the first of the terms stands, or its beginning."""
-    at = _first(text, terms)
+    """The piece of a text that shows most of the terms, or its beginning."""
+    at = _best(text, terms)
     # Enough on both sides that what remains of it on one line is long enough.
     start = max(at - 4 * _BEFORE, 0)
     before = " ".join(text[start:at].split())

@@ -19,11 +19,11 @@ from cortext import paths
 from cortext.durability.replace import make_private_dir, remove_if_there
 from cortext.index import documents, tools
 from cortext.index.database import Database, Unreadable, is_damage
-from cortext.index.listed import Listed, pack, unpack
+from cortext.index.listed import Listed, latest, pack, unpack
 from cortext.index.scan import FRESH_NS, Day, Known, Scan, is_nothing, with_lines, without_lines
 
 T = TypeVar("T")
-_VERSION = 5
+_VERSION = 6
 _SCHEMA = f"""
 CREATE TABLE days (root BLOB, folder TEXT, print TEXT, rows TEXT, PRIMARY KEY (root, folder));
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
@@ -86,28 +86,36 @@ class Catalog:
     def list(self, roots: Sequence[str]) -> builtins.list[Listed]:
         """What these workspaces hold now, the latest first."""
         rows = self._safely(lambda: [row for root in roots for row in self._of(root)])
-        rows.sort(key=_time, reverse=True)
+        rows.sort(key=latest, reverse=True)
         return rows
 
     def tool_sessions(
         self, known: Iterable[Listed] = (), *, patience: float | None = None
     ) -> tools.Refreshed:
         """The sessions of AI tools that no conversation holds, the latest first: not one of
-        `known`, which was listed just now, nor one elsewhere. With `patience`, after so many
-        seconds those that nobody looked at yet are left for another time."""
+        `known`, which was listed just now, nor one elsewhere; and those that one of `known` holds
+        and of which more may be said by now. With `patience`, after so many seconds those that
+        nobody looked at yet are left for another time."""
         began = time.time_ns()
         looks = tools.look_around()
         if not (self._database.is_there or any(look.print for look in looks.values())):
             return tools.Refreshed([], changed=False, left=0, there=False)
         found = self._safely(lambda: tools.refresh(self._database.run, looks, began, patience))
         held = {id for row in known for id in row.native}
-        ids = {row.key for row in found.rows}
-        for id, folder in self._run(tools.bound):
+        of_known = [row for row in found.rows if row.key in held] if held else []
+        grown = self._run(lambda db: tools.grown(db, of_known)) if of_known else ()
+        bound = self._run(tools.bound)
+        ids = {row.key for row in found.rows} if bound else set[str]()
+        for id, folder in bound:
             if id in ids and id not in held and os.path.isdir(folder):
                 held.add(id)
-        rows = [row for row in found.rows if row.key not in held]
-        rows.sort(key=_time, reverse=True)
-        return found._replace(rows=rows)
+        rows = [row for row in found.rows if row.key not in held] if held else found.rows
+        rows.sort(key=latest, reverse=True)
+        return found._replace(rows=rows, grown=grown)
+
+    def remember_taken(self, sessions: Iterable[Listed]) -> None:
+        """All that is said in these sessions now was taken into their conversations."""
+        self._run(lambda db: tools.put_taken(db, sessions))
 
     def document_sessions(
         self, shelves: Sequence[documents.Shelf], *, patience: float | None = None
@@ -309,10 +317,6 @@ def _named(rows: list[Listed]) -> list[Listed]:
         else row._replace(key=row.address if addresses[row.address] == 1 else row.path)
         for row in rows
     ]
-
-
-def _time(row: Listed) -> tuple[int, str]:
-    return row.last_active, row.path
 
 
 def _trusted(entry: str, began: int) -> str:

@@ -8,8 +8,8 @@ from cortext.formats import document
 from cortext.index.database import bounded, micros, plain
 from cortext.index.documents import Row
 from cortext.index.listed import facts
+from cortext.index.showing import shown, shown_all, shown_native
 from cortext.model.session import Session
-from cortext.model.text import clean
 from cortext.model.title import generate_title
 from cortext.stores.checks import refuse_newer
 from cortext.stores.names import is_id
@@ -27,7 +27,7 @@ def read_document(folder: str, id: str) -> Row | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Row(id, 0, 0, 0, "", "", 0, _shown(f"{path}: {_reason(error)}"))
+        return Row(id, 0, 0, 0, "", "", 0, shown(f"{path}: {_reason(error)}"))
     now = Fingerprint.of(found)
     session, note = _decode(data, path, id)
     if session is None:
@@ -44,7 +44,7 @@ def _decode(data: bytes, path: str, id: str) -> tuple[Session | None, str]:
         decoded = document.decode(data)
         refuse_newer({"version": decoded.version}, path)
     except CortextError as error:
-        return None, _shown(str(error))
+        return None, shown(str(error))
     except ValueError as error:
         return _salvage(data, path, id, str(error))
     return decoded.session, ""
@@ -54,38 +54,29 @@ def _salvage(data: bytes, path: str, id: str, why: str) -> tuple[Session | None,
     try:
         refuse_newer(document.decode_version(data), path)
     except CortextError as error:
-        return None, _shown(str(error))
+        return None, shown(str(error))
     session, _ = document.salvage(data, id)
-    return (session if session.messages else None), _shown(f"{path}: {why}")
+    return (session if session.messages else None), shown(f"{path}: {why}")
 
 
 def _text(session: Session, note: str, print: str) -> str:
     return facts(
-        kind=_shown(session.kind) or "chat",
-        title=_shown(session.title) or _shown(generate_title(session)),
+        kind=shown(session.kind) or "chat",
+        title=shown(session.title) or shown(generate_title(session)),
         note=note,
-        summary=_shown(session.summary),
-        tags=[tag for tag in map(_shown, session.tags) if tag],
+        summary=shown(session.summary),
+        tags=shown_all(session.tags),
         created_at=micros(session.created_at),
         messages=len(session.messages),
         tokens=session.total_tokens,
-        model=_shown(session.model),
-        agent=_shown(session.agent),
-        parent_id=_shown(session.parent_id),
+        model=shown(session.model),
+        agent=shown(session.agent),
+        parent_id=shown(session.parent_id),
         # Whatever is written into the file, what was said may be other words.
         lines=print,
-        native=[
-            f"{_shown(str(each.get('tool') or '')).replace(':', ' ')}:{id}"
-            for each in session.native
-            if (id := _shown(str(each.get("session_id") or "")))
-        ],
-        stop_reason=_shown(session.stop_reason),
+        native=shown_native(session.native),
+        stop_reason=shown(session.stop_reason),
     )
-
-
-def _shown(text: str) -> str:
-    """As lists show it; half characters have no place in a database."""
-    return plain(clean(text, lines=False))
 
 
 def _reason(error: OSError) -> str:

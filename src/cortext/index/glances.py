@@ -13,10 +13,10 @@ from cortext.bridges import places
 from cortext.bridges.port import Bridge, Glance, Source
 from cortext.bridges.registry import open_bridge
 from cortext.errors import CortextError
-from cortext.index.database import micros, plain
+from cortext.index.database import micros
 from cortext.index.listed import facts
+from cortext.index.showing import shown
 from cortext.index.tools import Row
-from cortext.model.text import clean
 
 _log = logging.getLogger("cortext.index")
 _SEEN_WHOLE = 1 << 22
@@ -66,7 +66,7 @@ class _Home:
         found: list[_Candidate] = []
         try:
             for source in bridge.sources():
-                if _shown(source.id) != source.id:
+                if shown(source.id) != source.id:
                     _log.warning("%s is passed over: its id cannot be shown", source.path)
                     continue
                 print = "\0".join((source.path, source.print, source.cwd, beside))
@@ -187,13 +187,13 @@ def _to_row(one: _Candidate, seen: Glance | None, note: str) -> Row:
         started = seen.started_at if seen else None
         text = facts(
             kind="chat",
-            title=(_shown(seen.title) if seen else "") or f"session {source.id[:8]}",
-            note=_shown(note),
+            title=(shown(seen.title) if seen else "") or f"session {source.id[:8]}",
+            note=shown(note),
             created_at=micros(started) if started else active,
-            model=_shown(seen.model) if seen else "",
+            model=shown(seen.model) if seen else "",
             agent=source.tool,
             # Two lines of a transcript may have the same time: whoever reads rows sees it grow.
-            lines=_shown(source.print),
+            lines=shown(source.print),
         )
     cwd = (seen.cwd if seen else "") or source.cwd
     return Row(
@@ -205,8 +205,3 @@ def _to_row(one: _Candidate, seen: Glance | None, note: str) -> Row:
         active,
         text,
     )
-
-
-def _shown(text: str) -> str:
-    """As lists show it; half characters have no place in a database."""
-    return plain(clean(text, lines=False))

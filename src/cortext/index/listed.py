@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple
 
 from cortext import clock
@@ -161,6 +162,14 @@ class Listed(NamedTuple):
         return self._fact(13)
 
     @property
+    def where(self) -> str:
+        """The folder that it was had in, as far as that is known: of a conversation of a workspace
+        it is the workspace; "" if a tool does not say."""
+        if not self.root.startswith("/"):
+            return self.root.partition(":")[2]
+        return self.had_in or self.root
+
+    @property
     def stop_reason(self) -> str:
         """Why it is not going on; "" if it is, or that is not known."""
         return self.text.rpartition(_FACT)[2]
@@ -174,6 +183,10 @@ class Listed(NamedTuple):
 
     def _fact(self, number: int) -> str:
         return self.text.split(_FACT)[number]
+
+
+latest = itemgetter(4, 1)
+"""Sorts rows by when they were last active, and by their paths where several were at once."""
 
 
 def tool_root(tool: str, cwd: str) -> str:

@@ -13,11 +13,11 @@ from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.records import decode_lines
-from cortext.index.database import bounded, micros, plain
+from cortext.index.database import bounded, micros
 from cortext.index.listed import Listed, facts
+from cortext.index.showing import shown, shown_all, shown_native
 from cortext.model import json, wire
 from cortext.model.session import Session
-from cortext.model.text import clean
 from cortext.stores import layout
 from cortext.stores.folder import FolderStore
 from cortext.stores.layout import Place
@@ -54,34 +54,25 @@ def read_conversation(root: str, path: str, old: Listed | None, now: str) -> Lis
     except FileNotFoundError:
         return None
     text = facts(
-        kind=_shown(head.kind),
-        title=_shown(head.title) or name,
-        summary=_shown(head.summary),
-        note=_shown(note or lines.note),
-        tags=[tag for tag in map(_shown, head.tags) if tag],
+        kind=shown(head.kind),
+        title=shown(head.title) or name,
+        summary=shown(head.summary),
+        note=shown(note or lines.note),
+        tags=shown_all(head.tags),
         created_at=micros(head.created_at),
         messages=lines.messages,
         tokens=_tokens(place),
-        model=_shown(head.model),
-        agent=_shown(head.agent),
-        parent_id=_shown(head.parent_id),
+        model=shown(head.model),
+        agent=shown(head.agent),
+        parent_id=shown(head.parent_id),
         lines=str(lines),
-        native=[
-            f"{_shown(str(each.get('tool') or '')).replace(':', ' ')}:{id}"
-            for each in head.native
-            if (id := _shown(str(each.get("session_id") or "")))
-        ],
+        native=shown_native(head.native),
         # Those of a workspace were had in it, wherever it was then.
-        had_in=_shown(head.working_dir) if root == paths.personal_workspace() else "",
-        stop_reason=_shown(head.stop_reason),
+        had_in=shown(head.working_dir) if root == paths.personal_workspace() else "",
+        stop_reason=shown(head.stop_reason),
     )
     active = max(micros(head.updated_at), lines.last) or micros(head.created_at)
     return Listed(root, path, name, head.status, active, text)
-
-
-def _shown(text: str) -> str:
-    """As lists show it; half characters have no place in a database."""
-    return plain(clean(text, lines=False))
 
 
 def _head(root: str, place: Place) -> tuple[Session, str]:
@@ -166,6 +157,6 @@ def _without_session(root: str, path: str, place: Place) -> Listed | None:
     text = read_file(file).decode("utf-8", "replace")
     heading = next((line for line in text.split("\n") if line.startswith("# ")), "")
     at = os.stat(file).st_mtime_ns // 1000
-    kind = _shown(document.removesuffix(".md"))
-    shown = facts(kind=kind, title=_shown(heading[2:]) or place.name, created_at=at)
-    return Listed(root, path, place.name, "", at, shown)
+    kind = shown(document.removesuffix(".md"))
+    about = facts(kind=kind, title=shown(heading[2:]) or place.name, created_at=at)
+    return Listed(root, path, place.name, "", at, about)

@@ -4,27 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cortext.index.listed import Listed
+from cortext.index.listed import AUR, Listed
 
 _CLOSE = 80
 """How alike a misspelt title is, of 100."""
+_SHORTEST = 3
+"""Digits that a number which names something has, as `001` does."""
 _ENOUGH = 4
 """Characters of a tool's id that name a session: fewer are more likely meant otherwise."""
 
 
-def resolve(query: str, rows: Sequence[Listed], numbered: Listed | None = None) -> list[Listed]:
-    """One match, several, or none. `numbered` has this number in the last list shown."""
+def resolve(query: str, rows: Sequence[Listed]) -> list[Listed]:
+    """One match, several, or none: by its id, the beginning of it, or words."""
+    return by_id(query, rows) or by_part(query, rows)
+
+
+def by_id(query: str, rows: Sequence[Listed]) -> list[Listed]:
+    """Those whose own id it is, or that of a session that they were had in."""
+    return _first(query.strip(), rows, (_is_called, _was_had_in))
+
+
+def by_part(query: str, rows: Sequence[Listed]) -> list[Listed]:
+    """Those whose id begins so, else those that have the words in title or summary; none for a
+    bare number."""
     text = query.strip()
-    if not text:
+    if not text or is_number(text):
         return []
+    return _first(text, rows, (_begins_with,)) or with_words(text, rows)
+
+
+def is_number(query: str) -> bool:
+    """Whether it is one or two digits: these are the number of something in a list. Every date and
+    every id of a workspace begins with some."""
+    text = query.strip()
+    return len(text) < _SHORTEST and text.isascii() and text.isdecimal()
+
+
+def _first(
+    text: str, rows: Sequence[Listed], tests: Sequence[Callable[[Listed, str], bool]]
+) -> list[Listed]:
+    """Those for which the first test holds that does so for any."""
     # No id has a space in it.
-    for matches in () if len(text.split()) > 1 else _BY_ID:
-        found = [row for row in rows if matches(row, text)]
-        if found:
+    for matches in tests if len(text.split()) == 1 else ():
+        if found := [row for row in rows if matches(row, text)]:
             return found
-        if matches is _was_had_in and numbered is not None:
-            return [numbered]
-    return with_words(text, rows)
+    return []
 
 
 def _is_called(row: Listed, text: str) -> bool:
@@ -41,16 +65,13 @@ def _was_had_in(row: Listed, text: str) -> bool:
 def _begins_with(row: Listed, text: str) -> bool:
     if row.tool:
         # Ids of `aur` are names that people gave.
-        return (len(text) >= _ENOUGH or row.tool == "aur") and row.key.startswith(text)
+        return (len(text) >= _ENOUGH or row.tool == AUR) and row.key.startswith(text)
     if any(name.startswith(text) for name in (row.id, row.address, row.path)):
         return True
     # The ids stand at the end of the text: most rows have none.
     if len(text) < _ENOUGH or f":{text}" not in row.text:
         return False
     return any(id.startswith(text) for id in row.native)
-
-
-_BY_ID = (_is_called, _was_had_in, _begins_with)
 
 
 def misspelt(query: str, rows: Sequence[Listed]) -> list[Listed]:

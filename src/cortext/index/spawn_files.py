@@ -15,12 +15,12 @@ from cortext.formats.log import LOG, decode_head_line
 from cortext.formats.parts import join
 from cortext.formats.records import Damage, Lines, decode_lines
 from cortext.index.database import micros, plain
-from cortext.index.listed import Listed, facts, tool_root
-from cortext.index.spawned import SUFFIX, TOOL, Read
+from cortext.index.listed import AUR, Listed, facts, tool_root
+from cortext.index.showing import shown, shown_all
+from cortext.index.spawned import SUFFIX, Read
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.model.text import clean
-from cortext.model.title import generate_title
+from cortext.model.title import WHOLE, generate_title
 from cortext.stores.checks import refuse_newer
 from cortext.stores.seen import Fingerprint
 
@@ -111,20 +111,20 @@ def _row(fd: int, path: str, id: str, old: Listed | None, found: os.stat_result)
     began = micros(session.created_at) if session else turns.last or found.st_mtime_ns // 1000
     session = session or Session(id, status="active")
     text = facts(
-        kind=_shown(session.kind) or "chat",
-        title=_shown(session.title) or _title(session, turns, old if known.size else None),
-        note=_shown(head.note or turns.note),
-        summary=_shown(session.summary),
-        tags=[tag for tag in map(_shown, session.tags) if tag],
+        kind=shown(session.kind) or "chat",
+        title=shown(session.title) or _title(session, turns, old if known.size else None),
+        note=shown(head.note or turns.note),
+        summary=shown(session.summary),
+        tags=shown_all(session.tags),
         created_at=began,
         messages=turns.shown,
-        model=_shown(session.model),
-        agent=_shown(session.agent),
-        parent_id=_shown(session.parent_id),
+        model=shown(session.model),
+        agent=shown(session.agent),
+        parent_id=shown(session.parent_id),
         lines=str(turns.counted),
     )
     status = _WORDS.get(session.status, session.status)
-    root = tool_root(TOOL, plain(session.working_dir))
+    root = tool_root(AUR, plain(session.working_dir))
     return Listed(root, path, id, status, turns.last or began, text)
 
 
@@ -136,13 +136,8 @@ def _unreadable(path: str, id: str, why: str) -> Read:
         why = "is not a regular file" if stat.S_ISFIFO(found.st_mode) else why
     except OSError:
         began = 0
-    text = facts(kind="chat", title="", note=_shown(f"{path}: {why}"), created_at=began)
-    return Read(Listed(tool_root(TOOL, ""), path, id, "active", began, text), None)
-
-
-def _shown(text: str) -> str:
-    """As lists show it; half characters have no place in a database."""
-    return plain(clean(text, lines=False))
+    text = facts(kind="chat", title="", note=shown(f"{path}: {why}"), created_at=began)
+    return Read(Listed(tool_root(AUR, ""), path, id, "active", began, text), None)
 
 
 def _title(session: Session, turns: _Turns, old: Listed | None) -> str:
@@ -152,7 +147,7 @@ def _title(session: Session, turns: _Turns, old: Listed | None) -> str:
     if turns.asked is None or not turns.asked.content.strip():
         return ""
     session.messages = [turns.asked]
-    return _shown(generate_title(session))
+    return shown(generate_title(session, WHOLE))
 
 
 def _head(fd: int, path: str, size: int) -> _Head:

@@ -16,13 +16,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from cortext.durability.replace import side_dir, storage_errors
 from cortext.index.database import Database, Unreadable, is_damage
-from cortext.index.listed import Listed
+from cortext.index.listed import Listed, latest
 from cortext.index.scan import FRESH_NS
 
 T = TypeVar("T")
-TOOL = "aur"
 SUFFIX = ".jsonl"
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE sessions (id TEXT PRIMARY KEY, inode INTEGER, size INTEGER, time INTEGER,
     root TEXT NOT NULL, status TEXT NOT NULL, last_active INTEGER, text TEXT NOT NULL);
@@ -32,8 +31,6 @@ _SELECT = "SELECT * FROM sessions ORDER BY rowid"
 _INSERT = "INSERT OR REPLACE INTO sessions VALUES (?,?,?,?,?,?,?,?)"
 _Fields = tuple[str, str, str, str, int, str]
 _Stored = tuple[str, int, int, int, str, str, int, str]
-_latest = itemgetter(4, 1)
-"""When a row was last active; its path, where several were at once."""
 # Listed(…) itself takes as long as the look at a file does.
 _new: Callable[[type[Listed], _Fields], Listed] = tuple[Any, ...].__new__
 
@@ -122,7 +119,7 @@ class SpawnIndex:
         if new or not same:
             rows += self._read(new, changed, look, live)
         try:
-            rows.sort(key=_latest, reverse=True)
+            rows.sort(key=latest, reverse=True)
         except TypeError as error:
             raise Unreadable(f"a session cannot be read: {error}") from None
         return rows

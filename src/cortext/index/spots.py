@@ -10,36 +10,33 @@ from typing import NamedTuple
 # `hashsize`: bytes of a transaction's words that are kept in memory before they are written.
 SCHEMA = """
 CREATE VIRTUAL TABLE words USING fts5(text, content='', columnsize=0, detail=full,
-    tokenize="unicode61 remove_diacritics 2");
+    tokenize="unicode61 remove_diacritics 2 categories 'L* M* N* Co'");
 INSERT INTO words (words, rank) VALUES ('hashsize', 33554432);
 CREATE TABLE sources (id INTEGER PRIMARY KEY, root BLOB, path BLOB, state TEXT,
     UNIQUE (root, path));
 CREATE TABLE runs (first INTEGER PRIMARY KEY, source INTEGER, number INTEGER, count INTEGER,
-    at INTEGER, spots BLOB);
+    at INTEGER, latest INTEGER, spots BLOB);
 CREATE INDEX runs_of ON runs (source, number, count);
+CREATE TABLE blocks (number INTEGER PRIMARY KEY, latest INTEGER, earliest INTEGER);
+CREATE INDEX blocks_by_time ON blocks (latest, number, earliest);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID
 """
-_MATCH = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ?"
-_LOCATE = """
-SELECT w.value, r.first, o.root, o.path, r.number + w.value - r.first, r.at,
-    substr(r.spots, 1 + ?2 * (w.value - r.first), ?2)
-FROM json_each(?1) w
-CROSS JOIN runs r ON r.first = (SELECT max(first) FROM runs WHERE first <= w.value)
-    AND w.value < r.first + r.count
-CROSS JOIN sources o ON o.id = r.source
+_SPREAD = """
+INSERT INTO blocks VALUES (?, ?, ?) ON CONFLICT (number) DO UPDATE
+SET latest = max(latest, excluded.latest), earliest = min(earliest, excluded.earliest)
 """
 _INSERT = "INSERT INTO words (rowid, text) SELECT ?1 + key, value FROM json_each(?2)"
 ROLES = ("title", "document", "system", "user", "assistant", "tool", "agents")
 _ROLE = {role: number for number, role in enumerate(ROLES)}
-TITLE, DOCUMENT, SIDE = 0, -1, -2
+TITLE, MARKDOWN, SIDE = 0, -1, -2
 """Numbers of what is no message: the title with the summary, the markdown, and what sub-agents
 said."""
 _SPOT = struct.Struct("<qIIB")
 """Of a spot in its run: the time, the place after that of the run, the size and the role."""
-_MOST = 256
+LONGEST_RUN = 256
 """Spots of a run: to find one of them all are read."""
-_LAST, _FEW = 1 << 11, 8
-"""Spots that are looked through first, and how many of them tell how many more it takes."""
+BLOCK = 1024
+"""Spots of a block, of which it is known between which times they are, or were."""
 _FAR = 2**32 - 1
 GONE = "gone"
 """The fact that words are in it of a conversation that is gone, or was another."""
@@ -70,11 +67,9 @@ class Entry(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """A text that was found; `run` is the number of the first of its run. Times are microseconds
-    since 1970."""
+    """A text that was found. Times are microseconds since 1970."""
 
     id: int
-    run: int
     identity: Identity
     number: int
     role: str
@@ -83,29 +78,10 @@ class Spot(NamedTuple):
     size: int
 
 
-def newest(expression: str, before: int | None, most: int, db: sqlite3.Connection) -> list[int]:
-    """The newest ids that match, from among those that came last, then from as many before them as
-    should have enough; where hardly any match, from all. SQLite goes backwards too, but twice as
-    slow."""
-    top = begin = before or fact(db, "next")
-    span = _LAST
-    ids: list[int] = []
-    while top > 0 and len(ids) < most:
-        low = max(top - span, 0)
-        ids = [id for (id,) in db.execute(_MATCH, (expression, low, top))] + ids
-        top = low
-        span = 2 * (begin - top) * most // len(ids) if len(ids) >= _FEW else top
-    return ids[: -1 - most : -1]
-
-
-def located(ids: Sequence[int], db: sqlite3.Connection) -> list[Spot]:
-    """Where the texts of ids stand; what is gone is left out."""
-    spots: list[Spot] = []
-    for id, run, root, path, number, begin, packed in db.execute(_LOCATE, (str(ids), _SPOT.size)):
-        time, at, size, role = _SPOT.unpack(packed)
-        identity = root.decode("utf-8", AS_IS), path.decode("utf-8", AS_IS)
-        spots.append(Spot(id, run, identity, number, ROLES[role], time, begin + at, size))
-    return spots
+def unpacked(spots: bytes, offset: int) -> tuple[int, int, int, str]:
+    """Of one of the spots of a run: its time, its place after that of the run, size and role."""
+    found: tuple[int, int, int, int] = _SPOT.unpack_from(spots, offset * _SPOT.size)
+    return *found[:3], ROLES[found[3]]
 
 
 def fact(db: sqlite3.Connection, name: str) -> int:
@@ -117,14 +93,15 @@ def configure(db: sqlite3.Connection, values: dict[str, int]) -> None:
     db.executemany("INSERT INTO words (words, rank) VALUES (?, ?)", values.items())
 
 
-def _key(identity: Identity) -> tuple[bytes, bytes]:
+def key_of(identity: Identity) -> tuple[bytes, bytes]:
+    """As `sources` has it."""
     root, path = identity
     return root.encode("utf-8", AS_IS), path.encode("utf-8", AS_IS)
 
 
 def put_source(db: sqlite3.Connection, identity: Identity, state: str, *, keep: bool) -> int:
     """The number of a conversation, with only those of its spots that are to be kept."""
-    key = _key(identity)
+    key = key_of(identity)
     found = db.execute("SELECT id FROM sources WHERE root = ? AND path = ?", key).fetchone()
     if found is None:
         if keep:
@@ -141,7 +118,7 @@ def put_source(db: sqlite3.Connection, identity: Identity, state: str, *, keep: 
 def drop_source(db: sqlite3.Connection, identity: Identity) -> None:
     """A conversation is not found any more."""
     query = "SELECT id FROM sources WHERE root = ? AND path = ?"
-    for (source,) in db.execute(query, _key(identity)).fetchall():
+    for (source,) in db.execute(query, key_of(identity)).fetchall():
         _drop_runs(db, source)
         db.execute("DELETE FROM sources WHERE id = ?", (source,))
 
@@ -157,10 +134,13 @@ def put_runs(db: sqlite3.Connection, source: int, new: Sequence[Entry], first: i
     others = [(source, entry.number) for entry in new if entry.number <= TITLE]
     db.executemany("DELETE FROM runs WHERE source = ? AND number = ?", others)
     for run in _runs([entry for entry in new if entry.text]):
-        begin = run[0].at
+        begin, times = run[0].at, [entry.time for entry in run]
+        earliest, latest = min(times), max(times)
         spots = b"".join([_SPOT.pack(e.time, e.at - begin, e.size, _ROLE[e.role]) for e in run])
-        row = (first, source, run[0].number, len(run), begin, spots)
-        db.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
+        row = (first, source, run[0].number, len(run), begin, latest, spots)
+        db.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        blocks = range(first // BLOCK, (first + len(run) - 1) // BLOCK + 1)
+        db.executemany(_SPREAD, [(block, latest, earliest) for block in blocks])
         first += len(run)
     return first
 
@@ -186,7 +166,7 @@ def _runs(new: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     for end in range(1, len(new) + 1):
         if (
             end == len(new)
-            or end - start == _MOST
+            or end - start == LONGEST_RUN
             or new[end].number != new[end - 1].number + 1
             or new[end - 1].number <= TITLE
             or not 0 <= new[end].at - new[start].at <= _FAR

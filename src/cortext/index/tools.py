@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cortext.bridges import places
@@ -27,19 +27,29 @@ CREATE TABLE homes (tool TEXT, home BLOB, print BLOB, PRIMARY KEY (tool, home)) 
 CREATE TABLE tools (tool TEXT, id TEXT, print BLOB, path BLOB, cwd BLOB, last_active INTEGER,
     text TEXT, PRIMARY KEY (tool, id));
 CREATE TABLE native (root BLOB, folder TEXT, name TEXT, id TEXT, last_active INTEGER);
-CREATE INDEX native_of ON native (root, folder)
+CREATE INDEX native_of ON native (root, folder);
+CREATE TABLE taken (id TEXT PRIMARY KEY, print TEXT) WITHOUT ROWID
 """
+_SELECT = """
+SELECT tool || ':' || CAST(cwd AS TEXT), CAST(path AS TEXT), id, 'paused', last_active, text
+FROM tools WHERE text <> ''"""
 _AS_IS = "surrogatepass"
+# Listed(…) itself takes as long as the look at a file does.
+_new: Callable[[type[Listed], tuple[str, str, str, str, int, str]], Listed] = tuple[
+    Any, ...
+].__new__
 
 
 class Refreshed(NamedTuple):
     """The sessions of tools; whether anything was new; how many transcripts nobody looked at yet,
-    because there was no time; whether there is any transcript at all."""
+    because there was no time; whether there is any transcript at all; and of the sessions that
+    conversations hold, those of which it is not known that all was taken in."""
 
     rows: list[Listed]
     changed: bool
     left: int
     there: bool
+    grown: Sequence[Listed] = ()
 
 
 class Row(NamedTuple):
@@ -76,14 +86,14 @@ def refresh(
     """Bring the catalog up to date with how the tools' folders look, the latest transcripts first,
     for about `patience` seconds. What a person deleted is not listed, also where the tool has it
     still."""
-    homes, rows = run(_load)
-    gone = _forgotten()
+    homes, gone = run(_load_homes), _forgotten()
     there = any(look.print for look in looks.values())
     changed = {key[0] for key, now in looks.items() if homes.get(key, b"") != now.print}
     if not changed:
-        return Refreshed(_listed(rows.values(), gone), changed=False, left=0, there=there)
+        return Refreshed(run(lambda db: _load_listed(db, gone)), changed=False, left=0, there=there)
     from cortext.index.glances import glance_at
 
+    rows = run(_load)
     looks = {key: now for key, now in looks.items() if key[0] in changed}
     found = glance_at(looks, rows, gone, patience)
     run(lambda db: _store(db, found, looks, began))
@@ -107,18 +117,30 @@ def _homes(tool: str) -> tuple[str, ...]:
     return places.own_home(tool), places.archive_home(tool)
 
 
-def _load(
-    db: sqlite3.Connection,
-) -> tuple[dict[tuple[str, str], bytes], dict[tuple[str, str], Row]]:
+def _load_homes(db: sqlite3.Connection) -> dict[tuple[str, str], bytes]:
     try:
-        homes = {
+        return {
             (tool, os.fsdecode(home)): bytes(print)
             for tool, home, print in db.execute("SELECT tool, home, print FROM homes")
         }
-        rows = {(row[0], row[1]): Row._make(row) for row in db.execute("SELECT * FROM tools")}
     except (TypeError, ValueError) as error:
         raise Unreadable(f"a session cannot be read: {error}") from None
-    return homes, rows
+
+
+def _load(db: sqlite3.Connection) -> dict[tuple[str, str], Row]:
+    try:
+        return {(row[0], row[1]): Row._make(row) for row in db.execute("SELECT * FROM tools")}
+    except (TypeError, ValueError) as error:
+        raise Unreadable(f"a session cannot be read: {error}") from None
+
+
+def _load_listed(db: sqlite3.Connection, gone: set[tuple[str, str]]) -> list[Listed]:
+    """As `_listed`, of all rows: with many of them this is what a list takes its time for."""
+    try:
+        rows = [_new(Listed, row) for row in db.execute(_SELECT)]
+    except sqlite3.OperationalError:
+        return _listed(_load(db).values(), gone)  # a name is not UTF-8, or something is wrong
+    return [row for row in rows if (row.tool, row.key) not in gone] if gone else rows
 
 
 def _store(
@@ -159,6 +181,18 @@ def put_native(
                 for id in (*row.native, *made_of(row))
             ],
         )
+
+
+def grown(db: sqlite3.Connection, held: Sequence[Listed]) -> list[Listed]:
+    """Those of the sessions that are not as they were when they were last taken in."""
+    known = dict(db.execute("SELECT id, print FROM taken").fetchall())
+    return [row for row in held if known.get(row.key) != row.lines]
+
+
+def put_taken(db: sqlite3.Connection, sessions: Iterable[Listed]) -> None:
+    """Remember that all that was said in some sessions was taken in."""
+    entries = [(row.key, row.lines) for row in sessions]
+    db.executemany("INSERT OR REPLACE INTO taken VALUES (?,?)", entries)
 
 
 def made_of(row: Listed) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """The full-text index: which message of which conversation has which words.
 
 It holds no text. A row of the index is a *spot*: a message, by its number in its conversation and,
-where each message is a line of a file, by its place there. Spots are numbered as they come, so the
-greater is the newer, more or less; those that came one after the other are kept as one *run*.
+where each message is a line of a file, by its place there. Spots are numbered as they come; those
+that came one after the other are kept as one *run*.
 SQLite cannot take a text out of such an index again: spots that are gone are left out of answers,
 and when most are, the index is thrown away.
 
@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from cortext import paths
 from cortext.durability.replace import make_private_dir
 from cortext.index.database import Database, is_damage
+from cortext.index.newest import Newest, Place
 from cortext.index.spots import (
     AS_IS,
-    DOCUMENT,
     GONE,
+    MARKDOWN,
     ROLES,
     SCHEMA,
     SIDE,
@@ -36,19 +36,17 @@ from cortext.index.spots import (
     configure,
     drop_source,
     fact,
-    located,
-    newest,
     put_runs,
     put_source,
     put_texts,
 )
 
 __all__ = [
-    "DOCUMENT", "ROLES", "SIDE", "TITLE", "AnewError", "Entry", "Identity", "Spot", "Words", "Work",
+    "MARKDOWN", "ROLES", "SIDE", "TITLE", "AnewError", "Entry", "Identity", "Spot", "Words", "Work",
 ]  # fmt: skip
 
 T = TypeVar("T")
-_VERSION = 5
+_VERSION = 6
 _MERGE = {"automerge": 4, "crisismerge": 16}
 _NO_MERGE = {"automerge": 0, "crisismerge": 1999}
 _STALE = 100_000
@@ -186,20 +184,24 @@ class Words:
         self._write(write)
         self._database.compact()
 
-    def find(self, expression: str, *, before: int | None = None, most: int = 200) -> list[Spot]:
-        """The newest spots that match, in the order of their numbers; `before` one of them."""
-        spots: list[Spot] = []
+    def find(
+        self,
+        expression: str,
+        *,
+        most: int = 200,
+        before: Place | None = None,
+        skips: Callable[[Identity], bool] = lambda _: False,
+        within: Collection[Identity] = (),
+    ) -> Iterator[Spot]:
+        """All spots that match, the newest first, of one time those that came last; only those
+        `before` a place. They are looked for as they are taken, `most` is how many will be, likely.
+        `skips` tells of which conversations none are needed any more: few of these come. `within`
+        are the only ones that are needed, if these are few."""
         try:
-            while len(spots) < most:
-                ids = self._run(partial(newest, expression, before, most))
-                spots += self._run(partial(located, ids))
-                if len(ids) < most:
-                    break
-                before = ids[-1]
-        except sqlite3.OperationalError as error:
-            if not _is_no_question(error):
+            yield from self._run(lambda db: Newest(db, expression, most, before, skips, within))
+        except (sqlite3.DatabaseError, OSError) as error:
+            if not _is_no_question(error) and not self._can_go_on(error):
                 raise
-        return spots[:most]
 
     @property
     def is_stale(self) -> bool:

@@ -9,15 +9,16 @@ tools give a model the one, some the other.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from cortext.app.naming import reopens
 from cortext.clock import from_micros
 from cortext.formats.briefing import one_line, render_text
 from cortext.index.listed import Listed
-from cortext.mcp.reach import name_of
 from cortext.model import wire
 
 NOTICE = (
@@ -110,30 +111,25 @@ def fenced(nonce: str, first: str, blocks: Iterable[Block], last: Sequence[str] 
     return "\n".join([*lines, f"[END PAST {nonce}]", *last])
 
 
-def conversation(row: Listed, rows: Sequence[Listed]) -> Conversation:
-    id = name_of(row, rows)
+def conversation(row: Listed, id: str) -> Conversation:
+    """A row, by the id that names it."""
     return Conversation(
         id=id,
         title=short(row.title),
         type=row.kind or "chat",
         tool=row.tool or None,
         status=row.status or "without a session",
-        folder=one_line(row.had_in or row.cwd),
+        folder=one_line(row.where),
         last_active=when(row.last_active),
         messages=None if row.tool and not row.messages else row.messages,
         summary=short(row.summary, _LONG),
-        resume=reopens(row, id),
+        resume=reopens(row, id, shlex.quote),
     )
 
 
 def barred(line: str) -> str:
     """A line that `short` made, as text of the past."""
     return f"| {line}" if line else ""
-
-
-def reopens(row: Listed, id: str) -> str:
-    """The command that a person gives to go on with a conversation."""
-    return f"cortext spawn --resume {id}" if row.tool == "aur" else f"cortext resume {id}"
 
 
 def when(micros: int) -> str:

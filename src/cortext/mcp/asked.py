@@ -19,9 +19,15 @@ Kind = Annotated[
     str, Meta(max_length=100, description="Only conversations of this type: brainstorm, chat, …")
 ]
 Dates = Annotated[str | None, Meta(description=_DATES)]
-FURTHEST = 5000
-"""How far a search can be paged: each text before it is read again."""
 _FIRST = "The number of the first one, from 1."
+Next = Annotated[
+    str,
+    Meta(
+        pattern=r"^([01]\.-?[0-9]{1,18}\.[0-9]{1,18})?$",
+        max_length=42,
+        description="The `next` of the page before; nothing for the first one.",
+    ),
+]
 First = Annotated[int, Meta(ge=1, le=1_000_000, description=_FIRST)]
 Everywhere = Annotated[bool, Meta(description=_ALL)]
 
@@ -47,7 +53,7 @@ class Search(_Asked):
     type: Kind = "all"
     date_range: Dates = None
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
-    first: Annotated[int, Meta(ge=1, le=FURTHEST, description=_FIRST)] = 1
+    first: Next = ""
     everywhere: Everywhere = False
 
 

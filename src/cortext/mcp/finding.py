@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -9,7 +10,8 @@ from msgspec import Struct
 from cortext.app.conversations import Wanted
 from cortext.app.dates import Span, date_range
 from cortext.app.decisions import get_decisions as decided
-from cortext.app.search import Hit
+from cortext.app.naming import reopens
+from cortext.app.search import Hit, Place
 from cortext.formats.query import folded, parse
 from cortext.index.listed import Listed
 from cortext.mcp import asked
@@ -25,11 +27,10 @@ from cortext.mcp.answers import (
     fenced,
     marked,
     new_nonce,
-    reopens,
     short,
     when,
 )
-from cortext.mcp.reach import Reach, name_of, read_row
+from cortext.mcp.reach import Reach, read_row
 
 _PASSAGES = 3
 """Texts of one conversation in a context."""
@@ -38,12 +39,14 @@ _HOW = "get_conversation shows more: an `id`, and `from` with the number of a me
 
 
 class Found(Struct, kw_only=True):
-    """Texts, the newest first. `next` is the `from` of the next page; None is the end. `unread`:
+    """Texts, the newest first. `next` is the `from` of the next page; None is the end. The last
+    `without_signs` of them have the words that were asked for, but not their signs. `unread`:
     conversations that are not read yet, so that there may be more."""
 
     notice: str = NOTICE
     hits: list[Text]
-    next: int | None
+    next: str | None
+    without_signs: int = 0
     unread: int = 0
 
 
@@ -98,34 +101,44 @@ def search_workspace(reach: Reach, given: asked.Search) -> Answer:
     they were had in. Use it when the person refers to earlier work, or before you decide something
     that may have been decided already."""
     kind, span = reach.kind(given.type), date_range(given.date_range)
-    start, everywhere = given.first - 1, given.everywhere
-    most = start + given.limit + 1
-    found = reach.search(given.query, kind=kind, span=span, most=most, everywhere=everywhere)
-    nonce = new_nonce()
-    hits = [_text(hit, nonce) for hit in found[start : start + given.limit]]
-    more = given.first + given.limit if len(found) == most else None
-    if more and more > asked.FURTHEST:
-        more = None
+    after, everywhere = Place.read(given.first) if given.first else None, given.everywhere
+    found = reach.search_once(
+        given.query,
+        kind=kind,
+        span=span,
+        most=given.limit + 1,
+        everywhere=everywhere,
+        after=after,
+    )
+    page, nonce = found[: given.limit], new_nonce()
+    more = str(page[-1].place) if len(found) > len(page) else None
+    loose = sum(not hit.exact for hit in page)
+    hits = [_text(reach, hit, nonce) for hit in page]
     first = f"{len(hits)} texts, the newest first." if hits else "Nothing was found."
-    if found and not hits:
-        first = f"There are {len(found)} texts, so there is none from {given.first} on."
+    if loose:
+        which = "They" if loose == len(hits) else f"The last {loose}"
+        first += f" {which} have the words, but not the signs, that were asked for."
+    elif after and not hits:
+        first = "There are no more."
     elif not hits and not everywhere:
         first += " `all: true` looks outside this workspace, if the person wants that."
-    last = [f"There is more: `from: {more}` has the next ones."] if more else []
+    last = [f'There is more: `from: "{more}"` has the next ones.'] if more else []
     last += [_HOW] if hits else []
-    blocks = [_block(hit, n) for n, hit in enumerate(hits, given.first)]
-    return Answer(Found(hits=hits, next=more), fenced(nonce, first, blocks, last))
+    blocks = [_block(hit, n) for n, hit in enumerate(hits, 1)]
+    return Answer(
+        Found(hits=hits, next=more, without_signs=loose), fenced(nonce, first, blocks, last)
+    )
 
 
 def get_context(reach: Reach, given: asked.Context) -> Answer:
     """What past conversations of this workspace know about a topic: those that fit best, where each
     stopped, and what was said in it. Use it before you begin with something."""
     found = _by_conversation(reach, given.topic, given.everywhere)[: given.max_results]
-    rows, nonce = [row for row, _ in found], new_nonce()
+    nonce = new_nonce()
     known = [
         Known(
-            conversation=conversation(row, rows),
-            texts=[_text(hit, nonce) for hit in _telling(hits)[:_PASSAGES]],
+            conversation=conversation(row, reach.name(row)),
+            texts=[_text(reach, hit, nonce) for hit in _telling(hits)[:_PASSAGES]],
         )
         for row, hits in found
     ]
@@ -149,7 +162,7 @@ def list_conversations(reach: Reach, given: asked.List) -> Answer:
         rows = [row for row in rows if row.last_active < span.until]
     page = rows[given.first - 1 : given.first - 1 + given.limit]
     more = given.first + len(page) if given.first - 1 + len(page) < len(rows) else None
-    listed, nonce = [conversation(row, rows) for row in page], new_nonce()
+    listed, nonce = [conversation(row, reach.name(row)) for row in page], new_nonce()
     blocks = [
         Block(f"{n}. {it.id} · {it.title} · {it.type} · {it.status}", barred(it.summary))
         for n, it in enumerate(listed, given.first)
@@ -175,7 +188,7 @@ def get_decisions(reach: Reach, given: asked.Decisions) -> Answer:
     nonce = new_nonce()
     found = [
         Decision(
-            id=name_of(each.row),
+            id=reach.name(each.row),
             title=short(each.row.title),
             message=each.number,
             message_id=each.message_id,
@@ -222,9 +235,9 @@ def _telling(hits: Sequence[Hit]) -> list[Hit]:
     return told + [hit for hit in hits if hit.number and hit not in told]
 
 
-def _text(hit: Hit, nonce: str) -> Text:
+def _text(reach: Reach, hit: Hit, nonce: str) -> Text:
     row = hit.row
-    id = name_of(row)
+    id = reach.name(row)
     return Text(
         id=id,
         title=short(row.title),
@@ -235,7 +248,7 @@ def _text(hit: Hit, nonce: str) -> Text:
         role=hit.role,
         timestamp=when(hit.time),
         text=marked(hit.snippet.text, nonce),
-        resume=reopens(row, id),
+        resume=reopens(row, id, shlex.quote),
     )
 
 

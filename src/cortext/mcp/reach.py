@@ -10,20 +10,19 @@ from cortext import paths
 from cortext.app.apart import called
 from cortext.app.conversations import Conversations, Wanted
 from cortext.app.dates import Span
-from cortext.app.search import Hit, Narrow, Search
+from cortext.app.naming import Names
+from cortext.app.search import Hit, Narrow, Place, Search
+from cortext.app.whereabouts import is_below, once
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
 from cortext.index.listed import Listed
 from cortext.index.resolve import nearest, resolve
+from cortext.index.words import MARKDOWN, TITLE
 from cortext.lifecycle.types import Types, UnknownTypeError
 from cortext.mcp.own import own_session
 from cortext.model.session import Session
 
 EVERY = "all"
 _PATIENCE = 1.0
-_OWN = 100
-"""Texts of the client's own session that may stand before others."""
-_BELOW = 1000
-"""Texts of folders below that may stand before those of a folder."""
 _SAID = ("CLAUDE_PROJECT_DIR",)
 """What tools say, to the servers that they start, of the folder that they work in."""
 
@@ -51,30 +50,35 @@ class Reach:
     def __init__(self, folder: str) -> None:
         self.root = paths.workspace_root(folder)
         self.folder = folder if self.root == paths.personal_workspace() else self.root
+        self._is_below = is_below(self.folder)
         self._is_broad = self.folder in ("/", os.path.realpath(os.path.expanduser("~")))
 
     def rows(
-        self, wanted: Wanted, *, everywhere: bool = False, patience: float | None = _PATIENCE
+        self,
+        wanted: Wanted,
+        *,
+        everywhere: bool = False,
+        patience: float | None = _PATIENCE,
+        copies: bool = False,
     ) -> list[Listed]:
-        """What is reached, the latest first. Transcripts that are not known yet are looked at for
-        about `patience` seconds; None is until all are."""
+        """What is reached, as `Conversations.list` has it."""
         conversations = Conversations(self.root, everywhere=everywhere)
         conversations.folder = self.folder
-        rows = conversations.list(wanted, patience=patience).rows
+        rows = conversations.list(wanted, patience=patience, copies=copies).rows
         return rows if everywhere else [row for row in rows if self._has(row)]
 
     def one(self, id: str, *, everywhere: bool = False) -> Listed:
         """The conversation that is meant: its id, the beginning of it, or words of its title."""
-        rows = self.rows(Wanted(), everywhere=everywhere, patience=None)
-        found = called(id, rows) or resolve(id, rows)
+        rows = self.rows(Wanted(), everywhere=everywhere, patience=None, copies=True)
+        found = once(called(id, rows) or resolve(id, rows), self.root)
         if len(found) == 1:
             return found[0]
         if found:
-            error = AmbiguousIdError(id, [name_of(row, rows) for row in found])
+            error = AmbiguousIdError(id, [self.name(row) for row in found])
             error.hint = "give one of these ids"
             raise error
         missing = SessionNotFoundError(id[:200])
-        near = ", ".join(name_of(row, rows) for row in nearest(id[:200], rows))
+        near = ", ".join(self.name(row) for row in nearest(id[:200], rows))
         missing.hint = f"the nearest are {near}" if near else "list_conversations lists them"
         if not everywhere:
             missing.hint += "; `all: true` looks outside this workspace"
@@ -91,22 +95,80 @@ class Reach:
         raise UnknownTypeError(type, [EVERY, *sorted(known)])
 
     def search(
-        self, text: str, *, kind: str | None, span: Span, most: int, everywhere: bool
+        self,
+        text: str,
+        *,
+        kind: str | None,
+        span: Span,
+        most: int,
+        everywhere: bool,
+        after: Place | None = None,
     ) -> list[Hit]:
         """The newest texts that have the words, but for those of the client's own session."""
-        folder = "" if everywhere else self.folder
-        narrow = Narrow(since=span.since, until=span.until, folder=folder)
-        # The client's own session has every word that is asked for.
-        more = most + (_OWN if self._own else 0) + (_BELOW if self._is_broad else 0)
-        found = self._search.find(text, Wanted(kind=kind), narrow, most=more)
-        found = [hit for hit in found if (hit.row.tool, hit.row.key) not in self._own]
-        return [hit for hit in found if everywhere or self._has(hit.row)][:most]
+        narrow = Narrow(since=span.since, until=span.until)
+
+        def takes(row: Listed) -> bool:
+            # The client's own session has every word that is asked for.
+            return (row.tool, row.key) not in self._own and (everywhere or self._has(row))
+
+        find = self._search.find
+        return find(text, Wanted(kind=kind), narrow, most=most, after=after, takes=takes)
+
+    def search_once(
+        self,
+        text: str,
+        *,
+        kind: str | None,
+        span: Span,
+        most: int,
+        everywhere: bool,
+        after: Place | None = None,
+    ) -> list[Hit]:
+        """The same, without titles of conversations in which something else has the words, and
+        without documents that have them only as their heading."""
+        found: list[Hit] = []
+        while len(found) < most:
+            page = self.search(
+                text, kind=kind, span=span, most=most, everywhere=everywhere, after=after
+            )
+            said = {hit.row.identity for hit in page if _says(hit)}
+            found += [
+                hit
+                for hit in page
+                if _says(hit)
+                or (
+                    (hit.number == TITLE and hit.row.identity not in said)
+                    and not self._says_more(hit, text, span)
+                )
+            ]
+            if len(page) < most:
+                break
+            after = page[-1].place
+        return found[:most]
+
+    def _says_more(self, title: Hit, text: str, span: Span) -> bool:
+        """Whether something else in the conversation has the words."""
+        narrow = Narrow(since=span.since, until=span.until)
+        same = title.row.identity
+        found = self._search.find(text, narrow=narrow, most=3, takes=lambda r: r.identity == same)
+        return any(map(_says, found))
+
+    def name(self, row: Listed) -> str:
+        """The id by which every command and tool finds a conversation."""
+        return self._names.of(row)
+
+    @cached_property
+    def _all(self) -> Search:
+        return Search()
 
     @cached_property
     def _search(self) -> Search:
-        search = Search()
-        search.refresh()
-        return search
+        self._all.refresh()
+        return self._all
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self._all.rows)
 
     @cached_property
     def _own(self) -> set[tuple[str, str]]:
@@ -114,29 +176,12 @@ class Reach:
         return {(own.tool, id) for id in own.ids} if own else set()
 
     def _has(self, row: Listed) -> bool:
-        folder = row.had_in or row.cwd
-        if self._is_broad:
-            return folder == self.folder
-        return f"{folder}/".startswith(f"{self.folder}/")
+        return row.where == self.folder if self._is_broad else self._is_below(row)
 
 
-def name_of(row: Listed, rows: Sequence[Listed] = ()) -> str:
-    """The id by which every command finds a conversation: with its day where two have one."""
-    same = sum(other.key == row.key for other in rows)
-    return row.key if same < 2 else row.address
-
-
-def as_conversation(row: Listed) -> Listed:
-    """A session that belongs to no workspace becomes a conversation, where it was had."""
-    if not row.tool:
-        return row
-    if row.is_apart:
-        from cortext.app import keeping
-
-        return keeping.as_conversation(row)
-    from cortext.app.tool_session import chat_of, row_in_list
-
-    return row_in_list(chat_of(paths.workspace_root(row.cwd or None), row.tool, row.key, row.path))
+def _says(hit: Hit) -> bool:
+    """Whether it is more than what its conversation is called."""
+    return hit.number != TITLE and (hit.number != MARKDOWN or bool(hit.snippet.spans))
 
 
 def read_row(row: Listed) -> Session:

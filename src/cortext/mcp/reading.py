@@ -9,11 +9,10 @@ from msgspec import Struct
 from cortext.errors import CortextError
 from cortext.formats.briefing import Left, Past, escape, render_history, render_record
 from cortext.formats.history import history
-from cortext.index.listed import Listed
-from cortext.index.spawned import TOOL as AUR
+from cortext.index.listed import AUR, Listed
 from cortext.mcp import asked
 from cortext.mcp.answers import NOTICE, Answer, Conversation, conversation, marked, new_nonce
-from cortext.mcp.reach import Reach, as_conversation, name_of, read_row
+from cortext.mcp.reach import Reach, read_row
 from cortext.model import json, wire
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -52,13 +51,15 @@ class Saved(Struct, kw_only=True):
 def get_conversation(reach: Reach, given: asked.Get) -> Answer:
     """Read a past conversation, message by message. Tool calls are one line each unless `full`."""
     row = reach.one(given.id, everywhere=given.everywhere)
-    return page(row, first=given.first, limit=given.limit, full=given.full)
+    return page(reach, row, first=given.first, limit=given.limit, full=given.full)
 
 
-def page(row: Listed, *, first: int = 1, limit: int = 50, full: bool = False) -> Answer:
+def page(
+    reach: Reach, row: Listed, *, first: int = 1, limit: int = 50, full: bool = False
+) -> Answer:
     """Messages of a conversation from a number on, in about `BUDGET` characters."""
     session = read_row(row)
-    total, id, nonce = len(session.messages), name_of(row), new_nonce()
+    total, id, nonce = len(session.messages), reach.name(row), new_nonce()
     if first > max(total, 1):
         raise CortextError(
             f"{id} has {total} messages, so there is no message {first}",
@@ -78,7 +79,7 @@ def page(row: Listed, *, first: int = 1, limit: int = 50, full: bool = False) ->
         room -= size
         records += [(number, record) for record in cut]
     text = render_history([record for _, record in records], nonce, shown=len(records), total=total)
-    about = conversation(row, [])
+    about = conversation(row, id)
     lines = [f"{about.id} · {about.title} · {about.type} · {about.status}", NOTICE, text]
     lines += [f"There is more: `from: {more}` has the next messages."] if more else []
     said = [_said(number, record, nonce) for number, record in records]
@@ -92,16 +93,17 @@ def save_conversation(reach: Reach, given: asked.Save) -> Answer:
     row = reach.one(given.id, everywhere=given.everywhere)
     if row.tool == AUR:
         raise CortextError(
-            f"{name_of(row)} is a session of `aur spawn`, which saves it itself",
+            f"{reach.name(row)} is a session of `aur spawn`, which saves it itself",
             hint="nothing has to be done",
         )
+    from cortext.app.keeping import as_conversation
     from cortext.app.stop import stop
     from cortext.mcp.answers import short
 
     row = as_conversation(row)
     stopped = stop(row, summary=given.summary)
     saved = Saved(
-        id=name_of(row),
+        id=reach.name(row),
         title=short(stopped.title),
         status="paused",
         summary=short(stopped.summary, 1000),

@@ -7,12 +7,11 @@ from msgspec import Struct
 from cortext.app.slash_texts import section
 from cortext.errors import CortextError
 from cortext.formats.briefing import render_text
-from cortext.index.listed import Listed
-from cortext.index.spawned import TOOL as AUR
+from cortext.index.listed import AUR, Listed
 from cortext.mcp import asked
 from cortext.mcp.answers import Answer, Conversation, conversation, short
 from cortext.mcp.own import own_session
-from cortext.mcp.reach import Reach, as_conversation, name_of
+from cortext.mcp.reach import Reach
 from cortext.mcp.reading import BUDGET
 
 
@@ -30,10 +29,11 @@ def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
     """Go on with a past conversation here: it becomes active, and you get where it stopped and what
     was said. Use it when the person wants to continue one."""
     from cortext.app.capture import capture
+    from cortext.app.keeping import as_conversation
     from cortext.app.resume import activate, brief
 
     row = reach.one(given.id, everywhere=given.everywhere)
-    _check(row, reopen=given.reopen)
+    _check(reach, row, reopen=given.reopen)
     row = as_conversation(row)
     if row.status:
         capture(row.root, row.place)
@@ -51,7 +51,10 @@ def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
     parts = [section(row.root, "Going on"), "\n".join(said), found.opening, note, found.history]
     text = "\n\n".join(part for part in parts if part)
     facts = Resumed(
-        conversation=conversation(row, []), warnings=warnings, is_kept=kept, briefing=text
+        conversation=conversation(row, reach.name(row)),
+        warnings=warnings,
+        is_kept=kept,
+        briefing=text,
     )
     return Answer(facts, text)
 
@@ -84,15 +87,15 @@ def stop_conversation(words: str) -> str:
     return text
 
 
-def _check(row: Listed, *, reopen: bool) -> None:
+def _check(reach: Reach, row: Listed, *, reopen: bool) -> None:
     if row.tool == AUR:
         raise CortextError(
-            f"{name_of(row)} is a session of `aur spawn`",
-            hint=f"`cortext spawn --resume {name_of(row)}` goes on; get_conversation reads it",
+            f"{reach.name(row)} is a session of `aur spawn`",
+            hint=f"`cortext spawn --resume {row.key}` goes on; get_conversation reads it",
         )
     if row.status == "completed" and not reopen:
         raise CortextError(
-            f"{name_of(row)} was marked complete",
+            f"{reach.name(row)} was marked complete",
             hint="ask the person whether to go on all the same; then `reopen: true`",
         )
 

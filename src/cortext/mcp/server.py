@@ -24,7 +24,7 @@ from cortext.errors import CortextError
 from cortext.formats.briefing import one_line
 from cortext.mcp.answers import short, with_unread
 from cortext.mcp.malformed import answered
-from cortext.mcp.reach import Reach, folder_here, name_of
+from cortext.mcp.reach import Reach, folder_here
 from cortext.mcp.reading import page
 from cortext.mcp.resuming import continue_conversation, stop_conversation
 from cortext.mcp.roots import Roots
@@ -166,15 +166,16 @@ class Face:
         reach = await self._reach(request)
         rows = await self._tell(reach.rows, Wanted())
         end = start + _PAGE
+        names = await self._tell(lambda: [*map(reach.name, rows[start:end])])
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
-                    uri=uri_of(name_of(row, rows)),
+                    uri=uri_of(name),
                     name=short(row.title),
                     description=f"{row.kind or 'chat'}, {row.status}",
                     mime_type="text/plain",
                 )
-                for row in rows[start:end]
+                for name, row in zip(names, rows[start:end], strict=True)
             ],
             next_cursor=str(end) if end < len(rows) else None,
         )
@@ -196,7 +197,7 @@ class Face:
         uri = str(given.uri)
         id = id_in(uri)
         reach = await self._reach(request)
-        answer = await self._tell(lambda: page(reach.one(id), limit=200))
+        answer = await self._tell(lambda: page(reach, reach.one(id), limit=200))
         text = types.TextResourceContents(uri=uri, mime_type="text/plain", text=answer.text)
         return types.ReadResourceResult(contents=[text])
 

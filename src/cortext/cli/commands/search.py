@@ -3,34 +3,62 @@
 from __future__ import annotations
 
 import os
-from datetime import timedelta
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cortext.cli.filters import wanted
 from cortext.cli.lists import SOURCES
-from cortext.cli.options import Since, complete_id, complete_type, json_option, plain_words
+from cortext.cli.options import Since, Until, complete_id, complete_type, json_option, plain_words
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from cortext.app.hits import Finder
+    from cortext.app.search import Narrow
     from cortext.index.listed import Listed
 
 _ROLES = ("user", "assistant", "tool", "agents", "system", "title", "document")
+_PERSON = ("me", "you", "i")
 _STATUSES = ("active", "paused", "completed", "interrupted")
 _ORDERS = ("newest", "relevance")
-_DAY = len("2026-01-31")
+_NUMBER = re.compile(r"-n\d+", re.ASCII)
+_AS_WORDS = "words that look like options go after `--`"
 
 
-class Until(Since):
-    """As `Since`; of a day, the end of it."""
+class Role(click.Choice[str]):
+    """Who said it, also by what a person calls herself and is called."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = super().convert(value, param, ctx)
-        is_day = isinstance(value, str) and len(value) == _DAY and value[:4].isdecimal()
-        return found + timedelta(days=1) // timedelta(microseconds=1) if is_day else found
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        person = isinstance(value, str) and value.lower() in _PERSON
+        return super().convert("user" if person else value, param, ctx)
+
+
+class Words(click.Command):
+    """A command that takes words as people type them: with a minus before those that are not
+    wanted."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        words = [word for argument in args[:end] for word in _worded(argument, ctx)]
+        # After `--`, nothing is meant by a minus.
+        after = [f'"{word}"' if word.startswith("-") else word for word in args[end:][1:]]
+        return super().parse_args(ctx, words + (["--", *after] if after else []))
+
+
+def _worded(argument: str, ctx: click.Context) -> list[str]:
+    """An argument; what has a minus before it, as NOT. click would take `-memcached` for several
+    options, one of them `-h`."""
+    if len(argument) < 2 or argument[0] != "-" or argument[1] == "-":
+        return [argument]
+    if argument in ("-n", "-h") or _NUMBER.fullmatch(argument):
+        return [argument]
+    word = argument[1:]
+    if argument.startswith("-n") or len(word) == 1:
+        instead = f", and NOT {word} leaves it out" if len(word) > 1 else ""
+        raise click.UsageError(f"No such option {argument!r}: {_AS_WORDS}{instead}.", ctx)
+    return ["NOT", word]
 
 
 def complete_tag(
@@ -47,10 +75,16 @@ def complete_tag(
     return [CompletionItem(tag) for tag in tags if tag.startswith(incomplete)]
 
 
-@click.command("search", context_settings={"ignore_unknown_options": True})
+@click.command("search", cls=Words, context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, required=True, callback=plain_words)
-@click.option("--tool", type=click.Choice(SOURCES), help="Only what was had in this tool.")
-@click.option("--in", "folder", metavar="DIR", help="Only what was had in this folder or below it.")
+@click.option(
+    "--tool",
+    type=click.Choice(SOURCES, case_sensitive=False),
+    help="Only what was said in this tool.",
+)
+@click.option(
+    "--in", "folder", metavar="DIR", help="Only what was said in this folder or below it."
+)
 @click.option(
     "--conversation",
     "only",
@@ -61,7 +95,11 @@ def complete_tag(
 @click.option(
     "--type", "kind", metavar="TYPE", shell_complete=complete_type, help="Only of this type."
 )
-@click.option("--status", type=click.Choice(_STATUSES), help="Only with this status.")
+@click.option(
+    "--status",
+    type=click.Choice(_STATUSES, case_sensitive=False),
+    help="Only with this status.",
+)
 @click.option(
     "--tag",
     "tags",
@@ -69,14 +107,21 @@ def complete_tag(
     shell_complete=complete_tag,
     help="Only with this tag; repeatable.",
 )
-@click.option("--role", type=click.Choice(_ROLES), help="Only what these said.")
-@click.option("--since", type=Since(), help="Only what was said since: 2026-01-31, 12h, 7d, 3m.")
+@click.option(
+    "--role", type=Role(_ROLES, case_sensitive=False), help="Only what these said; `me` is user."
+)
+@click.option(
+    "--since",
+    type=Since(),
+    help="Only what was said since: 2026-01-31, 2026-01, yesterday, 12h, 7d, 4w, 3mo.",
+)
 @click.option("--until", type=Until(), help="Only what was said until then; a day counts whole.")
 @click.option("--sort", type=click.Choice(_ORDERS), default="newest", show_default=True)
 @click.option(
-    "-n", "most", type=click.IntRange(1, 10_000), default=20, show_default=True,
+    "-n", "--limit", "most", type=click.IntRange(1, 10_000), default=20, show_default=True,
     help="At most this many messages.",
 )  # fmt: skip
+@click.option("--no-pager", is_flag=True, help="All at once, also in a terminal.")
 @click.option("--all", is_flag=True, hidden=True)
 @json_option
 def command(
@@ -88,23 +133,22 @@ def command(
     until: int | None,
     sort: str,
     most: int,
+    no_pager: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
     """Find what was said, in any conversation, in any tool.
 
-    Words may stand in any order, and all have to be in one message. 'a phrase' among other words,
-    or "one" in quotes of its own, stands as it is. AND, OR and NOT in capitals mean that; a * at
-    the end of a word is for any ending. The exit code is 1 if nothing is found.
+    Words may stand in any order; where no message has all of them, what comes nearest is shown.
+    'a phrase' among other words, or "one" in quotes of its own, stands as it is. -word excludes;
+    AND, OR and NOT in capitals and parentheses mean that; a * at the end of a word is for any
+    ending. The exit code is 1 if no message has it all.
     """
     from cortext.app.hits import Question
-    from cortext.app.search import Narrow
     from cortext.cli.hits import look, search, typed
 
     options.pop("all")  # it is what a search does
-    if since is not None and until is not None and since >= until:
-        raise click.UsageError("--since is after --until: nothing was said between them")
-    narrow = Narrow(since, until, os.path.abspath(folder) if folder else "", role or "")
+    narrow = _narrow(since, until, folder, role)
     finder = look()
     question = Question(
         typed(words),
@@ -115,7 +159,15 @@ def command(
         best=sort == "relevance",
         only=_one(only, finder).identity if only else None,
     )
-    return search(question, finder, as_json=as_json)
+    return search(question, finder, as_json=as_json, paged=not no_pager)
+
+
+def _narrow(since: int | None, until: int | None, folder: str | None, role: str | None) -> Narrow:
+    from cortext.app.search import Narrow
+
+    if since is not None and until is not None and since >= until:
+        raise click.UsageError("--since is after --until: nothing was said between them")
+    return Narrow(since, until, os.path.realpath(folder) if folder else "", role or "")
 
 
 def _one(name: str, finder: Finder) -> Listed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +14,7 @@ import click
 
 from cortext.cli.opening import around, opened_at
 from cortext.cli.options import all_option, complete_id, json_option, print_json, store_option
+from cortext.cli.paging import can_page, encodable, page_through
 from cortext.cli.render import Page, plain, rendered
 from cortext.cli.text import clean
 from cortext.errors import InvalidIdError, SessionNotFoundError
@@ -127,11 +128,13 @@ def _conversation(words: str, everywhere: bool) -> _Found:
     from cortext.app.sessions import default_store
     from cortext.cli.choose import ask, choose
     from cortext.cli.lists import keep_up
+    from cortext.index.resolve import is_number
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
     keep_up(conversations)
-    for store in () if rows else (default_store(), f"log:{paths.spawn_sessions()}"):
+    stores = (default_store(), f"log:{paths.spawn_sessions()}")
+    for store in () if rows or is_number(words) else stores:
         with suppress(InvalidIdError, SessionNotFoundError):
             return _in_store(store, words)
     if not rows:
@@ -219,44 +222,12 @@ def _print(page: Page, *, rich: bool, paged: bool) -> None:
 
         width = shutil.get_terminal_size().columns
         lines = rendered(page, width=width, colour=not os.environ.get("NO_COLOR"))
-    lines = _encodable(lines)
-    if paged and _pager_is_ours():
-        _page_through(lines)
+    lines = map(encodable, lines)
+    if paged and can_page():
+        page_through(lines)
         return
     for line in lines:
         click.echo(line, color=True if rich else None)
-
-
-def _encodable(lines: Iterator[str]) -> Iterator[str]:
-    """What the terminal has no character for becomes a question mark, and no error."""
-    encoding = sys.stdout.encoding or "utf-8"
-    return (line.encode(encoding, "replace").decode(encoding) for line in lines)
-
-
-def _pager() -> str:
-    import shlex
-
-    try:
-        return next(iter(shlex.split(os.environ.get("PAGER", ""))), "less")
-    except ValueError:
-        return ""
-
-
-def _pager_is_ours() -> bool:
-    """Whether the pager is an installed program: one that is found from the current folder may
-    have come with somebody's workspace."""
-    import shutil
-
-    return os.path.isabs(shutil.which(_pager()) or "")
-
-
-def _page_through(lines: Iterator[str]) -> None:
-    # As git has it: colours stay, and what fits on the screen is not paged.
-    os.environ.setdefault("LESS", "-FRX")
-    # click finds out whether `less` shows colours.
-    colour = None if os.path.basename(_pager()) == "less" else True
-    text = chain([next(lines)], (f"\n{line}" for line in lines))
-    click.echo_via_pager(text, color=colour)
 
 
 def _warn(damages: Sequence[Damage]) -> None:

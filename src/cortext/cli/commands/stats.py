@@ -32,7 +32,7 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 @click.command("stats")
 @all_option
-@click.option("--since", type=Since(), help="Only since then: 2026-01-31, 7d, 4w or 3m.")
+@click.option("--since", type=Since(), help="Only since then: 2026-01-31, 7d, 4w or 3mo.")
 @click.option("--type", "kind", metavar="TYPE", help="Only conversations of this type.")
 @json_option
 def command(everywhere: bool, since: int | None, kind: str | None, as_json: bool) -> None:

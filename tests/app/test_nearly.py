@@ -1,0 +1,105 @@
+"""What comes near a question that nothing answers."""
+
+from pathlib import Path
+
+import pytest
+
+from cortext.app.hits import Finder, Question
+from cortext.app.nearly import APART, LOOSE, SOME, WITHOUT, Nearly, nearly
+from cortext.app.search import Narrow
+from tests.index.spaces import Space
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CI", "true")
+
+
+@pytest.fixture
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Space:
+    found = Space(tmp_path / "space")
+    monkeypatch.chdir(found.root)
+    return found
+
+
+def near(text: str, **more: object) -> Nearly | None:
+    finder = Finder()
+    assert finder.refresh().left == 0
+    question = Question(text, **more)  # type: ignore[arg-type]
+    assert not finder.answer(question).groups
+    return nearly(finder, question)
+
+
+def shown(found: Nearly) -> list[tuple[str, list[str]]]:
+    return [(g.row.id, [hit.snippet.text for hit in g.hits]) for g in found.answer.groups]
+
+
+@pytest.mark.parametrize(
+    ("question", "without"),
+    [
+        ("what did we decide about redis?", ["what", "did", "we", "about"]),
+        ("where did we decide on redis", ["where", "did", "we", "on"]),
+        ("deciding redis", []),
+        ("We what we Redis redis decide", ["we", "what"]),
+        ("decide redis kubernetes", ["kubernetes"]),
+    ],
+)
+def test_a_sentence_finds_what_it_is_about(space: Space, question: str, without: list[str]) -> None:
+    """Without the words that only make a sentence and those that nobody said, in any ending."""
+    space.add("001-a", "We talk of caches.", "Decided: redis, for the sessions", "About redis")
+    found = near(question)
+    assert found
+    assert (found.how, list(found.without)) == (WITHOUT, without)
+    assert shown(found) == [("001-a", ["Decided: redis, for the sessions"])]
+    marked = found.answer.groups[0].hits[0].snippet
+    assert [marked.text[a:b] for a, b in marked.spans] == ["Decided", "redis"]
+
+
+def test_words_in_different_messages(space: Space) -> None:
+    """The conversations that have all of them are shown, with a message for each word."""
+    space.add("001-a", "redis is fast", "and the uploads are slow", "nothing")
+    space.add("002-b", "redis again")
+    space.add("003-c", "uploads again")
+    found = near("redis uploads")
+    assert found
+    assert found.how == APART
+    assert shown(found) == [("001-a", ["redis is fast", "and the uploads are slow"])]
+
+
+def test_words_that_nothing_has_together(space: Space) -> None:
+    """What has most of them comes first."""
+    space.add("001-a", "redis and the cache")
+    space.add("002-b", "a zebra")
+    space.add("003-c", "redis alone")
+    found = near("redis cache zebra")
+    assert found
+    assert (found.how, shown(found)) == (SOME, [("001-a", ["redis and the cache"])])
+    found = near("alone zebra")
+    assert found
+    assert {id for id, _ in shown(found)} == {"002-b", "003-c"}
+
+
+def test_a_phrase_that_nobody_said(space: Space) -> None:
+    """What has its words, not side by side."""
+    space.add("001-a", "redis or memcached?")
+    found = near('"redis memcached"')
+    assert found
+    assert (found.how, shown(found)) == (LOOSE, [("001-a", ["redis or memcached?"])])
+
+
+def test_what_is_left_of_the_question_holds(space: Space) -> None:
+    """Neither what was excluded nor what was narrowed away comes near."""
+    space.add("001-a", "redis and memcached", "uploads")
+    space.add("002-b", "redis alone")
+    found = near("redis zebra -memcached")
+    assert found
+    assert [id for id, _ in shown(found)] == ["002-b"]
+    assert near("redis zebra", narrow=Narrow(role="assistant")) is None
+
+
+@pytest.mark.parametrize("question", ["zebra", "zebra OR lion", "zebra lion", "日本", "", "NOT a"])
+def test_what_cannot_come_near(space: Space, question: str) -> None:
+    """One word, alternatives, and words of which none was said."""
+    space.add("001-a", "redis")
+    assert near(question) is None

@@ -1,0 +1,21 @@
+"""Whether what is shown has the signs that were typed is said."""
+
+from cortext import SessionMessage
+from tests.cli.test_search import Place, keep, place
+from tests.command import cortext
+
+__all__ = ["place"]
+
+
+def test_only_the_words(place: Place) -> None:
+    """Where some, or all, have the words without their signs; and nothing of it where all do."""
+    plain = [SessionMessage("user", f"vitamin c {n}") for n in range(2)]
+    keep(place, "001-plan-a", SessionMessage("user", "we wrote it in c++"))
+    keep(place, "002-plan-b", *plain)
+
+    def said(typed: str) -> str:
+        return cortext(place.root, "search", typed, env=place.env).stderr
+
+    assert said("c++") == "the last 2 have the words, but not the signs with them\n"
+    assert said("c#") == "these have the words, but not the signs with them\n"
+    assert said("vitamin") == ""
