@@ -52,3 +52,15 @@ def test_what_is_in_the_trash(tmp_path: Path) -> None:
     assert offered(tmp_path, f"cortext trash restore {ids[0]} ") == []
     ok(tmp_path, "trash", "restore", ids[0])
     assert offered(tmp_path, "cortext trash restore ") == [ids[1]]
+
+
+def test_conversations_by_id_or_title(tmp_path: Path) -> None:
+    """The beginning of an id, else of a word of the title, which stands beside it."""
+    ok(tmp_path, "init", "--tools", "claude")
+    first, second = (begin(tmp_path, "plan", topic, "Hello.") for topic in ("Flutes", "Drums"))
+    for command in ("resume", "show", "delete"):
+        assert offered(tmp_path, f"cortext {command} 001") == [first]
+        assert offered(tmp_path, f"cortext {command} dru") == [second]
+        assert offered(tmp_path, f"cortext {command} xyl") == []
+    env = {"_CORTEXT_COMPLETE": "zsh_complete", "COMP_WORDS": "cortext show flu", "COMP_CWORD": "2"}
+    assert ok(tmp_path, env=env).splitlines()[:3] == ["plain", first, "Flutes"]

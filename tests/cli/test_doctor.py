@@ -39,8 +39,9 @@ def test_nothing_set_up_is_no_fault(person: Path) -> None:
     assert lines[0].endswith(", at ~/bin/cortext")
     assert lines[1] == "claude: ~/bin/claude; not connected (`cortext setup --tools claude`)"
     assert lines[2].startswith("codex: its program is not on the PATH; not connected")
-    assert lines[3] == "archive: nothing was copied yet (`cortext sync`)"
-    assert lines[4:] == ["nothing is wrong", ""]
+    assert lines[3].startswith("histories are looked for in ~/.claude/projects (CLAUDE_CONFIG_DIR")
+    assert lines[4] == "archive: nothing was copied yet (`cortext sync`)"
+    assert lines[5:] == ["nothing is wrong", ""]
 
 
 def test_connected_tools_have_all_of_it(person: Path) -> None:

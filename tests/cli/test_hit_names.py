@@ -1,15 +1,19 @@
 """The names by which the commands below a hit open the right conversation."""
 
-from cortext.cli.hit_page import Names, reopens
+import shlex
+
+from cortext.app.naming import Names, reopens
+from cortext.app.whereabouts import once
 from cortext.index.listed import Listed, facts
 
 
-def row(root: str, path: str, key: str) -> Listed:
-    return Listed(root, path, key, "paused", 0, facts(kind="plan", title="x"))
+def row(root: str, path: str, key: str, messages: int = 0) -> Listed:
+    about = facts(kind="plan", title="x", messages=messages)
+    return Listed(root, path, key, "paused", 0, about)
 
 
-def ours(root: str, day: str, name: str) -> Listed:
-    return row(root, f"conversations/{day}/{name}", name)
+def ours(root: str, day: str, name: str, messages: int = 0) -> Listed:
+    return row(root, f"conversations/{day}/{name}", name, messages)
 
 
 def document(folder: str, key: str) -> Listed:
@@ -32,25 +36,48 @@ def test_a_name_is_counted_as_commands_take_it() -> None:
 
 
 def test_the_shortest_name_that_is_no_others() -> None:
-    """Else the day, the file, or the folder to be in."""
+    """Else the day, else the whole path of the file or the folder."""
     rows = [
         ours("/a", "2026-03-01", "001-plan-x"),
         ours("/b", "2026-03-02", "001-plan-x"),
         ours("/a", "2026-03-03", "001-plan-y"),
-        ours("/b", "2026-03-03", "001-plan-y"),
+        ours("/b", "2026-03-03", "001-plan-y", messages=1),
         document("/one", "ticket"),
         document("/two", "ticket"),
         document("/one", "other"),
         row("aur:/a", "/s/talk.jsonl", "talk"),
     ]
     names = Names(rows)
-    assert [reopens(each, names) for each in rows] == [
+    assert [reopens(each, names.of(each), shlex.quote) for each in rows] == [
         "cortext resume 2026-03-01/001-plan-x",
         "cortext resume 2026-03-02/001-plan-x",
-        "cd /a && cortext resume 2026-03-03/001-plan-y",
-        "cd /b && cortext resume 2026-03-03/001-plan-y",
+        "cortext resume /a/conversations/2026-03-03/001-plan-y",
+        "cortext resume /b/conversations/2026-03-03/001-plan-y",
         "cortext resume /one/ticket.json",
         "cortext resume /two/ticket.json",
         "cortext resume other",
         "cortext spawn --resume talk",
     ]
+
+
+def test_a_session_whose_name_begins_as_another_has_a_name() -> None:
+    """Its whole id is its own; one that a session of another kind has too is named by its file."""
+    rows = [
+        row("aur:/a", "/s/qa-1.jsonl", "qa-1"),
+        document("/one", "qa-1"),
+        row("claude:/a", "/t/2", "abcd"),
+        row("claude:/a", "/t/3", "abcd-1"),
+    ]
+    names = Names(rows)
+    assert [*map(names.of, rows)] == ["/s/qa-1.jsonl", "/one/qa-1.json", "abcd", "abcd-1"]
+    assert reopens(rows[0], names.of(rows[0]), shlex.quote) == "cortext spawn --resume qa-1"
+
+
+def test_copies_of_a_workspace_are_one() -> None:
+    """As long as as much was said in both; the one of the current workspace stays, else the one
+    with the shorter name."""
+    first, copy = (ours(root, "2026-03-01", "001-plan-x", 2) for root in ("/a", "/a-copy"))
+    assert (once([copy, first]), once([copy, first], "/a-copy")) == ([first], [copy])
+    assert Names([first, copy]).of(copy) == "001-plan-x"
+    gone_on = ours("/a-copy", "2026-03-01", "001-plan-x", 3)
+    assert once([gone_on, first]) == [gone_on, first]

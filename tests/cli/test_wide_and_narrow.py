@@ -42,7 +42,7 @@ def test_a_title_has_room(space: Path) -> None:
     put(space, "001-plan-a-name-that-goes-on-and-on", "hello", title=TITLE)
     lines = narrow(space, "list")
     assert lines[0].split() == ["#", "ID", "LAST", "ACTIVE", "STATUS", "TOOL", "TITLE"]
-    (line,) = [line for line in lines if "001-plan" in line]
+    (line,) = [line for line in lines if " 001 " in line]
     assert TITLE[:25] in line
     assert all(len(line) <= 80 for line in lines)
     assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
@@ -51,7 +51,7 @@ def test_a_title_has_room(space: Path) -> None:
 def test_with_all_there_is_still_a_title(space: Path) -> None:
     """Twenty characters of it."""
     put(space, "001-plan-a-name-that-goes-on-and-on", "hello", title=TITLE)
-    (line,) = [line for line in narrow(space, "list", "--all") if "001-plan" in line]
+    (line,) = [line for line in narrow(space, "list", "--all") if " 001 " in line]
     assert TITLE[:20] in line
 
 
@@ -83,10 +83,11 @@ def test_entries_break_between_facts(space: Path) -> None:
 
 
 def test_the_chooser_tells_alike_titles_apart(space: Path) -> None:
-    """A short id, the tool and the age stand before the title."""
+    """The tool, the age and a short id stand beside the title."""
     for _ in range(2):
         lines = narrow(space, "resume", "emptied every hour", "--context", answers=["1"])
-    shown = [line for line in lines if re.match(r" +\d\. \S{13}  \((claude|codex|gem|op)", line)]
+    beside = re.compile(r" +\d\. .+  \((claude|codex|gemini|opencode), .+, \S{13}\)")
+    shown = [line for line in lines if beside.fullmatch(line)]
     assert len(shown) > 1
     assert all("ago" in line and len(line) <= 80 for line in shown)
 

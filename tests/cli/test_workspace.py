@@ -199,10 +199,11 @@ def test_list_shows_the_newest_first(workspace: Path) -> None:
 
 
 def test_nothing_to_resume(workspace: Path) -> None:
-    """It says so and suggests to begin one."""
+    """It says so, and where it looked, and suggests to begin one."""
     done = cortext(workspace, "resume", "--list")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.startswith("no resumable conversations\nhint: ")
+    assert done.stderr.startswith("no resumable conversations\nno history of ")
+    assert "\nhint: begin one with " in done.stderr
 
 
 @pytest.mark.parametrize("query", ["001-brainstorm-api-design", "001", "api design", "rest it is"])

@@ -105,11 +105,16 @@ def _not_among(rows: list[Listed], known: Sequence[Listed]) -> list[Listed]:
 
 
 def called(query: str, rows: Sequence[Listed]) -> list[Listed]:
-    """What is kept in the file that is named; or the conversations that were made of the session
-    that is called so, if that is not listed itself."""
+    """What is kept in the file, or the folder, that is named; or the conversations that were made
+    of the session that is called so, if that is not listed itself."""
     text = query.strip()
     if text.startswith("/"):
-        return [row for row in rows if row.tool and row.path == text]
+        named = text.rstrip("/")
+        return [
+            row
+            for row in rows
+            if (row.path if row.tool else f"{row.root}/{row.path}") in (text, named)
+        ]
     if not text or any(row.key == text and row.tool for row in rows):
         return []
     parents = (f"{AUR}:{text}", f"{DOCUMENT}:{text}")

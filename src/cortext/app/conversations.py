@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 from cortext import paths
 from cortext.app.apart import called, list_apart, not_elsewhere
 from cortext.app.resting import rested, resting
+from cortext.app.whereabouts import below, once
 from cortext.config import Config
 from cortext.index.catalog import Catalog
-from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.index.listed import AUR, DOCUMENT, Listed, latest
 from cortext.lifecycle.known import known_workspaces, remember_workspace
 
 
@@ -35,10 +36,15 @@ class Wanted(NamedTuple):
     tool: str | None = None
 
     @property
+    def may_be_had_in_tool(self) -> bool:
+        """Whether what was said in an AI tool can be among them."""
+        return self.tool not in ("", AUR, DOCUMENT)
+
+    @property
     def may_be_session(self) -> bool:
         """Whether a session of an AI tool can be among them."""
         return (
-            self.tool not in ("", AUR, DOCUMENT)
+            self.may_be_had_in_tool
             and self.kind in (None, "", "chat")
             and self.status in (None, "", "active", "paused")
             and not self.tags
@@ -72,8 +78,9 @@ class Listing(NamedTuple):
 
 class Conversations:
     """Those of one workspace, with personal ones and sessions of tools, of `aur spawn` and of
-    programs that were had in its folder; in the personal workspace, the sessions had in the
-    current folder. With `everywhere`, all that are known."""
+    programs that were had in its folder. Outside any workspace, what was had in the current folder,
+    and last the personal ones of which nobody knows where they were had. With `everywhere`, all
+    that are known."""
 
     def __init__(self, root: str, *, everywhere: bool = False) -> None:
         self.root = root
@@ -99,38 +106,50 @@ class Conversations:
         *,
         everywhere: bool | None = None,
         patience: float | None = _PATIENCE,
+        copies: bool = False,
     ) -> Listing:
         """The latest first; workspaces that are gone or moved are named. Transcripts that are not
-        known are looked at for about `patience` seconds; None is until all are."""
+        known are looked at for about `patience` seconds; None is until all are. What several copies
+        of a workspace have is listed once, unless `copies` are wanted."""
         everywhere = self.everywhere if everywhere is None else everywhere
-        roots, missing = self._roots(everywhere)
-        rows = self._catalog.list(roots) if roots else []
-        if not everywhere:
-            rows = self._with_personal(rows)
-        rows = self._paused(rows)
+        rows, missing = self._conversations(everywhere)
         apart: list[Listed] = []
         if wanted.may_be_apart:
             apart = self._apart(rows, wanted.tool, everywhere, patience)
         sessions: Sequence[Listed] = ()
-        if wanted.may_be_session:
-            sessions = self._sessions([*rows, *apart], everywhere, patience)
+        if wanted.may_be_had_in_tool:
+            rows, sessions = self._sessions(rows, apart, everywhere, patience)
+        rows = self._paused(rows)
         if not everywhere:
-            apart = self._had_here(apart)
+            apart = below(apart, self.folder)
+        elif not copies:
+            rows = once(rows, self.root)
+        if not wanted.may_be_session:
+            sessions = ()
         if apart or sessions:
-            rows = sorted([*rows, *apart, *sessions], key=_latest, reverse=True)
+            several = rows or apart  # else they are in order, and may be many
+            rows = [*rows, *apart, *sessions]
+            rows = sorted(rows, key=latest, reverse=True) if several else rows
+            if not everywhere and self.root == paths.personal_workspace():
+                rows = [row for part in _by_place(rows) for row in part]
         if wanted != EVERYTHING:
             rows = filtered(rows, wanted)
         return Listing(rows, missing)
 
-    def _with_personal(self, rows: list[Listed]) -> list[Listed]:
-        """With the personal conversations that were had in this folder, perhaps before it was
-        made a workspace."""
+    def _conversations(self, everywhere: bool) -> tuple[list[Listed], list[str]]:
+        """Those of workspaces; with a workspace's own, the personal ones that were had in its
+        folder, perhaps before it was made one. And the workspaces that are not there."""
+        roots, missing = self._roots(everywhere)
+        rows = self._catalog.list(roots) if roots else []
         personal = paths.personal_workspace()
-        if self.root == personal or not os.path.isdir(personal):
-            return rows
-        below = f"{self.folder.rstrip('/')}/"
-        had = [r for r in self._catalog.list([personal]) if f"{r.had_in}/".startswith(below)]
-        return sorted([*rows, *had], key=_latest, reverse=True) if had else rows
+        if everywhere or not os.path.isdir(personal):
+            return rows, missing
+        if self.root == personal:
+            placed, unknown = _by_place(rows)
+            rows = [*below(placed, self.folder), *unknown]
+        elif had := below(self._catalog.list([personal]), self.folder):
+            rows = sorted([*rows, *had], key=latest, reverse=True)
+        return rows, missing
 
     def _apart(
         self, known: Sequence[Listed], tool: str | None, everywhere: bool, patience: float | None
@@ -145,11 +164,6 @@ class Conversations:
         self.damaged = notes
         return not_elsewhere(self._catalog, found, known)
 
-    def _had_here(self, rows: Sequence[Listed]) -> list[Listed]:
-        """Those that were had in this folder or below it."""
-        below = f"{self.folder.rstrip('/')}/"
-        return [row for row in rows if f"{row[0].partition(':')[2]}/".startswith(below)]
-
     def _paused(self, rows: list[Listed]) -> list[Listed]:
         """The rows as they are shown: what rested for long is paused."""
         active = resting(rows, self.pause_minutes)
@@ -160,22 +174,33 @@ class Conversations:
         return rows
 
     def _sessions(
-        self, known: Sequence[Listed], everywhere: bool, patience: float | None
-    ) -> Sequence[Listed]:
-        """The sessions of tools that belong to no conversation."""
-        rows, _, self.left, self.has_transcripts = self._catalog.tool_sessions(
-            known, patience=patience
-        )
-        if not everywhere:
-            rows = self._had_here(rows)
+        self,
+        rows: list[Listed],
+        apart: Sequence[Listed],
+        everywhere: bool,
+        patience: float | None,
+    ) -> tuple[list[Listed], Sequence[Listed]]:
+        """The conversations with what was said since in the tools that have them, and the sessions
+        of tools that belong to none."""
+        found = self._catalog.tool_sessions([*rows, *apart], patience=patience)
+        self.left, self.has_transcripts = found.left, found.there
+        if found.grown:
+            from cortext.app.catching_up import take_in_grown
+
+            rows = take_in_grown(self._catalog, rows, found.grown, patience)
+        sessions = found.rows if everywhere else below(found.rows, self.folder)
         limit = int(time.time() * 1_000_000) - _RECENT_MICROS
-        if not any(row.last_active >= limit for row in rows):
-            return rows
+        if not any(row.last_active >= limit for row in sessions):
+            return rows, sessions
         from cortext.bridges.live import live_sessions
 
         live = live_sessions()
-        return [
-            row._replace(status="active") if (row.tool, row.key) in live else row for row in rows
+        if not live:
+            return rows, sessions
+        ids = {id for _, id in live}
+        return rows, [
+            row._replace(status="active") if row.key in ids and (row.tool, row.key) in live else row
+            for row in sessions
         ]
 
     def tell_once(self, idle: Sequence[Listed]) -> Sequence[Listed]:
@@ -190,31 +215,35 @@ class Conversations:
         contents: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> Sequence[Listed]:
-        """The one that is meant, several, or none. What is here comes before what is elsewhere.
-        With `contents`, if nothing is called so: those in which the words were said; `searched`
-        then says how many were looked through, and `progress` is told while new ones are."""
-        from cortext.index.resolve import resolve
+        """The one that is meant, several, or none. What is here comes before what is elsewhere; a
+        number is that of the last list, wherever it led. With `contents`, if nothing is called so:
+        those in which the words were said; `searched` then says how many were looked through, and
+        `progress` is told while new ones are."""
+        from cortext.index.resolve import by_id, by_part, is_number
 
         self.searched = None
         scopes = dict.fromkeys((self.everywhere, True))
         listings: list[list[Listed]] = []
         for everywhere in scopes:
-            rows, self.missing = self.list(wanted, everywhere=everywhere, patience=None)
+            listing = self.list(wanted, everywhere=everywhere, patience=None, copies=True)
+            rows, self.missing = listing
             listings.append(rows)
-            found = called(query, rows) or resolve(query, rows, self._numbered(query, rows))
-            if found:
-                return found
+            found = called(query, rows) or by_id(query, rows)
+            if found := found or self._numbered(query, rows) or by_part(query, rows):
+                return once(found, self.root)
             if self._catalog.unread:
                 # What is meant may be there: another of that name would be the wrong one.
                 raise _could_not_read(self._catalog.unread[0])
-        return self._with_contents(query, listings, progress) if contents else []
+        if not contents or is_number(query):
+            return []
+        return once(self._with_contents(query, listings, progress), self.root)
 
     def _with_contents(
         self,
         query: str,
         listings: Sequence[Sequence[Listed]],
         progress: Callable[[int, int], None] | None,
-    ) -> Sequence[Listed]:
+    ) -> list[Listed]:
         from cortext.app.contents import Contents
 
         said = Contents(progress)
@@ -251,9 +280,16 @@ class Conversations:
             return None
         return self._catalog.shown(_terminal(), int(text))
 
-    def _numbered(self, query: str, rows: Sequence[Listed]) -> Listed | None:
+    def _numbered(self, query: str, rows: Sequence[Listed]) -> list[Listed]:
+        """What has a number in the last list of this terminal, which may have been of anywhere."""
         shown = self.shown_as(query)
-        return next((row for row in rows if row.identity == shown), None)
+        if shown is None:
+            return []
+        found = [row for row in rows if row.identity == shown]
+        if not found:
+            everything = self.list(everywhere=True, patience=None, copies=True).rows
+            found = [row for row in everything if row.identity == shown]
+        return found
 
     def _roots(self, everywhere: bool) -> tuple[list[str], list[str]]:
         remember_workspace(self.root)
@@ -294,8 +330,14 @@ def _could_not_read(what: str) -> Exception:
     return SessionStorageError(f"could not read {what}", hint="nothing was changed")
 
 
-def _latest(row: Listed) -> tuple[int, str]:
-    return row.last_active, row.path
+def _by_place(rows: list[Listed]) -> tuple[list[Listed], list[Listed]]:
+    """All but the personal conversations of which nobody knows in which folder they were had, and
+    these."""
+    personal = paths.personal_workspace()
+    unknown = [row for row in rows if row.root == personal and row.where == personal]
+    paths_of = {row.path for row in unknown}
+    placed = [row for row in rows if row.root != personal or row.path not in paths_of]
+    return placed if unknown else rows, unknown
 
 
 def _terminal() -> str:

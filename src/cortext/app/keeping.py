@@ -1,7 +1,8 @@
-"""A conversation of a workspace, made of a session of `aur spawn` or of one that a program keeps.
+"""A conversation of a workspace, made of a session that belongs to none.
 
-The conversation says in its `parent_id` what it was made of, as TOOL:ID. The session itself is left
-as it is: what is said in it later is taken in when the conversation is made of it again.
+That of an AI tool is bound to it. One made of a session of `aur spawn`, or of one that a program
+keeps, says so in its `parent_id`, as TOOL:ID. The session itself is left as it is: what is said in
+it later is taken in when the conversation is made of it again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from cortext import paths
 from cortext.app.binding import Bound
 from cortext.app.consent import allow, is_allowed
 from cortext.app.reading import read_all
-from cortext.app.tool_session import row_in_list
+from cortext.app.tool_session import chat_of, row_in_list
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
 from cortext.index.tools import made_of
@@ -50,10 +51,15 @@ def keep(row: Listed, root: str = "") -> Kept:
     return Kept(place, made is None, notes)
 
 
-def as_conversation(row: Listed, root: str = "") -> Listed:
-    """A row that can be arranged: the conversation of a session of `aur spawn` or of a program;
-    any other row as it is."""
-    return keep(row, root).row if row.is_apart else row
+def as_conversation(row: Listed, *, at_rest: bool = False) -> Listed:
+    """A row that can be arranged: the conversation of a session, in the workspace that it was had
+    in; a conversation as it is. That of a tool's session which is `at_rest` has its times."""
+    if not row.tool:
+        return row
+    if row.is_apart:
+        return keep(row).row
+    made = chat_of(_workspace_of(row), row.tool, row.key, row.path, at_rest=at_rest)
+    return row_in_list(made)
 
 
 def _workspace_of(row: Listed) -> str:
@@ -76,7 +82,7 @@ def _begin(row: Listed, session: Session, root: str) -> Bound:
     workspace = Workspace(root)
     ended = max(session.updated_at, row.active_at)
     made = workspace.chat(
-        row.title or session.title, {}, began=session.created_at, ended=ended
+        row.title or session.title, {}, cwd=row.cwd, began=session.created_at, ended=ended
     ).session
     return Bound(root, workspace.store.place_of(made.id, made))
 
@@ -106,7 +112,6 @@ def _say_whence(row: Listed, made: Bound, session: Session) -> None:
             setattr(head, name, getattr(session, name))
         head.total_prompt_tokens = session.total_prompt_tokens
         head.total_completion_tokens = session.total_completion_tokens
-        head.working_dir = row.cwd or head.working_dir
         head.status = "completed" if session.status == "completed" else "paused"
         head.native = []
         head.parent_id = f"{row.tool}:{row.key}"

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
 from cortext.app.binding import bind
-from cortext.app.conversations import Conversations
 from cortext.app.going_on import branch, last_used, refuse_live
 from cortext.app.native import Native, find_native, head_of
 from cortext.app.resume import WAS_COMPLETE, brief
-from cortext.app.tool_session import chat_of, row_of
 from cortext.app.transcripts import own_transcript
 from cortext.bridges.launch import (
     PACKAGES,
@@ -33,13 +31,11 @@ from cortext.bridges.launch import (
 from cortext.config import Config
 from cortext.errors import CortextError
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
 from cortext.model import wire
 from cortext.model.ids import new_id
 
 if TYPE_CHECKING:
     from cortext.bridges.writing import Written
-    from cortext.model.session import Session
 
 _log = logging.getLogger("cortext.app")
 _ENOUGH = 100_000  # characters of a result, of which a stub shows the end
@@ -163,24 +159,10 @@ def folder_for(row: Listed) -> tuple[str, list[str]]:
 def adopt(row: Listed) -> Listed:
     """A session that belongs to no conversation becomes one: of the workspace that it was had in,
     else of the personal one."""
-    if row.is_apart:
-        from cortext.app.keeping import as_conversation
+    from cortext.app.keeping import as_conversation
 
-        return as_conversation(row)
-    there = row.cwd if row.cwd and os.path.isdir(row.cwd) else ""
-    root = paths.workspace_root(there) if there else paths.personal_workspace()
     # At rest, as it is: it goes on when the tool is started, which may be never.
-    made = chat_of(root, row.tool, row.key, row.path, at_rest=True)
-
-    def change(session: Session) -> bool:
-        session.working_dir = row.cwd or session.working_dir
-        return False
-
-    Workspace(root).change(made.place, change)
-    found = row_of(Conversations(root), made)
-    if found is None:
-        raise CortextError(f"{made.place.folder} was made for it, and is not there any more")
-    return found
+    return as_conversation(row, at_rest=True)
 
 
 def _natively(

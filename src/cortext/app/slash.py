@@ -99,7 +99,9 @@ class Slash:
                 f'`cortext slash briefing --reopen "{row.key}"` in a shell and do what it prints; '
                 "on a no stop here."
             )
-        return self._resumed(self._as_conversation(row))
+        from cortext.app.keeping import as_conversation
+
+        return self._resumed(as_conversation(row))
 
     def new(self, kind: str, topic: str) -> str:
         """A conversation of this type, bound to this session, and the text that leads it. In a
@@ -231,19 +233,6 @@ class Slash:
         from cortext.app.held import lacking
 
         return lacking(row, self.inside.tool, self._session)
-
-    def _as_conversation(self, row: Listed) -> Listed:
-        """A session of a tool that belongs to no workspace becomes a conversation."""
-        if not row.tool:
-            return row
-        if row.is_apart:
-            from cortext.app.keeping import as_conversation
-
-            return as_conversation(row)
-        from cortext.app.tool_session import chat_of, row_of
-
-        made = chat_of(paths.workspace_root(row.cwd or None), row.tool, row.key, row.path)
-        return row_of(self._conversations, made) or row
 
     def _bound(self, *, also_at_rest: bool = False) -> Bound | None:
         """The conversation that is had in this session; one that was stopped is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cortext.app.capture import capture
+from cortext.app.keeping import as_conversation
 from cortext.app.record import Recorder
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
@@ -23,11 +24,10 @@ class Stopped(NamedTuple):
 def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stopped:
     """Save a conversation as paused, or as completed, with what was said in the tools.
 
-    A tool's session becomes a conversation first.
+    A session becomes a conversation first: to stop one is to want it kept.
     Without a summary one is made from what was said. A folder without a session gets one.
     """
-    if row.tool:
-        row = _as_conversation(row)
+    row = as_conversation(row)
     workspace = Workspace(row.root)
     recorder = Recorder(workspace)
     notes: list[str] = []
@@ -41,14 +41,3 @@ def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stoppe
     notes += [f"warning: {note}" for note in capture(row.root, row.place, whole=True).notes]
     session = workspace.stop(row.place, summary=summary or "", completed=completed, then=commit)
     return Stopped(mask_text(session.title)[0], mask_text(session.summary)[0], notes)
-
-
-def _as_conversation(row: Listed) -> Listed:
-    """A conversation of a tool's session: to stop one is to want it kept."""
-    from cortext import paths
-    from cortext.app.keeping import as_conversation
-    from cortext.app.tool_session import chat_of, row_in_list
-
-    if row.is_apart:
-        return as_conversation(row)
-    return row_in_list(chat_of(paths.workspace_root(), row.tool, row.key, row.path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 
 from cortext.app.binding import Bound, bound
 from cortext.app.capture import capture
@@ -30,7 +31,7 @@ def conversation_of_session(conversations: Conversations) -> Listed | None:
     inside = told_apart(inside)
     found = bound_here(inside)
     if found is None and inside.id:
-        found = chat_of(conversations.root, inside.tool, inside.id)
+        found = chat_of(conversations.root, inside.tool, inside.id, cwd=os.getcwd())
     return row_of(conversations, found) if found else None
 
 
@@ -47,9 +48,12 @@ def bound_here(inside: Inside, *, surely: bool = False) -> Bound | None:
     return found[0] if len(set(found)) == 1 else None
 
 
-def chat_of(root: str, tool: str, id: str, path: str = "", *, at_rest: bool = False) -> Bound:
-    """A new conversation of type `chat` for all of a tool session, with what was said in it. One
-    that is `at_rest` has the times of the session."""
+def chat_of(
+    root: str, tool: str, id: str, path: str = "", *, cwd: str = "", at_rest: bool = False
+) -> Bound:
+    """A new conversation of type `chat` for all of a tool session, with what was said in it, had
+    where the session was, or in `cwd` if it does not say. One that is `at_rest` has the times of
+    the session."""
     found = find_transcript(tool, id, path)
     glance = None
     if found:
@@ -62,11 +66,12 @@ def chat_of(root: str, tool: str, id: str, path: str = "", *, at_rest: bool = Fa
     entry = {"tool": tool, "session_id": id, "path": path, "from": "", "to": ""}
     workspace = Workspace(root)
     title = (glance.title if glance else "") or unnamed(tool, id)
+    cwd = (glance.cwd if glance else "") or cwd
     if at_rest and glance:
         began, ended = glance.started_at or glance.updated_at, glance.updated_at
-        started = workspace.chat(title, entry, began=began, ended=ended)
+        started = workspace.chat(title, entry, cwd=cwd, began=began, ended=ended)
     else:
-        started = workspace.chat(title, entry)
+        started = workspace.chat(title, entry, cwd=cwd)
     made = Bound(root, workspace.store.place_of(started.session.id, started.session))
     allow(made.place, tool, id)
     capture(made.root, made.place, whole=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 
@@ -9,14 +10,15 @@ import click
 
 from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted
-from cortext.cli.lists import keep_up, say_missing, say_paused, short_id
-from cortext.cli.text import to_edge
+from cortext.cli.lists import brief_ids, keep_up, say_missing, say_paused, short_id
+from cortext.cli.text import cells, clean, fit, say, to_edge
 from cortext.cli.waiting import Bar
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.index.listed import Listed
 
 _SHOWN = 20
+_NARROWEST = 20
 
 
 def choose(
@@ -45,7 +47,10 @@ def choose(
     if not found:
         for root in conversations.missing:
             say_missing(root)
-        _say_nearest(query, conversations)
+        is_said = forgiving and _say_other_words(query)
+        # Where one word was meant, a title that looks like it says less.
+        if not is_said or len(query.split()) > 1:
+            _say_nearest(query, conversations)
         raise _not_found(query)
     row = found[0] if len(found) == 1 else ask(found, query)
     say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
@@ -92,8 +97,9 @@ def ask(rows: Sequence[Listed], query: str = "") -> Listed:
     """One of several, by its number or by words that only it has."""
     if not can_ask():
         raise _several(rows, query)
-    for number, row in enumerate(rows[:_SHOWN], 1):
-        click.echo(to_edge(f"{number:3}. {describe(row)}", err=True), err=True)
+    shown = rows[:_SHOWN]
+    for number, (row, name) in enumerate(zip(shown, brief_ids(shown), strict=True), 1):
+        click.echo(_to_choose(number, row, name), err=True)
     if len(rows) > _SHOWN:
         click.echo(f"     and {len(rows) - _SHOWN} more", err=True)
     answer = click.prompt("which one? (number, words to filter, q to leave)", err=True).strip()
@@ -119,13 +125,25 @@ def can_ask() -> bool:
 
 def _several(rows: Sequence[Listed], query: str) -> AmbiguousIdError:
     """For a program: each of them on a line, by the id that names it, and the error."""
+    from cortext.app.naming import Names
+
+    names = Names(rows)
     for row in rows[:_SHOWN]:
-        click.echo(f"{row.key}  {_told(row)}", err=True)
-    error = AmbiguousIdError(query, [row.key for row in rows])
+        click.echo(f"{names.of(row)}  {_told(row)}", err=True)
+    error = AmbiguousIdError(query, [names.of(row) for row in rows])
     # The ids stand above, with what they are.
     what = f"match {query}" if query else "are active"
     error.args = (f"{len(rows)} conversations {what}",)
     return error
+
+
+def _to_choose(number: int, row: Listed, name: str) -> str:
+    """A conversation on one line of a terminal: its title, as far as there is room beside what
+    tells it from one of the same title."""
+    facts = f"  ({', '.join([*_facts(row), name])})"
+    room = shutil.get_terminal_size().columns - cells(facts) - len("123. ")
+    title = row.title if cells(row.title) <= room else fit(row.title, max(room, _NARROWEST))
+    return to_edge(f"{number:3}. {title}{facts}", err=True)
 
 
 def describe(row: Listed) -> str:
@@ -134,8 +152,11 @@ def describe(row: Listed) -> str:
 
 
 def _told(row: Listed) -> str:
-    facts = [*sorted(row.tools), ago(row.last_active), row.status or "no session"]
-    return f"({', '.join(facts)}) [{row.kind or 'chat'}] {row.title}"
+    return f"({', '.join(_facts(row))}) [{row.kind or 'chat'}] {row.title}"
+
+
+def _facts(row: Listed) -> list[str]:
+    return [*sorted(row.tools), ago(row.last_active), row.status or "no session"]
 
 
 def _text(row: Listed) -> str:
@@ -152,6 +173,18 @@ def _misspelt(query: str, conversations: Conversations) -> list[Listed]:
         row = found[0]
         click.echo(f"nothing is called that; taking it for {row.key}: {row.title}", err=True)
     return found
+
+
+def _say_other_words(query: str) -> bool:
+    """Say which words nobody ever said, and which may have been meant; whether there are such."""
+    from cortext.formats.query import parse
+    from cortext.index.vocabulary import unknown
+
+    tokens = [token for term in parse(query).terms for token in term.tokens]
+    instead = {word: near for word, near in unknown(tokens).items() if near}
+    for word, near in instead.items():
+        say(f'"{clean(word)}" was not found anywhere; did you mean "{clean(near)}"?')
+    return bool(instead)
 
 
 def _say_nearest(query: str, conversations: Conversations) -> None:

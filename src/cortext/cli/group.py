@@ -43,6 +43,10 @@ GROUPS = {
     "More": {
         "ask": "Ask an old conversation a question.",
         "spawn": "Talk to an agent in a session that is kept.",
+        "watch": "Follow your conversations while they are had.",
+        "tail": "Show a conversation as it grows.",
+        "serve": "Serve conversations to programs, over HTTP.",
+        "web": "Look at all conversations in a browser.",
         "mcp": "Serve past conversations to AI tools.",
         "hook": "What the hooks of AI tools call.",
         "slash": "What the slash commands inside AI tools call.",
@@ -66,6 +70,7 @@ _OTHER_WORDS = {
     "pause": "stop",
     "undo": "trash restore",
     "find": "search",
+    "grep": "search",
     "help": "--help",
     "check": "doctor",
     "status": "doctor",

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import os
 import sys
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from cortext.app.hits import Group, Question
-from cortext.app.indexing import AUR
+from cortext.app.naming import Names, reopens
 from cortext.app.search import Hit
 from cortext.cli.lists import short as short_path
 from cortext.cli.lists import short_id
+from cortext.cli.quoting import quoted
 from cortext.cli.text import cells, clean, local
 from cortext.clock import from_micros
 from cortext.formats.query import find, parse, snippet
@@ -30,8 +29,6 @@ _OTHERS = {
     "document": "its document",
     "title": "its summary",
 }
-_LAST = "\U0010ffff"
-"""The last character that there is."""
 _SEEN = ("«", "»")
 """Marks that take room."""
 Span = tuple[int, int]
@@ -54,10 +51,11 @@ class HitPage:
             self._dim = ("\x1b[2m", "\x1b[0m") if styled else ("", "")
 
     def lines(self, number: int, group: Group) -> Iterator[str]:
-        """A conversation with its number."""
+        """A conversation; in a terminal with its number, which is good for the next command."""
         row = group.row
-        head = f"{number}. {clean(row.title, lines=False) or '(no title)'}"
-        facts = [row.kind, *sorted(row.tools), short_path(row.had_in or row.cwd), row.status]
+        title = clean(row.title, lines=False) or "(no title)"
+        head = f"{number}. {title}" if self._width else title
+        facts = [row.kind, *sorted(row.tools), short_path(row.where), row.status]
         text = " · ".join([head, *filter(None, facts)])
         yield from self._laid_out(text, find(head, self._terms), "")
         for hit in group.hits:
@@ -79,11 +77,12 @@ class HitPage:
     def _commands(self, number: int, group: Group) -> Iterator[str]:
         row, names = group.row, self._names
         at = next((hit.number for hit in group.hits if hit.number > 0), 0)
-        # In this terminal its number is good for the next command.
-        show = f"cortext show {number}" if self._width else _named("cortext show", row, names)
-        found = [reopens(row, names, short=bool(self._width)), f"{show} --at {at}" if at else show]
+        name = names.of(row, *([short_id(row)] if self._width else ()))
+        typed = str(number) if self._width else quoted(name)
+        show = f"cortext show {typed}"
+        found = [reopens(row, name, quoted), f"{show} --at {at}" if at else show]
         if group.more and not self._question.only:
-            found.append(f"more of it: --conversation {number if self._width else row.key}")
+            found.append(f"more of it: --conversation {typed}")
         lines: list[str] = []
         for command in found:
             if lines and cells(f"{_INDENT}{lines[-1]} · {command}") <= self._width:
@@ -142,45 +141,3 @@ def _who(hit: Hit) -> str:
         name = hit.row.agent or ("" if hit.row.is_apart else hit.row.tool) or "agent"
         return clean(TOOL_NAMES.get(name, name), lines=False)
     return _OTHERS.get(hit.role, hit.role)
-
-
-class Names:
-    """By which names conversations are found: how many of them each one is good for."""
-
-    def __init__(self, rows: Iterable[Listed]) -> None:
-        self._ends: Counter[str] = Counter()
-        keys: list[str] = []
-        for row in rows:
-            if row.tool:
-                keys.append(row.key)
-                continue
-            # A conversation is named by its path without what comes before any of its folders.
-            name = row.path
-            while name := name.partition("/")[2]:
-                self._ends[name] += 1
-        self._keys = sorted(keys)
-
-    def count(self, name: str) -> int:
-        """How many have this name, or, of sessions, an id that begins so."""
-        first = bisect_left(self._keys, name)
-        last = bisect_left(self._keys, f"{name}{_LAST}", first)
-        return last - first + self._ends[name]
-
-
-def reopens(row: Listed, names: Names, *, short: bool = False) -> str:
-    """The command that goes on with a conversation."""
-    program = "cortext spawn --resume" if row.tool == AUR else "cortext resume"
-    return _named(program, row, names, short=short)
-
-
-def _named(command: str, row: Listed, names: Names, *, short: bool = False) -> str:
-    """A command for a conversation, by a name that is no other's; where there is none, in its own
-    folder."""
-    from cortext.cli.quoting import quoted
-
-    for name in dict.fromkeys((short_id(row) if short else row.key, row.key)):
-        if names.count(name) == 1:
-            return f"{command} {quoted(name)}"
-    if row.is_apart or names.count(row.address) == 1:
-        return f"{command} {quoted(row.address)}"
-    return f"cd {quoted(row.cwd)} && {command} {quoted(row.address)}"

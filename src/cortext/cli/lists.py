@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from cortext.app.conversations import EVERYTHING, Conversations, Listing, Wanted
 from cortext.bridges.places import TOOLS
 from cortext.cli.text import cells, fit, local, say, show, to_edge
 from cortext.clock import ago, from_micros
-from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.index.listed import AUR, DOCUMENT, TOOL_NAMES, Listed
 from cortext.model.text import clean
 
 _FEW = 3
@@ -25,6 +26,8 @@ _ROOMY = 100
 """Columns of a terminal that has room for everything."""
 _LITTLE = 14
 """Columns of a name, and of a folder, in one that has not."""
+_NUMBER = 3
+"""Digits of a conversation's id before its type."""
 _LONG = 36
 """Characters of an id that nobody types."""
 _RESUMABLE = Wanted(with_session=True)
@@ -71,7 +74,25 @@ def _say_none(what: str, command: str, wanted: Wanted, *, everywhere: bool, begi
     else:
         say(what)
     if begin and not others:
-        say('hint: begin one with `cortext new brainstorm "your topic"`')
+        for line in nothing_yet():
+            say(line)
+    elif wanted.words:
+        say("hint: `cortext search` finds what was said, not only titles and summaries")
+
+
+def nothing_yet() -> list[str]:
+    """What there is to say before anything exists: where was looked, and how to begin."""
+    from cortext.app.looked import looked
+
+    places = looked()
+    names = [TOOL_NAMES[place.tool] for place in places]
+    said = [f"{place.variable} is {'' if place.is_set else 'not '}set" for place in places]
+    return [
+        f"no history of {', '.join(names[:-1])} or {names[-1]} was found",
+        f"looked in {', '.join(short(place.folder) for place in places)}",
+        f"({', '.join(said)})",
+        'hint: begin one with `cortext new brainstorm "your topic"`',
+    ]
 
 
 def _elsewhere(wanted: Wanted) -> Sequence[Listed]:
@@ -128,16 +149,24 @@ def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
             "model": row.model or None,
             "agent": row.agent or None,
             "parent_id": row.parent_id or None,
-            "workspace": None if row.tool else row.root,
-            "folder": None if row.tool else row.place.folder,
             "tool": row.tool or None,
             "tools": sorted(row.tools),
-            "cwd": row.cwd if row.tool else None,
-            "transcript": row.path if row.tool else None,
+            **where_it_is(row),
             "damage": row.note or None,
         }
         for row in rows
     ]
+
+
+def where_it_is(row: Listed) -> dict[str, str | None]:
+    """What `--json` says of the places of a conversation: its workspace and its own folder in it,
+    the folder that it took place in, and the file of a session that is in no workspace."""
+    return {
+        "workspace": None if row.tool else row.root,
+        "folder": None if row.tool else row.place.folder,
+        "cwd": row.where or None,
+        "transcript": row.path if row.tool else None,
+    }
 
 
 def entries(rows: Iterable[Listed], *, everywhere: bool) -> str:
@@ -191,7 +220,8 @@ def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
     shown: dict[str, list[str]] = {}
     if width:
         shown["#"] = [str(number) for number in range(1, len(rows) + 1)]
-    shown["ID"] = [short_id(row) if width else row.key for row in rows]
+    ids = brief_ids(rows) if narrow else [short_id(row) for row in rows]
+    shown["ID"] = ids if width else [row.key for row in rows]
     if everywhere:
         # The end of a path tells more than its beginning.
         folders = [short(row.cwd) for row in rows]
@@ -217,6 +247,23 @@ def short_id(row: Listed) -> str:
     tool, key = row.tool, row.key
     is_given = tool in ("", AUR) or (tool == DOCUMENT and len(key) != _LONG)
     return key if is_given else key[:_NAMES]
+
+
+def brief_ids(rows: Sequence[Listed]) -> list[str]:
+    """For a narrow terminal, as much of each id as names it among these rows: of a conversation its
+    number; where several have that, some more, or its day too."""
+    long = [row for row in rows if not row.tool and len(row.key) > _LITTLE]
+    starts = Counter(start for row in long for start in _starts(row))
+    brief = {
+        row.identity: next((start for start in _starts(row) if starts[start] == 1), row.key)
+        for row in long
+    }
+    return [brief.get(row.identity) or short_id(row) for row in rows]
+
+
+def _starts(row: Listed) -> tuple[str, ...]:
+    """Beginnings of a conversation's names, each of which finds it if no other has it."""
+    return row.id[:_NUMBER], row.id[:_LITTLE], row.address[:_LITTLE]
 
 
 def _counts(row: Listed) -> bool:

@@ -95,7 +95,13 @@ def rendered(page: Page, *, width: int, colour: bool) -> Iterator[str]:
 
     console = _console(min(width, _WIDEST), colour)
     head = [Text(clean(page.title, lines=False) or "(no title)", style="bold")]
-    head += [Text(clean(fact, lines=False), style="dim") for fact in page.facts]
+    # A path is left to the terminal to wrap: so it can be copied whole.
+    for fact in page.facts:
+        whole = fact.startswith("/")
+        overflow = "ignore" if whole else None
+        head.append(
+            Text(clean(fact, lines=False), style="dim", no_wrap=whole or None, overflow=overflow)
+        )
     yield _drawn(console, *head)
     for block in page.blocks:
         yield from _block(console, block)

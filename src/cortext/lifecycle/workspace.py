@@ -88,7 +88,7 @@ class Workspace:
             updated_at=now,
             command=f"/workspace.{kind}",
             prompt_hash=self.types.command_hash(kind),
-            working_dir=self.root,
+            working_dir=self._folder(),
         )
         return self._begin(session, topic, None)
 
@@ -97,11 +97,12 @@ class Workspace:
         title: str,
         native: dict[str, str],
         *,
+        cwd: str = "",
         began: datetime | None = None,
         ended: datetime | None = None,
     ) -> Started:
-        """A conversation for a session of a tool that belongs to none: it has no command. One
-        that `ended` rests."""
+        """A conversation for a session of a tool that belongs to none, had in `cwd`: it has no
+        command. One that `ended` rests."""
         now = clock.now()
         session = Session(
             title=" ".join(title.split()) or "Untitled",
@@ -111,7 +112,7 @@ class Workspace:
             updated_at=ended or now,
             agent=native.get("tool", ""),
             native=[native],
-            working_dir=self.root,
+            working_dir=cwd or self.root,
         )
         return self._begin(session, title, None)
 
@@ -258,6 +259,11 @@ class Workspace:
         with self.changing(place):
             if not place.has_session:
                 self.store.create_at(place, session)
+
+    def _folder(self) -> str:
+        """Where a conversation is had that begins now: outside any workspace, in the current
+        folder."""
+        return os.getcwd() if self.root == paths.personal_workspace() else self.root
 
     def _make_root(self) -> None:
         if self.root == paths.personal_workspace():

@@ -23,7 +23,7 @@ from cortext.lifecycle.turns import MAX_TOKENS, RETRIES, Context, estimate, toke
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.model.title import generate_title
+from cortext.model.title import WHOLE, generate_title
 from cortext.stores.checks import refuse_damage
 from cortext.stores.log import LogStore
 
@@ -145,7 +145,7 @@ class Spawned:
             self.context.add(turn)
         self._flush()
         if not self.title and self._first:
-            self._amend(title=generate_title(Session(messages=[self._first])))
+            self._amend(title=generate_title(Session(messages=[self._first]), WHOLE))
 
     def last(self, count: int) -> list[tuple[int, SessionMessage]]:
         """The last turns, with their numbers in the whole session; those too that wait."""

@@ -38,6 +38,7 @@ def _sentences(health: Health) -> list[str]:
     where = f"at {short(health.program)}" if health.program else "not on the PATH"
     lines = [f"cortext {health.version}, {where}"]
     lines += [_of_tool(tool) for tool in health.tools] or ["no AI tool was found"]
+    lines.append(_of_places())
     lines += _of_server(health)
     lines.append(_of_archive(health.archive))
     if health.errors:
@@ -46,6 +47,17 @@ def _sentences(health: Health) -> list[str]:
     for problem in health.problems:
         lines += [f"problem: {problem.text}", f"hint: {problem.hint}"]
     return lines if health.problems else [*lines, "nothing is wrong"]
+
+
+def _of_places() -> str:
+    from cortext.app.looked import looked
+    from cortext.cli.lists import short
+
+    places = [
+        f"{short(place.folder)} ({place.variable} is {'' if place.is_set else 'not '}set)"
+        for place in looked()
+    ]
+    return f"histories are looked for in {', '.join(places)}"
 
 
 def _of_tool(tool: ToolHealth) -> str:

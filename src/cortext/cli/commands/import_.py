@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from cortext.app.import_file import Read, parse_export, put, read_export, refuse_large
-from cortext.cli.options import check_store, json_option, print_json
+from cortext.cli.options import check_store, complete_among, json_option, print_json
 from cortext.cli.text import clean
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.stores.port import SessionStore
@@ -29,15 +29,14 @@ class _Done(NamedTuple):
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files, and the sessions of tools whose ids begin so."""
+    """Sessions, as `complete_id` has them; else files."""
     from click.shell_completion import CompletionItem
 
     from cortext import paths
     from cortext.app.conversations import Conversations
 
     rows = Conversations(paths.workspace_root()).list().rows
-    found = [row for row in rows if row.tool and row.key.startswith(incomplete)]
-    sessions = [CompletionItem(row.key, help=row.title) for row in found]
+    sessions = complete_among([row for row in rows if row.tool], incomplete)
     return sessions or [CompletionItem(incomplete, type="file")]
 
 

@@ -20,7 +20,11 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 
 @click.command("list")
 @filters
-@click.option("--tool", type=click.Choice(SOURCES), help="Only those had in this tool.")
+@click.option(
+    "--tool",
+    type=click.Choice(SOURCES, case_sensitive=False),
+    help="Only those that took place in this tool.",
+)
 @click.option("--search", metavar="TEXT", help="Only with these words in title or summary.")
 @click.option(
     "--sort", "sort_by", type=click.Choice(_ORDERS), default="updated_at", show_default=True

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 _EXTRA = "cortext.resume.extra"
 _PRINT = (
-    "Print the command line, and start nothing. The tool's session that it names is written, if "
-    "need be; the conversation keeps its status and time."
+    "Print the command line, start nothing, and write the session that it names where the tool "
+    "has none: one of another tool becomes a conversation for that, with an id of its own. Status "
+    "and time stay."
 )
 _CONTEXT = "Print the briefing for an agent; status and time stay as they are."
 

@@ -1,0 +1,60 @@
+"""By which names conversations are found, and the command that goes on with one."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from cortext.app.whereabouts import once
+from cortext.index.listed import AUR, Listed
+
+_LAST = "\U0010ffff"
+"""The last character that there is."""
+
+
+class Names:
+    """The names of all that can be meant: how many of them each one is good for."""
+
+    def __init__(self, rows: Iterable[Listed]) -> None:
+        self._ends: Counter[str] = Counter()
+        keys: list[str] = []
+        for row in once(list(rows)):
+            if row.tool:
+                keys.append(row.key)
+                continue
+            # A conversation is named by its path without what comes before any of its folders.
+            name = row.path
+            while name := name.partition("/")[2]:
+                self._ends[name] += 1
+        self._keys = sorted(keys)
+        self._whole = Counter(keys)
+
+    def count(self, name: str) -> int:
+        """How many have this name; where no session has, of sessions those whose id begins so."""
+        if whole := self._whole[name]:
+            return whole + self._ends[name]
+        first = bisect_left(self._keys, name)
+        last = bisect_left(self._keys, f"{name}{_LAST}", first)
+        return last - first + self._ends[name]
+
+    def of(self, row: Listed, *shorter: str) -> str:
+        """A name that no other has and that every command takes: one that is `shorter`, its id,
+        `DATE/ID`, else the whole path of its folder or its file."""
+        names = (*shorter, row.key) if row.tool else (*shorter, row.key, row.address)
+        for name in names:
+            if self.count(name) < 2:
+                return name
+        return whole_path(row)
+
+
+def whole_path(row: Listed) -> str:
+    return row.path if row.tool else f"{row.root}/{row.path}"
+
+
+def reopens(row: Listed, name: str, quote: Callable[[str], str]) -> str:
+    """The command that goes on with a conversation, by a name of it."""
+    # `spawn` has no sessions but its own, so that there the id is enough.
+    if row.tool == AUR:
+        return f"cortext spawn --resume {quote(row.key)}"
+    return f"cortext resume {quote(name)}"

@@ -1,0 +1,50 @@
+"""Which conversations were had in a folder, and which are copies of one.
+
+This module is imported by every list, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from cortext.index.listed import Listed
+
+
+def below(rows: Sequence[Listed], folder: str) -> list[Listed]:
+    """Those that were had in a folder or below it; "" is anywhere."""
+    return [*filter(is_below(folder), rows)] if folder else list(rows)
+
+
+def is_below(folder: str) -> Callable[[Listed], bool]:
+    """Whether a row was had in a folder or below it, by the name that it is given or its real
+    one."""
+    named = os.path.abspath(folder)
+    starts = tuple({f"{each.rstrip('/')}/" for each in (named, os.path.realpath(named))})
+    return lambda row: f"{row.where}/".startswith(starts)
+
+
+def once(rows: list[Listed], root: str = "") -> list[Listed]:
+    """Each conversation once: of those that copies of a workspace have, or two checkouts of it, one
+    stays, which is that of `root` if it has one. Copies have the same id, began at the same time,
+    and as much was said in them."""
+    ids = Counter([row.path for row in rows if row.root.startswith("/")])
+    if len(ids) == ids.total():
+        return rows
+    best: dict[tuple[str, int, int], Listed] = {}
+    copies: set[tuple[str, str]] = set()
+    for row in rows:
+        if ids[row.path] < 2:
+            continue
+        other = best.setdefault((row.path, row.created_at, row.messages), row)
+        if row is not other:
+            if _rank(row, root) > _rank(other, root):
+                best[row.path, row.created_at, row.messages], row = row, other
+            copies.add(row.identity)
+    return [row for row in rows if row.identity not in copies] if copies else rows
+
+
+def _rank(row: Listed, root: str) -> tuple[bool, int, int]:
+    # Copies nearly always have a longer name than what they were made from.
+    return row.root == root, row.last_active, -len(row.root)
