@@ -7,7 +7,7 @@ stores; two on one place see the same, unless the store says `shared = False`.
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -21,7 +21,7 @@ from cortext import (
 )  # fmt: skip
 from cortext.clock import now
 from cortext.conversations.base import Conversations
-from tests.conversations.loops import in_loop, until
+from tests.conversations.loops import PATIENCE, in_loop, until
 
 NOBODY = "5b1c2a3e-7f0d-4f5e-9d3a-2b6c8e1f0a94"
 HOSTILE = ["", ".", "../up", "a/b", "a b", "a\n", "x" * 129, "é", "{x}", "*", None, 7]
@@ -130,6 +130,21 @@ class ConversationStoreSuite:
             assert after.updated_at > new.updated_at
             assert await store.get(id) == after
 
+    @pytest.mark.parametrize("year", [2020, 2099])
+    @in_loop
+    async def test_updated_at_is_the_stores_time(self, place: Any, year: int) -> None:
+        """Not that of the message, which may be old, or wrong."""
+        async with self.opened(place) as store:
+            id = await store.create()
+            new = await store.get(id)
+            await store.add_message(id, say("hello", timestamp=datetime(year, 1, 1, tzinfo=UTC)))
+            after = await store.get(id)
+            assert new is not None
+            assert after is not None
+            assert after.messages[0].timestamp.year == year
+            assert new.updated_at < after.updated_at <= now() + timedelta(seconds=5)
+            assert [entry.updated_at for entry in await store.list()] == [after.updated_at]
+
     @in_loop
     async def test_an_unknown_id_is_nothing(self, place: Any) -> None:
         """Reading and deleting find nothing; adding says so."""
@@ -182,6 +197,21 @@ class ConversationStoreSuite:
             assert texts(await store.get_history(other)) == ["first"]
 
     @in_loop
+    async def test_a_long_message_is_stored_once(self, place: Any) -> None:
+        """Also when it is repeated through another store object, and after long others."""
+        async with self.opened(place) as store:
+            id = await store.create()
+            given = [say(str(number) + "x" * 100_000) for number in range(4)]
+            for message in given:
+                await store.add_message(id, message)
+            if not self.shared:
+                return
+            async with self.opened(place) as other:
+                await other.add_message(id, given[-1])
+                await other.add_message(id, given[0])
+                assert await other.get_history(id) == given
+
+    @in_loop
     async def test_what_is_returned_is_the_callers_own(self, place: Any) -> None:
         """Changing a snapshot changes nothing in the store, and it does not change itself."""
         async with self.opened(place) as store:
@@ -198,6 +228,28 @@ class ConversationStoreSuite:
             assert again is not None
             assert texts(again.messages) == ["one", "two"]
             assert again.metadata == {"deep": {"list": [1]}}
+
+    @in_loop
+    async def test_nested_values_are_the_callers_own(self, place: Any) -> None:
+        """Changing those of a message that was added, given back, summed up or told changes
+        nothing in the store."""
+        async with self.opened(place) as store:
+            id = await store.create()
+            message = say("one", structured_data={"items": [1]})
+            async with store.events(id) as events:
+                await store.add_message(id, message)
+                told = (await anext(events)).message
+            assert told is not None
+            found, summed = await store.get(id), await store.summary(id)
+            assert found is not None
+            assert summed is not None
+            [listed] = await store.get_history(id)
+            for data in (
+                message.structured_data, told.structured_data, summed.data,
+                found.messages[0].structured_data, listed.structured_data,
+            ):  # fmt: skip
+                data["items"].append(2)
+            assert [m.structured_data for m in await store.get_history(id)] == [{"items": [1]}]
 
     @in_loop
     async def test_delete_removes_for_good(
@@ -274,6 +326,22 @@ class ConversationStoreSuite:
             assert [entry.id for entry in await store.list()] == [busy]
 
     @in_loop
+    async def test_a_repeated_message_prolongs_nothing(self, place: Any) -> None:
+        """A conversation goes with all its messages, a TTL after the last that was new."""
+        async with self.opened(place, ttl=1.0) as store:
+            id = await store.create()
+            message = say("once")
+            await store.add_message(id, message)
+            added = asyncio.get_running_loop().time()
+            while (found := await store.get(id)) is not None:
+                assert texts(found.messages) == ["once"]
+                assert asyncio.get_running_loop().time() - added < PATIENCE
+                with suppress(SessionNotFoundError):
+                    await store.add_message(id, message)
+                await asyncio.sleep(0.05)
+            assert await store.get_history(id) == []
+
+    @in_loop
     async def test_lists_are_by_owner_and_newest_first(self, place: Any) -> None:
         """Each owner has a list; without an owner it is all."""
         async with self.opened(place) as store:
@@ -281,9 +349,15 @@ class ConversationStoreSuite:
             await store.add_message(ids[0], say("hello"))
             assert [entry.id for entry in await store.list()] == ids[::-1]
             assert [entry.id for entry in await store.list(limit=2)] == ids[:1:-1]
+            assert len(await store.list(limit=10**20)) == 4
+            assert await store.list(limit=0) == []
+            for bad in (-1, 1.5, "2", True):
+                with pytest.raises(ValueError, match="limit is a whole number"):
+                    await store.list(limit=bad)  # pyright: ignore[reportArgumentType]
             assert [entry.id for entry in await store.list(owner="ann")] == [ids[2], ids[0]]
             assert [entry.owner for entry in await store.list(owner="bob")] == ["bob"]
             assert await store.list(owner="nobody") == []
+            assert [entry.id for entry in await store.list(owner="")] == [ids[3]]
             await store.delete(ids[2])
             mine = await store.list(owner="ann")
             found = await store.get(ids[0])
@@ -388,7 +462,8 @@ class ConversationStoreSuite:
     @pytest.mark.parametrize(
         "options",
         [{"window": 0}, {"window": 2.5}, {"ttl": 0}, {"ttl": -1}, {"ttl": "1h"},
-         {"max_conversations": 0}, {"max_conversations": True}],
+         {"max_conversations": 0}, {"max_conversations": True},
+         {"window": 10**20}, {"max_conversations": 10**20}],
     )  # fmt: skip
     def test_bad_options_are_refused(self, place: Any, options: dict[str, Any]) -> None:
         """An option that makes no sense is a ValueError that names it."""

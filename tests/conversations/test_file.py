@@ -90,6 +90,16 @@ async def test_idle_time_goes_on_while_no_process_runs(
 
 
 @in_loop
+async def test_an_old_time_of_a_message_shortens_no_life(folder: Path) -> None:
+    """After a restart idle time counts from when a message was stored."""
+    stored(folder, "busy", timedelta(hours=2))
+    async with open_store(f"file:{folder}") as store:
+        await store.add_message("busy", say("now", timestamp=datetime(2020, 1, 1, tzinfo=UTC)))
+    async with open_store(f"file:{folder}", ttl=3600) as store:
+        assert texts(await store.get_history("busy")) == ["then", "now"]
+
+
+@in_loop
 async def test_what_another_process_added_to_does_not_expire(folder: Path) -> None:
     """Before a conversation goes, its file has the last word."""
     clock = FakeClock()

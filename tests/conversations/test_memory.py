@@ -10,6 +10,7 @@ import weakref
 import pytest
 
 from cortext import CortextError, MemoryConversationStore, Message
+from cortext.conversations.events import Event, Following
 from tests.conversations.conformance import say, texts
 from tests.conversations.loops import FakeClock, in_loop
 
@@ -146,6 +147,42 @@ async def test_a_slow_follower_loses_the_oldest_events(
         ids = [await store.create() for _ in range(5)]
         assert [(await anext(events)).id for _ in range(3)] == ids[2:]
     assert sum("too slow" in r.msg for r in caplog.records if r.levelno == logging.WARNING) == 2
+
+
+@in_loop
+async def test_followers_of_others_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message costs only those who follow its conversation, and who stopped is forgotten."""
+    asked: list[str] = []
+    hear = Following.hear
+
+    def counted(follower: Following, event: Event) -> None:
+        asked.append(event.kind)
+        hear(follower, event)
+
+    monkeypatch.setattr(Following, "hear", counted)
+    store = MemoryConversationStore()
+    ids = [await store.create() for _ in range(20)]
+    followers = [store.events(id) for id in ids]
+    for follower in followers:
+        await follower.start()
+    async with store.events() as every:
+        await store.add_message(ids[7], say("hello"))
+        assert asked == ["message", "message"]
+        assert [(await anext(f)).id for f in (every, followers[7])] == [ids[7], ids[7]]
+    for follower in followers:
+        await follower.stop()
+        await follower.stop()
+    assert store._hub.followers == {}
+
+
+@in_loop
+async def test_metadata_counts_as_memory() -> None:
+    """What a conversation is created with is in the estimate, until it is gone."""
+    store = MemoryConversationStore()
+    id = await store.create(owner="ann", metadata={"text": "x" * 100_000})
+    assert store._bytes > 100_000
+    await store.delete(id)
+    assert store._bytes == 0
 
 
 @in_loop

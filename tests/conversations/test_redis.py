@@ -17,6 +17,7 @@ from cortext import (
     SessionStorageError,
 )  # fmt: skip
 from cortext.conversations.redis_link import ReplicationError
+from cortext.conversations.redis_scripts import Script
 from tests.conversations.conformance import say, texts
 from tests.conversations.loops import PATIENCE, in_loop, until
 from tests.conversations.proxy import Proxy
@@ -42,7 +43,8 @@ async def asked(url: str, *command: Any) -> Any:
 async def test_one_round_trip_for_what_is_done_often(
     redis_server: RedisServer, prefix: str
 ) -> None:
-    """add_message, get and get_history send one request each; create and delete two."""
+    """add_message, get and get_history send one request each; create and delete two, and create
+    three where nothing expires."""
     async with (
         Proxy(redis_server.port) as proxy,
         RedisConversationStore(proxy.url, prefix=prefix, ttl=None) as store,
@@ -61,8 +63,13 @@ async def test_one_round_trip_for_what_is_done_often(
         assert await requests(store.add_message(id, say("x"))) == 1
         assert await requests(store.get(id)) == 1
         assert await requests(store.get_history(id)) == 1
-        assert await requests(store.create()) == 2
+        assert await requests(store.create()) == 3
         assert await requests(store.delete(id)) == 2
+        mortal = RedisConversationStore(proxy.url, prefix=prefix, ttl=3600)
+        await mortal.create()
+        await mortal._alarm.aclose()
+        assert await requests(mortal.create()) == 2
+        await mortal.aclose()
 
 
 @in_loop
@@ -273,6 +280,71 @@ async def test_the_limit_holds_over_all_instances(redis_server: RedisServer, pre
 
 
 @in_loop
+async def test_a_create_that_failed_leaves_nothing(redis_server: RedisServer, prefix: str) -> None:
+    """It counts for nobody's limit, and the hint does not promise that repeating is harmless."""
+    url = redis_server.url
+    async with (
+        RedisConversationStore(url, prefix=prefix, max_conversations=10) as store,
+        RedisConversationStore(url, prefix=prefix, wait_replicas=1, timeout=0.5) as unlucky,
+    ):
+        real = [await store.create() for _ in range(8)]
+        for _ in range(4):
+            with pytest.raises(ReplicationError) as caught:
+                await unlucky.create()
+        assert "taken back" in str(caught.value)
+        assert "stores nothing twice" not in caught.value.hint
+        real.append(await store.create())
+        assert [entry.id for entry in await store.list()] == real[::-1]
+        heads = await asked(url, "KEYS", f"{prefix}:{{*-*-*}}*")
+        assert len(heads) == 9
+
+
+@in_loop
+async def test_a_create_without_an_answer_is_taken_back(start_redis: Start) -> None:
+    """What reached a server that stood still is gone when that goes on."""
+    server = start_redis()
+    async with RedisConversationStore(server.url, timeout=1.0, ttl=None) as store:
+        kept = await store.create()
+        server.pause()
+        with pytest.raises(SessionStorageError, match="no answer"):
+            await store.create()
+        server.go_on()
+        await until(lambda: not store._undoing, "what was begun is taken back")
+        assert [entry.id for entry in await store.list()] == [kept]
+        assert len(await asked(server.url, "KEYS", "conv:{*-*-*}")) == 1
+
+
+@in_loop
+async def test_no_head_is_there_that_is_not_listed(redis_server: RedisServer, prefix: str) -> None:
+    """One that gives way while it is being created is gone, in the list and in the keys."""
+    options: dict[str, Any] = {"prefix": prefix, "ttl": None, "max_conversations": 1}
+    async with (
+        RedisConversationStore(redis_server.url, **options) as slow,
+        RedisConversationStore(redis_server.url, **options) as quick,
+    ):
+        write, calls = slow._link.write, 0
+        half_way, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def late(script: Script, keys: Any, *arguments: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == 2:
+                half_way.set()
+                await goes_on.wait()
+            return await write(script, keys, *arguments)
+
+        slow._link.write = late
+        creating = asyncio.ensure_future(slow.create())
+        await half_way.wait()
+        other = await quick.create()
+        goes_on.set()
+        first = await creating
+        there = {id for id in (first, other) if await quick.get(id) is not None}
+        assert there == {entry.id for entry in await quick.list()}
+        assert len(there) == 1
+
+
+@in_loop
 async def test_expiry_is_told_once_whoever_made_it(
     redis_server: RedisServer, prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -307,6 +379,21 @@ async def test_followers_go_on_after_a_restart(start_redis: Start) -> None:
             await store.create()
             await asyncio.wait([hearing], timeout=0.1)
         assert (await hearing).kind == "created"
+
+
+@in_loop
+async def test_following_a_server_that_stands_still(start_redis: Start) -> None:
+    """Who wants to follow gets an error within the time-out, and can when the server goes on."""
+    server = start_redis()
+    async with RedisConversationStore(server.url, timeout=1.0) as store:
+        await store.create()
+        server.pause()
+        with pytest.raises(SessionStorageError, match="no answer from Redis"):
+            await asyncio.wait_for(store.events().start(), PATIENCE / 2)
+        server.go_on()
+        async with store.events() as events:
+            id = await store.create()
+            assert (await anext(events)).id == id
 
 
 @in_loop

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.durability.append import FIRST_LOOK, Appender
+from cortext.durability.append import FIRST_LINES, FIRST_LOOK, Appender
 from cortext.errors import SessionStorageError
 
 
@@ -57,7 +57,7 @@ def test_append_knows_what_others_wrote_since(path: Path) -> None:
     assert ours.append([line("b0"), line("c")]) == 1
 
 
-def test_first_look_is_the_last_64_kb(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_look_is_at_the_end_of_a_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new appender reads the end of a large file, not all of it."""
     appender(path).append([line(f"a{n}", 1000) for n in range(2000)])
     counted: list[int] = []
@@ -71,10 +71,20 @@ def test_first_look_is_the_last_64_kb(path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "pread", pread)
     fresh = appender(path)
     assert fresh.append([line("a1999"), line("new")]) == 1
-    assert sum(counted) <= FIRST_LOOK + 2
+    assert sum(counted) <= 4 * FIRST_LOOK + 2
     counted.clear()
     fresh.append([line("newer")])
     assert sum(counted) <= 2
+
+
+@pytest.mark.parametrize("size", [3 * FIRST_LOOK, FIRST_LOOK // 8])
+def test_first_look_knows_the_last_hundred_lines(path: Path, size: int) -> None:
+    """However long they are: a retry after a restart writes nothing twice."""
+    lines = [line(f"a{n}", size) for n in range(FIRST_LINES + 5)]
+    appender(path).append(lines)
+    assert appender(path).append([lines[-1]]) == 0
+    assert appender(path).append([lines[-FIRST_LINES]]) == 0
+    assert path.stat().st_size == sum(len(data) for _, data in lines)
 
 
 REPLACE = """

@@ -23,6 +23,8 @@ from cortext.errors import CortextError, SessionNotFoundError
 
 log = logging.getLogger("cortext.conversations")
 
+_MOST = 2**31 - 1
+
 
 class Conversations(ABC):
     """A conversation store: the port, and what follows from it. It can be used as an async
@@ -130,11 +132,18 @@ class Conversations(ABC):
             raise ValueError(f"limit is a whole number from 0, not {limit!r}")
         return min(limit, self._window)
 
+    def _most(self, limit: int | None) -> int | None:
+        """How many conversations a caller gets at most who wants `limit`."""
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise ValueError(f"limit is a whole number from 0, or None for all, not {limit!r}")
+        return None if limit is None else min(limit, _MOST)
+
     @abstractmethod
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50
     ) -> list[ConversationEntry]:
-        """The conversations, or those of an owner, newest first by `created_at`."""
+        """The conversations, or those of an owner ("" is one too), newest first by `created_at`;
+        ValueError for a limit that is no number from 0."""
 
 
 def check_message(message: Message) -> Message:
@@ -150,8 +159,8 @@ def check_owner(owner: str) -> None:
 
 
 def _whole(name: str, value: Any) -> int:
-    if type(value) is not int or value < 1:
-        raise ValueError(f"{name} is a whole number from 1, not {value!r}")
+    if type(value) is not int or not 1 <= value <= _MOST:
+        raise ValueError(f"{name} is a whole number from 1 to {_MOST}, not {value!r:.60}")
     return value
 
 

@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from msgspec import Struct
 
-from cortext.conversations.port import Message
+from cortext.conversations.port import Message, own
 
 log = logging.getLogger("cortext.conversations")
 
@@ -59,14 +59,13 @@ class Hub:
     """Those who follow the conversations of this process."""
 
     def __init__(self) -> None:
-        self.followers: set[Following] = set()
+        self.followers: dict[str | None, set[Following]] = {}
+        """By the id that they follow; None are those who follow all."""
 
     def tell(self, kind: Kind, id: str, message: Message | None = None) -> None:
-        if not self.followers:
-            return
-        event = Event(kind, id, message)
-        for follower in self.followers:
-            follower.hear(event)
+        followers = (*self.followers.get(None, ()), *self.followers.get(id, ()))
+        for follower in followers:
+            follower.hear(Event(kind, id, None if message is None else own(message)))
 
     def follow(self, id: str | None) -> Following:
         return Following(self, id)
@@ -81,17 +80,18 @@ class Following(Subscription):
         self._waiting: asyncio.Queue[Event] = asyncio.Queue(MOST_WAITING)
 
     async def start(self) -> None:
-        self._hub.followers.add(self)
+        self._hub.followers.setdefault(self._id, set()).add(self)
 
     async def stop(self) -> None:
-        self._hub.followers.discard(self)
+        beside = self._hub.followers.get(self._id, set())
+        beside.discard(self)
+        if not beside:
+            self._hub.followers.pop(self._id, None)
 
     async def __anext__(self) -> Event:
         return await self._waiting.get()
 
     def hear(self, event: Event) -> None:
-        if self._id not in (None, event.id):
-            return
         if self._waiting.full():
             # One who does not listen must not fill the memory of all.
             lost = self._waiting.get_nowait()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from cortext import clock as wall
@@ -24,23 +24,25 @@ from cortext.conversations.port import (
     from_session_message,
     to_session_message,
 )
-from cortext.conversations.sessions import SessionLog
+from cortext.conversations.sessions import SessionLog, idle_since, stamped, updated_at
 from cortext.conversations.sweeper import Clock, LoopClock, Sweeper
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.model.ids import check_id, new_id
+from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.values import json_copy
 
 log = logging.getLogger("cortext.conversations")
 T = TypeVar("T")
 _TOLD = 1000
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class FileConversationStore(Conversations):
     """Conversations over a log of sessions. Any number of processes may share its folder.
 
-    With a TTL, idle time counts from the last message that this process added, and for others
-    by the time that their last message has. A process expires what it has seen: what was there
+    When a message was stored is in its record, as `stored_at`; one that something else wrote
+    counts by its own time. A process expires what it has seen: what was there
     when it began, and what it used since.
     """
 
@@ -73,7 +75,7 @@ class FileConversationStore(Conversations):
         copied = json_copy(dict(metadata or {}), "metadata")
         made = Session(new_id(), created_at=now, updated_at=now, owner=owner, metadata=copied)
         await self._do(self._sessions.save, made)
-        self._touch(made.id, now, now=True)
+        self._touch(made.id, now)
         log.info("conversation %s created", made.id)
         self._hub.tell("created", made.id)
         if self._limit is not None:
@@ -85,23 +87,24 @@ class FileConversationStore(Conversations):
         if not await self._is_there(id):
             return None
         try:
-            head, messages = await self._do(self._read, id)
+            head, updated, messages = await self._do(self._read, id)
         except SessionNotFoundError:
             return None
-        updated = max([head.updated_at, *(message.timestamp for message in messages[-1:])])
         return Conversation(id, messages, head.created_at, updated, head.metadata, head.owner)
 
     async def add_message(self, id: str, message: Message) -> None:
-        record = to_session_message(check_message(message))
+        record = stamped(to_session_message(check_message(message)), wall.now())
         if not await self._is_there(id):
             raise SessionNotFoundError(id)
         # Before it is written: the sweeper must not take the conversation meanwhile.
-        self._touch(id, message.timestamp, now=True)
+        self._touch(id)
         try:
-            await self._do(self._sessions.append, id, record)
+            last = await self._do(self._append, id, record)
         except SessionNotFoundError:
             self._forget(id)
             raise
+        if last is not None:
+            self._touch(id, last)
         self._tell_once(id, message)
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
@@ -165,10 +168,15 @@ class FileConversationStore(Conversations):
             if id not in self._due:
                 self._touch(id, last)
 
+    def _append(self, id: str, record: SessionMessage) -> datetime | None:
+        """Add it unless it is there; when the last one was stored, where anything expires. That
+        is before now if it was there."""
+        self._sessions.append(id, record)
+        return None if self._ttl is None else self._last(id)
+
     def _last(self, id: str) -> datetime:
-        """When a conversation began or its last message was, by what its file says."""
-        head, last = self._sessions.head(id), self._sessions.tail(id, 1)
-        return max([head.updated_at, *(message.timestamp for message in last)])
+        """When a conversation began or its last message was stored, by what its file says."""
+        return updated_at(self._sessions.head(id), self._sessions.tail(id, 1))
 
     def _each(self, tell: Callable[[str], T]) -> dict[str, T]:
         """What there is to tell of every conversation. One that cannot be read is named, left
@@ -192,14 +200,16 @@ class FileConversationStore(Conversations):
         due = self._due.get(id)
         return due is None or due > self._clock.time() or not await self._expire(id)
 
-    def _touch(self, id: str, last: datetime, *, now: bool = False) -> None:
-        """Start the TTL of a conversation whose last message is from then; or is added now."""
+    def _touch(self, id: str, last: datetime | None = None) -> None:
+        """Start the TTL of a conversation whose last message was stored then; without a time,
+        as one to which something is being added."""
         if self._ttl is None:
             return
-        idle = 0.0 if now else _idle(last)
-        known = id in self._due
+        idle, known = 0.0, id in self._due
+        if last is not None:
+            self._seen[id] = max(last, self._seen.get(id, last))
+            idle = idle_since(self._seen[id])
         self._due[id] = self._clock.time() + self._ttl - idle
-        self._seen[id] = max(last, self._seen.get(id, last))
         if not known:
             self._sweeper.add(id, self._due[id])
 
@@ -231,9 +241,9 @@ class FileConversationStore(Conversations):
         if id not in self._due:
             return True
         now, ttl = self._clock.time(), self._ttl or 0.0
-        if last > self._seen[id]:
+        if last > self._seen.get(id, _NEVER):
             self._seen[id] = last
-            self._due[id] = max(self._due[id], now + ttl - _idle(last))
+            self._due[id] = max(self._due[id], now + ttl - idle_since(last))
         if self._due[id] > now:
             return False
         if await self._remove(id):
@@ -263,9 +273,10 @@ class FileConversationStore(Conversations):
     def _created_at(self, id: str) -> datetime:
         return self._created.get(id) or self._sessions.head(id).created_at
 
-    def _read(self, id: str) -> tuple[Session, Messages]:
-        messages = self._sessions.tail(id, self._window)
-        return self._sessions.head(id), [*map(from_session_message, messages)]
+    def _read(self, id: str) -> tuple[Session, datetime, Messages]:
+        records = self._sessions.tail(id, self._window)
+        head = self._sessions.head(id)
+        return head, updated_at(head, records), [*map(from_session_message, records)]
 
     async def _do(self, work: Callable[..., T], *arguments: Any) -> T:
         """Work with files, which waits for a disk, in a thread."""
@@ -274,6 +285,7 @@ class FileConversationStore(Conversations):
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50
     ) -> list[ConversationEntry]:
+        most = self._most(limit)
         await self._begin()
         entries = (await self._do(lambda: self._each(self._entry))).values()
         now = self._clock.time()
@@ -281,12 +293,8 @@ class FileConversationStore(Conversations):
             entry
             for entry in sorted(entries, key=lambda entry: entry.created_at, reverse=True)
             if owner in (None, entry.owner) and self._due.get(entry.id, now + 1) > now
-        ][:limit]
+        ][:most]
 
     def _entry(self, id: str) -> ConversationEntry:
         head = self._sessions.head(id)
         return ConversationEntry(id, head.created_at, self._last(id), head.owner)
-
-
-def _idle(last: datetime) -> float:
-    return max((wall.now() - last).total_seconds(), 0.0)

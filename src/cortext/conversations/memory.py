@@ -22,6 +22,7 @@ from cortext.conversations.port import (
     ConversationEntry,
     Message,
     Messages,
+    own,
 )
 from cortext.conversations.sweeper import Clock, LoopClock, Sweeper
 from cortext.errors import SessionNotFoundError
@@ -77,7 +78,7 @@ class MemoryConversationStore(Conversations):
         copied = json_copy(dict(metadata or {}), "metadata")
         kept = _Kept(wall.now(), self._time() + self._life, owner, copied)
         self._kept[id] = kept
-        self._bytes += _PER_CONVERSATION
+        self._bytes += _head_size(kept)
         if self._ttl is not None:
             self._sweeper.add(id, kept.deadline)
         log.info("conversation %s created", id)
@@ -93,7 +94,7 @@ class MemoryConversationStore(Conversations):
             return None
         return Conversation(
             id,
-            list(kept.messages.values()),
+            [*map(own, kept.messages.values())],
             kept.created_at,
             kept.updated_at,
             json_copy(kept.metadata, "metadata"),
@@ -113,11 +114,12 @@ class MemoryConversationStore(Conversations):
         messages, key = kept.messages, message.id
         if key in messages:
             return
-        messages[key] = message
         if message.structured_data is None:
             more = _PER_MESSAGE + getsizeof(message.content)
         else:
+            message = own(message)
             more = _size(message)
+        messages[key] = message
         if len(messages) > self._window:
             oldest = messages.pop(next(iter(messages)))
             if oldest.structured_data is None:
@@ -135,7 +137,7 @@ class MemoryConversationStore(Conversations):
         if kept is None:
             return []
         messages = kept.messages
-        return list(islice(messages.values(), max(len(messages) - count, 0), None))
+        return [*map(own, islice(messages.values(), max(len(messages) - count, 0), None))]
 
     async def delete(self, id: str) -> None:
         if self._find(id) is not None:
@@ -186,7 +188,7 @@ class MemoryConversationStore(Conversations):
 
     def _remove(self, id: str) -> None:
         kept = self._kept.pop(id)
-        self._bytes -= _PER_CONVERSATION + sum(map(_size, kept.messages.values()))
+        self._bytes -= _head_size(kept) + sum(map(_size, kept.messages.values()))
 
     def _report(self) -> None:
         """Said whenever the count changes."""
@@ -199,13 +201,19 @@ class MemoryConversationStore(Conversations):
         self, *, owner: str | None = None, limit: int | None = 50
     ) -> list[ConversationEntry]:
         self._enter()
-        now = self._time()
+        most, now = self._most(limit), self._time()
         found = (
             ConversationEntry(id, kept.created_at, kept.updated_at, kept.owner)
             for id, kept in reversed(self._kept.items())
             if kept.deadline > now and owner in (None, kept.owner)
         )
-        return [*islice(found, limit)]
+        return [*islice(found, most)]
+
+
+def _head_size(kept: _Kept) -> int:
+    """About how many bytes a conversation takes without its messages."""
+    size = _PER_CONVERSATION + getsizeof(kept.owner)
+    return size + 3 * len(json.encode(kept.metadata)) if kept.metadata else size
 
 
 def _size(message: Message) -> int:

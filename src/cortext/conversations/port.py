@@ -112,7 +112,8 @@ class ConversationStore(Protocol):
         """Add a message at the end and start the TTL anew. The oldest leave the window.
 
         SessionNotFoundError if there is no such conversation. A message whose id is still in
-        the window is not stored twice, so an add that failed can simply be repeated.
+        the window is not stored twice and prolongs nothing, so an add that failed can simply be
+        repeated. `updated_at` and the TTL go by the store's time, not by the message's.
         """
         ...
 
@@ -124,6 +125,15 @@ class ConversationStore(Protocol):
     async def delete(self, id: str) -> None:
         """Remove the conversation for good, and log that; nothing happens if there is none."""
         ...
+
+
+def own(message: Message) -> Message:
+    """The message for somebody to keep: its nested values are nobody else's."""
+    if message.structured_data is None:
+        return message
+    return Message(
+        message.role, message.content, message.timestamp, message.structured_data, message.id
+    )
 
 
 def to_session_message(message: Message) -> SessionMessage:

@@ -149,9 +149,10 @@ class PostgresConversationStore(Conversations):
         self, *, owner: str | None = None, limit: int | None = 50
     ) -> list[ConversationEntry]:
         self._enter()
+        most = self._most(limit)
         if owner is not None:
             _check_text(owner)
-        found = await self._link.rows(self._sql.entries, owner=owner, ttl=self._ttl, count=limit)
+        found = await self._link.rows(self._sql.entries, owner=owner, ttl=self._ttl, count=most)
         return [
             ConversationEntry(id, as_utc(created), as_utc(updated), whose)
             for id, created, updated, whose in found

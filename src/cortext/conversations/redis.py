@@ -7,6 +7,7 @@ sets), `conv:{all}:owner` (a hash) and `conv:{all}:owner:NAME` (sorted sets).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 import re
@@ -27,7 +28,7 @@ from cortext.conversations.port import (
     Messages,
 )
 from cortext.conversations.redis_events import RedisFollowing
-from cortext.conversations.redis_link import Link
+from cortext.conversations.redis_link import Link, ReplicationError
 from cortext.conversations.wire import decode_message, decode_object, encode_message
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.model import json
@@ -40,10 +41,12 @@ REMEMBERED = 100
 """How many of the last ids of messages are known at least, so that none is stored twice."""
 _PREFIX = re.compile(r"[A-Za-z0-9:._-]+")
 _AT_ONCE = 100
+_UNLISTED = 600_000
 
 
 class RedisConversationStore(Conversations):
-    """Conversations on a server. `create` and `delete` take two round trips, all else one.
+    """Conversations on a server. `create` and `delete` take two round trips, all else one; `create`
+    without a TTL takes three.
 
     The limit holds over all processes once none is creating. With `wait_replicas`, `create`,
     `add_message` and `delete` return when so many replicas have what was written, and raise
@@ -69,21 +72,22 @@ class RedisConversationStore(Conversations):
         self._life = 0 if self._ttl is None else max(int(self._ttl * 1000), 1)
         self._all = [f"{prefix}:{{all}}:{name}" for name in ("created", "due", "owner")]
         self._alarm = Alarm(self._sweep)
+        self._undoing: set[asyncio.Task[None]] = set()
 
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         self._enter()
         check_owner(owner)
         id = new_id()
         copied = json.encode(json_copy(dict(metadata or {}), "metadata"))
-        # In the list first: what is listed and not there is found and struck off, while what is
-        # there and not listed would be nobody's.
-        created, count, oldest = await self._link.write(
-            scripts.ENROL, self._all, id, self._life, self._limit or 0, _bytes(owner)
-        )
-        event = self._event("created", id)
-        await self._link.write(
-            scripts.BEGIN, self._keys(id)[:1], created, self._life, _bytes(owner), copied, *event
-        )
+        try:
+            count, oldest = await self._begin(id, owner, copied)
+        except ReplicationError as error:
+            await asyncio.shield(self._taking_back(id))
+            raise ReplicationError(error.have, error.wanted, undone=True) from None
+        except (Exception, asyncio.CancelledError):
+            # Not waited for: one whom the server did not answer has waited enough.
+            self._taking_back(id)
+            raise
         log.info("conversation %s created", id)
         log.info("%d conversations", count)
         for extra in oldest:
@@ -149,11 +153,14 @@ class RedisConversationStore(Conversations):
 
     async def aclose(self) -> None:
         await self._alarm.aclose()
+        if self._undoing:
+            await asyncio.wait(self._undoing)
         await self._link.aclose()
         self._loop = None
 
     def _moved(self) -> None:
         self._alarm.drop()
+        self._undoing.clear()
         self._link.connect()
         if self._ttl is not None:
             # Not all at the same moment, where many processes start.
@@ -178,9 +185,38 @@ class RedisConversationStore(Conversations):
                 self._keys(id)[1], str(error), hint="something else wrote to this key of Redis"
             ) from None
 
-    async def _remove(self, id: str) -> bool:
+    async def _begin(self, id: str, owner: str, metadata: bytes) -> tuple[int, list[bytes]]:
+        """Make it, then list it: who finds too many in the list removes what is there. How many
+        there are, and the oldest that are too many."""
+        head, whose, event = self._keys(id)[:1], _bytes(owner), self._event("created", id)
+        # Until it is listed nobody would look after it, so it expires in any case.
+        life = self._life or _UNLISTED
+        created = await self._link.write(scripts.BEGIN, head, life, whose, metadata, *event)
+        found = await self._link.write(
+            scripts.ENROL, self._all, id, self._life, self._limit or 0, whose, created
+        )
+        if not self._life:
+            await self._link.write(scripts.KEEP, head)
+        return found
+
+    def _taking_back(self, id: str) -> asyncio.Task[None]:
+        """Remove what a failed `create` may have left: nobody knows its id, and it would count."""
+        task = asyncio.ensure_future(self._take_back(id))
+        self._undoing.add(task)
+        task.add_done_callback(self._undoing.discard)
+        return task
+
+    async def _take_back(self, id: str) -> None:
+        try:
+            await self._remove(id, durably=False)
+            await self._strike(id)
+        except CortextError as error:
+            log.warning("a conversation that failed to begin, %s, may be left: %s", id, error)
+
+    async def _remove(self, id: str, *, durably: bool = True) -> bool:
         event = self._event("deleted", id)
-        return bool(await self._link.write(scripts.DELETE, self._keys(id), *event))
+        send = self._link.write if durably else self._link.run
+        return bool(await send(scripts.DELETE, self._keys(id), *event))
 
     async def _strike(self, id: str) -> bool:
         """Take it off the lists; whether it was this call that did."""
@@ -225,8 +261,9 @@ class RedisConversationStore(Conversations):
     ) -> list[ConversationEntry]:
         self._enter()
         key = self._all[0] if owner is None else _bytes(f"{self._all[2]}:{owner}")
-        last = -1 if limit is None else limit - 1
-        if limit == 0:
+        most = self._most(limit)
+        last = -1 if most is None else most - 1
+        if most == 0:
             return []
         ids = [id.decode() for id in await self._link.call("ZRANGE", key, 0, last, "REV")]
         fields = ("createdAt", "updatedAt", "owner")

@@ -32,9 +32,6 @@ class RedisFollowing(Subscription):
 
     async def start(self) -> None:
         self._pubsub = await self._linked().subscribe(self._pattern)
-        # The server's own word that it was understood: what happens after it is heard.
-        while await self._heard() != "psubscribe":
-            pass
 
     async def stop(self) -> None:
         if self._pubsub is not None:
@@ -44,11 +41,11 @@ class RedisFollowing(Subscription):
     async def __anext__(self) -> Event:
         while True:
             found = await self._heard()
-            if isinstance(found, Event):
+            if found is not None:
                 return found
 
-    async def _heard(self) -> Event | str | None:
-        """An event, or what else the server says, or nothing after a while."""
+    async def _heard(self) -> Event | None:
+        """An event, or nothing after a while or when the server says something else."""
         from redis.exceptions import ConnectionError as Lost
         from redis.exceptions import TimeoutError as Late
 
@@ -66,7 +63,7 @@ class RedisFollowing(Subscription):
             await self._begin_anew(error)
             return None
         self._asked = False
-        return _decoded(found["data"]) if found["type"] == "pmessage" else found["type"]
+        return _decoded(found["data"]) if found["type"] == "pmessage" else None
 
     async def _begin_anew(self, lost: Exception) -> None:
         """Another subscription, maybe with another node: the one that had it may be gone."""

@@ -18,13 +18,17 @@ _AGAIN = "repeat the call when the server is back: a message with the same id is
 
 
 class ReplicationError(SessionStorageError):
-    """What was written is on the server, and on fewer replicas than were asked for."""
+    """What was written is on the server, and on fewer replicas than were asked for. It stays
+    there unless it was `undone`."""
 
-    def __init__(self, have: int, wanted: int) -> None:
+    def __init__(self, have: int, wanted: int, *, undone: bool = False) -> None:
         self.have, self.wanted = have, wanted
+        few = f"only {have} of {wanted} replicas have it"
         super().__init__(
-            f"stored, but only {have} of {wanted} replicas have it",
-            hint="repeat the call: it stores nothing twice and waits for the replicas again",
+            f"{few}, so it is taken back" if undone else f"stored, but {few}",
+            hint="try again when the replicas are back"
+            if undone
+            else "repeat the call: it stores nothing twice and waits for the replicas again",
         )
 
 
@@ -92,13 +96,16 @@ class Link:
         return answer
 
     async def subscribe(self, pattern: str, lost: Exception | None = None) -> Any:
-        """Listen to the channels of a pattern; what is published from now on is heard. `lost`
+        """Listen to the channels of a pattern; what is published after this is heard. `lost`
         is what ended an earlier subscription."""
 
         async def work(way: Way) -> Any:
             pubsub = await way.pubsub()
             try:
                 await pubsub.psubscribe(pattern)
+                # The server's own word that it was understood.
+                while await _kind_of_next(pubsub) != "psubscribe":
+                    pass
             except BaseException:
                 await pubsub.aclose()
                 raise
@@ -189,6 +196,11 @@ def _good(answers: list[Any]) -> list[Any]:
         if isinstance(answer, Exception):
             raise answer
     return answers
+
+
+async def _kind_of_next(pubsub: Any) -> str:
+    found: dict[str, Any] | None = await pubsub.get_message(timeout=None)
+    return found["type"] if found else ""
 
 
 def _where(client: Any) -> str:

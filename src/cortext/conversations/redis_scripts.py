@@ -23,12 +23,26 @@ def _script(text: str) -> Script:
 
 _NOW = "local t = redis.call('TIME') local now = t[1] * 1000000 + t[2]\n"
 
-# KEYS head. ARGV created, ttl in ms, owner, metadata, channel, event
-BEGIN = _script("""
-redis.call('HSET', KEYS[1], 'createdAt', ARGV[1], 'updatedAt', ARGV[1], 'owner', ARGV[3],
-           'metadata', ARGV[4])
-if ARGV[2] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-redis.call('PUBLISH', ARGV[5], ARGV[6])
+# KEYS head. ARGV ms until it expires, owner, metadata, channel, event. When it was created.
+BEGIN = _script(
+    _NOW
+    + """
+local created = redis.call('HGET', KEYS[1], 'createdAt')
+local at = created or string.format('%d', now)
+redis.call('HSET', KEYS[1], 'createdAt', at, 'updatedAt', at, 'owner', ARGV[2],
+           'metadata', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+if not created then redis.call('PUBLISH', ARGV[4], ARGV[5]) end
+return at
+"""
+)
+
+# KEYS head. It is to stay, and no longer to expire.
+KEEP = _script("""
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('PERSIST', KEYS[1])
+-- A write also at a second attempt, so that a WAIT after it waits for the first.
+redis.call('HSET', KEYS[1], 'kept', '1')
 return 1
 """)
 
@@ -38,11 +52,7 @@ ADD = _script(
     _NOW
     + """
 local ttl = ARGV[5]
-if ttl == '0' then
-  if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-elseif redis.call('PEXPIRE', KEYS[1], ttl) == 0 then
-  return 0
-end
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 if redis.call('LPOS', KEYS[3], ARGV[1]) then
   -- A write, so that a WAIT after it waits for what was written before.
   redis.call('HSET', KEYS[1], 'repeated', ARGV[1])
@@ -56,8 +66,7 @@ if redis.call('RPUSH', KEYS[3], ARGV[1]) > 2 * ARGV[4] then
 end
 redis.call('HSET', KEYS[1], 'updatedAt', string.format('%d', now))
 if ttl ~= '0' then
-  redis.call('PEXPIRE', KEYS[2], ttl)
-  redis.call('PEXPIRE', KEYS[3], ttl)
+  for key = 1, 3 do redis.call('PEXPIRE', KEYS[key], ttl) end
 end
 redis.call('PUBLISH', ARGV[6], ARGV[7] .. ARGV[2] .. '}')
 return 2
@@ -79,23 +88,20 @@ if there == 1 then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
 return there
 """)
 
-# KEYS created due owners. ARGV id, ttl in ms, limit (0: none), owner
-# When it was created, how many there are, and the oldest of those that are too many.
+# KEYS created due owners. ARGV id, ttl in ms, limit (0: none), owner, when it was created
+# How many there are, and the oldest of those that are too many.
 ENROL = _script(
     _NOW
     + """
-redis.call('ZADD', KEYS[1], 'NX', now, ARGV[1])
-now = redis.call('ZSCORE', KEYS[1], ARGV[1])
+redis.call('ZADD', KEYS[1], ARGV[5], ARGV[1])
 if ARGV[2] ~= '0' then redis.call('ZADD', KEYS[2], now + ARGV[2] * 1000, ARGV[1]) end
-if ARGV[4] ~= '' then
-  redis.call('HSET', KEYS[3], ARGV[1], ARGV[4])
-  redis.call('ZADD', KEYS[3] .. ':' .. ARGV[4], now, ARGV[1])
-end
+redis.call('HSET', KEYS[3], ARGV[1], ARGV[4])
+redis.call('ZADD', KEYS[3] .. ':' .. ARGV[4], ARGV[5], ARGV[1])
 local count, extra = redis.call('ZCARD', KEYS[1]), {}
 if ARGV[3] ~= '0' and count > tonumber(ARGV[3]) then
   extra = redis.call('ZRANGE', KEYS[1], 0, count - ARGV[3] - 1)
 end
-return {string.format('%d', now), count, extra}
+return {count, extra}
 """
 )
 

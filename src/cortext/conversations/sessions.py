@@ -5,10 +5,19 @@ The log store of `cortext.stores` is one. That is a layer beside this one, so it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
+from msgspec.structs import replace
+
+from cortext import clock
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.values import as_utc
+
+STORED_AT = "stored_at"
+"""The key of a record that says when it was stored: a message's own time is its sender's."""
 
 
 class SessionLog(Protocol):
@@ -27,3 +36,26 @@ class SessionLog(Protocol):
     def list_session_ids(self) -> list[str]: ...
 
     def close(self) -> None: ...
+
+
+def stamped(record: SessionMessage, at: datetime) -> SessionMessage:
+    """The record as one that is stored then."""
+    return replace(record, extra={**record.extra, STORED_AT: at.isoformat()})
+
+
+def updated_at(head: Session, records: Sequence[SessionMessage]) -> datetime:
+    """When a conversation began or the last of these was stored."""
+    return max([head.updated_at, *map(_stored_at, records[-1:])])
+
+
+def idle_since(last: datetime) -> float:
+    """How many seconds ago that was; none if it is to come."""
+    return max((clock.now() - last).total_seconds(), 0.0)
+
+
+def _stored_at(record: SessionMessage) -> datetime:
+    """When a store took it; its own time if that is not said."""
+    try:
+        return as_utc(datetime.fromisoformat(record.extra[STORED_AT]))
+    except (KeyError, TypeError, ValueError):
+        return record.timestamp

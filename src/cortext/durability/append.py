@@ -14,6 +14,7 @@ from cortext.durability.tail import read_last_lines
 from cortext.errors import SessionStorageError
 
 FIRST_LOOK = 64 * 1024
+FIRST_LINES = 100
 _REMEMBERED = 8192
 _OPEN = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -24,8 +25,8 @@ class Appender:
     `append` returns when the lines are on stable storage. A line whose id is
     already there is not written again: ids are compared with the last few thousand
     that this appender wrote or saw others write, and at its first look with those
-    in the file's last 64 KB. A file that is gone is a FileNotFoundError, any
-    other failure a SessionStorageError.
+    in the file's last 64 KB and in its last 100 lines, however long. A file that is
+    gone is a FileNotFoundError, any other failure a SessionStorageError.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Appender:
             self._inode, self._pid = now.st_ino, os.getpid()
             # A file that took the place of one that we know is read whole: some of what we
             # wrote may be in it, and some may not.
-            self._seen = max(now.st_size - FIRST_LOOK, 0) if first else 0
+            self._seen = _first_look(self._fd, now.st_size) if first else 0
             cut = self._seen > 0
         size = now.st_size
         if size < self._seen:
@@ -193,6 +194,15 @@ class Appender:
 
     def _is_current(self, fd: int) -> bool:
         return os.fstat(fd).st_ino == os.stat(self._path).st_ino
+
+
+def _first_look(fd: int, size: int) -> int:
+    """Where the part begins that a first look reads; a line may have begun before it."""
+    start, ended = size, 0
+    while start > 0 and ended <= FIRST_LINES:
+        end, start = start, max(start - FIRST_LOOK, 0)
+        ended += read_range(fd, start, end).count(b"\n")
+    return start
 
 
 def _free_name(path: str) -> str:

@@ -60,8 +60,8 @@ class SessionStore(Protocol):
         A message whose id is already there is not stored twice, so an append that timed
         out can simply be repeated. For the log and the folder, "already there" is judged
         by the last few thousand messages that this store wrote to the session or saw others
-        write, and, when it opens the session (anew, after 64 others), by the last 64 KB. Any
-        number of processes may append to one session.
+        write, and, when it opens the session (anew, after 64 others), by the last 64 KB and
+        the last 100 lines. Any number of processes may append to one session.
         """
         ...
 
