@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection
@@ -40,6 +41,7 @@ class Served(NamedTuple):
     process: subprocess.Popen[str]
     port: int
     tokens: Path
+    log: list[str]
 
     @property
     def url(self) -> str:
@@ -115,17 +117,27 @@ def served(
         text=True,
     )
     assert process.stderr is not None
+    reader: threading.Thread | None = None
     try:
         first = process.stderr.readline()
         found = re.search(r"http://\S+?:(\d+)$", first.strip())
         assert found, first + process.stderr.read()
         tokens = Path(process.stderr.readline().partition("tokens: ")[2].strip())
-        it = Served(process, int(found[1]), tokens)
-        yield it
+        log: list[str] = []
+        # A pipe that nobody reads is full one day, and then a server waits.
+        reader = threading.Thread(target=log.extend, args=(process.stderr,), daemon=True)
+        reader.start()
+        yield Served(process, int(found[1]), tokens, log)
     finally:
-        if process.poll() is None:
+        if process.poll() is None and "--workers" in args:
+            # Killed, it would leave its workers behind.
+            process.terminate()
+        elif process.poll() is None:
             process.kill()
-        process.wait()
+        process.wait(PATIENCE)
+        if reader is not None:
+            reader.join(PATIENCE)
+            assert not reader.is_alive(), "somebody still has its stderr"
         process.stderr.close()
 
 

@@ -50,6 +50,59 @@ def test_files_of_tokens_are_followed(tmp_path: Path) -> None:
     assert local_token(folder) == mine
 
 
+def test_a_stray_file_among_tokens_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged and is nobody's token; others work, and can be taken back meanwhile."""
+    now, folder = [0.0], tmp_path / "tokens"
+    mine, annas = local_token(str(folder)), new_token(str(folder), "anna")
+    tokens = TokenFolder(str(folder), lambda: now[0])
+    note = folder / "note.txt"
+    note.write_text("n" * 20, encoding="ascii")
+    note.chmod(0o644)
+    (folder / "a-folder").mkdir()
+    (folder / "nowhere").symlink_to(folder / "missing")
+    now[0] = 2.0
+    assert [tokens.owner(t) for t in (mine, annas, "n" * 20)] == ["", "anna", None]
+    assert f"others can read the token in {note}" in caplog.text
+    (folder / "anna").unlink()
+    now[0] = 4.0
+    assert [tokens.owner(t) for t in (mine, annas)] == ["", None]
+    again = TokenFolder(str(folder), lambda: now[0])
+    assert [again.owner(t) for t in (mine, annas, "n" * 20)] == ["", None, None]
+
+
+def test_a_token_that_is_rewritten_in_its_place_is_another(tmp_path: Path) -> None:
+    """The old one is good no more, though its folder looks as before."""
+    now, folder = [0.0], str(tmp_path / "tokens")
+    old = new_token(folder, "anna")
+    tokens = TokenFolder(folder, lambda: now[0])
+    with open(f"{folder}/anna", "r+", encoding="ascii") as file:
+        file.write("n" * len(old))
+    now[0] = 2.0
+    assert [tokens.owner(t) for t in (old, "n" * len(old))] == [None, "anna"]
+
+
+def test_tokens_that_cannot_be_listed_stay_what_they_were(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A failing look is logged, and made again; a folder that is gone has no tokens."""
+    now, folder = [0.0], tmp_path / "tokens"
+    mine = local_token(str(folder))
+    tokens = TokenFolder(str(folder), lambda: now[0])
+    folder.rename(tmp_path / "kept")
+    folder.write_text("in its place", encoding="ascii")
+    now[0] = 2.0
+    assert tokens.owner(mine) == ""
+    assert "cannot be looked at" in caplog.text
+    folder.unlink()
+    now[0] = 4.0
+    assert tokens.owner(mine) is None
+    (tmp_path / "kept").rename(folder)
+    now[0] = 6.0
+    assert tokens.owner(mine) == ""
+
+
 @pytest.mark.parametrize("text", ["", "short", "x" * 15, "with space in the middle", "é" * 20])
 def test_what_is_no_token_is_said(tmp_path: Path, text: str) -> None:
     """A file by hand that holds nothing safe stops the server, and names itself."""

@@ -1,16 +1,18 @@
 """Who asks: tokens, and the clients that they stand for.
 
 A client's token is a file of its own below a folder, and the file's name is the client's. To take
-a token back is to remove its file; a running server notices within a second. The person of this
+a token back is to remove its file; a running server notices within a second. A file that nobody
+should trust is no token, and says so in the log; the others stay what they are. The person of this
 machine is `local`.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 
 from cortext.durability.lock import FileLock
@@ -23,6 +25,8 @@ LOCAL = "local"
 _SHORTEST = 16
 _LONGEST = 1000
 _LOOK_EVERY = 1.0
+_log = logging.getLogger("cortext.web")
+Marks = dict[str, tuple[int, ...]]
 
 
 class Tokens:
@@ -41,24 +45,31 @@ class TokenFolder(Tokens):
     """The tokens in the files of a folder, as they are now."""
 
     def __init__(self, folder: str, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(read_tokens(folder))
+        super().__init__({})
         self._folder = folder
         self._clock = clock
         self._looked = clock()
-        self._changed = _changed(folder)
+        self._marks: Marks | None = None
+        with storage_errors("read", folder):
+            self._look()
 
     def owner(self, token: str) -> str | None:
         now = self._clock()
         if now - self._looked >= _LOOK_EVERY:
             self._looked = now
-            self._look()
+            try:
+                self._look()
+            except OSError as error:
+                _log.warning("the tokens in %s cannot be looked at: %s", self._folder, error)
         return super().owner(token)
 
     def _look(self) -> None:
-        changed = _changed(self._folder)
-        if changed != self._changed:
-            self._changed = changed
-            self._owners = _hashed(read_tokens(self._folder))
+        # Before they are read: what changes meanwhile is read the next time.
+        marks = _marks(self._folder)
+        if marks != self._marks:
+            owners, is_all = _readable(self._folder, marks)
+            self._owners = _hashed(owners)
+            self._marks = marks if is_all else None
 
 
 def local_token(folder: str) -> str:
@@ -81,10 +92,24 @@ def new_token(folder: str, name: str) -> str:
 
 
 def read_tokens(folder: str) -> dict[str, str]:
-    """Every token, and whose it is. CortextError names a file that nobody should trust."""
+    """Every token, and whose it is. What nobody should trust is left out, and logged."""
     with storage_errors("read", folder):
-        names = [name for name in os.listdir(folder) if not name.startswith(".")]
-        return {_read(os.path.join(folder, n)): "" if n == LOCAL else n for n in sorted(names)}
+        return _readable(folder, _marks(folder))[0]
+
+
+def _readable(folder: str, names: Iterable[str]) -> tuple[dict[str, str], bool]:
+    """The tokens that can be read now, and whether a further try would bring no other."""
+    owners: dict[str, str] = {}
+    is_all = True
+    for name in sorted(names):
+        try:
+            owners[_read(os.path.join(folder, name))] = "" if name == LOCAL else name
+        except (CortextError, FileNotFoundError, PermissionError) as error:
+            _log.warning("not a token: %s", error)
+        except OSError as error:
+            _log.warning("a token cannot be read: %s", error)
+            is_all = False
+    return owners, is_all
 
 
 def _make(path: str) -> str:
@@ -95,7 +120,10 @@ def _make(path: str) -> str:
 
 
 def _read(path: str) -> str:
-    if stat.S_IMODE(os.stat(path).st_mode) & 0o077:
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode):
+        raise CortextError(f"{path} is no file", hint="only tokens belong into that folder")
+    if stat.S_IMODE(mode) & 0o077:
         raise CortextError(
             f"others can read the token in {path}", hint="make it yours with `chmod 600`"
         )
@@ -108,11 +136,21 @@ def _read(path: str) -> str:
     return token
 
 
-def _changed(folder: str) -> int:
+def _marks(folder: str) -> Marks:
+    """What changes with a token, for the name of each; a folder that is gone has none."""
     try:
-        return os.stat(folder).st_mtime_ns
+        names = [name for name in os.listdir(folder) if not name.startswith(".")]
     except FileNotFoundError:
-        return 0
+        return {}
+    return {name: _mark(os.path.join(folder, name)) for name in names}
+
+
+def _mark(path: str) -> tuple[int, ...]:
+    try:
+        it = os.stat(path)
+    except OSError as error:
+        return (error.errno or 0,)
+    return it.st_ino, it.st_size, it.st_mtime_ns, it.st_ctime_ns
 
 
 def _hashed(owners: Mapping[str, str]) -> dict[bytes, str]:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 from cortext.web.auth import Tokens
 from cortext.web.guard import DATA, Headers
 from cortext.web.pages.door import cookie_name
-from cortext.web.pages.entering import PARAMETER, entered
+from cortext.web.pages.entering import PARAMETER, cookie_of, entered
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Send
@@ -31,12 +30,9 @@ class Entrance:
 
     def knows(self, scope: Any, headers: Headers) -> bool:
         """Whether a request has the cookie."""
-        try:
-            cookies = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
-        except CookieError:
-            return False
-        found = cookies.get(_name(scope, headers))
-        return hmac.compare_digest((found.value if found else "").encode(), self._secret.encode())
+        sent = headers.get(b"cookie", b"").decode("latin-1")
+        given = cookie_of(sent, _name(scope, headers))
+        return hmac.compare_digest(given.encode(), self._secret.encode())
 
     def in_front_of(self, app: ASGIApp) -> ASGIApp:
         async def answer(scope: Any, receive: Receive, send: Send) -> None:

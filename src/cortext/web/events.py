@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from cortext.conversations.events import Subscription
@@ -20,6 +20,8 @@ from cortext.web.owned import Owned
 MEDIA_TYPE = "text/event-stream"
 LOOK_EVERY = 5.0
 """Seconds after which a conversation is looked at without an event; the connection is kept so."""
+READY_WITHIN = 2.0
+"""Seconds that a store has to say that it tells us of events."""
 _RETRY = b"retry: 2000\n"
 _log = logging.getLogger("cortext.web")
 
@@ -38,16 +40,24 @@ class Streams:
             each.wake()
 
     async def follow(
-        self, owned: Owned, owner: str, known: Conversation, after: str | None
+        self,
+        owned: Owned,
+        owner: str,
+        known: Conversation,
+        after: str | None,
+        stays: Callable[[], bool],
     ) -> AsyncGenerator[bytes]:
         """What is added after the message `after`, else from now on, until the conversation is
-        gone or the server stops; after "" is all that is there. `begin` says after which message
-        it begins, `gap` that messages left the window before they were sent."""
+        gone, the server stops or the listener no longer `stays`; after "" is all that is there.
+        `begin` says after which message it begins, `gap` that messages left the window before they
+        were sent."""
         id = known.id
         waking = _Waking(owned.store.events(id))
         self.open.add(waking)
         try:
             await waking.ready()
+            if self.ended:
+                return
             found = await _look(owned, owner, known)
             last = after if after is not None else _last(found)
             yield _RETRY + event("begin", {"after": last or ""}, last)
@@ -60,7 +70,7 @@ class Streams:
                     last = message.id
                 if not self.ended and not await waking.next():
                     yield b": still here\n\n"
-                if self.ended:
+                if self.ended or not stays():
                     return
                 found = await _look(owned, owner, found)
             yield event(waking.how_it_ended, {"id": id})
@@ -114,8 +124,12 @@ class _Waking:
         self._task = asyncio.ensure_future(self._listen(events))
 
     async def ready(self) -> None:
-        """Wait until nothing can be missed; or until it is clear that nothing will be heard."""
-        await self._is_ready.wait()
+        """Wait until nothing can be missed; or until it is clear that nothing will be heard, now
+        or at all: then we look by ourselves."""
+        try:
+            await asyncio.wait_for(self._is_ready.wait(), READY_WITHIN)
+        except TimeoutError:
+            _log.warning("a stream looks by itself, for the store does not answer yet")
 
     async def next(self) -> bool:
         """Wait for something to happen; False after a while without."""
@@ -127,6 +141,7 @@ class _Waking:
         return True
 
     def wake(self) -> None:
+        self._is_ready.set()
         self._woken.set()
 
     def stop(self) -> None:

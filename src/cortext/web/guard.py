@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import ip_address
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,8 @@ ANY_ADDRESS = "address"
 """In the place of a name: any IP address. Who lies about a name needs a name for it."""
 OWNER = "cortext.owner"
 """What the scope of a request has of who asks: "" is the person of this machine."""
+STAYS = "cortext.stays"
+"""What the scope of a request for events has: whether who asked may still hear them."""
 DATA = "/v1/"
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
 Headers = Mapping[bytes, bytes]
@@ -108,6 +110,8 @@ class Guard:
         found = self._wrong_body(scope["method"], headers)
         if found is not None:
             return found, {}
+        if path.endswith("/events"):
+            scope[STAYS] = partial(self._stays, scope, headers, owner)
         wait = self._rate.wait(owner)
         if wait:
             seconds = str(int(wait) + 1)
@@ -148,6 +152,10 @@ class Guard:
         if self._entrance is not None and b"cookie" in headers and b"authorization" not in headers:
             return "" if self._entrance.knows(scope, headers) else None
         return self._tokens.owner(given_token(headers))
+
+    def _stays(self, scope: Any, headers: Headers, owner: str) -> bool:
+        """Whether a token is what it was; users of another application are its own affair."""
+        return self._owner_of is not None or self._owner(scope, headers) == owner
 
     def _stranger(self) -> tuple[problems.Problem, dict[str, str]]:
         if self._tokens is None and self._owner_of is None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cortext.conversations.base import Conversations
+from cortext.conversations.events import log
 from cortext.conversations.port import (
     Conversation,
     ConversationEntry,
@@ -48,7 +49,9 @@ class Owned:
         try:
             return await self.get(owner, id), False
         except SessionNotFoundError:
-            return await self.create(owner, metadata), True
+            made = await self.create(owner, metadata)
+            log.info("conversation %s was not found: %s was created", id, made.id)
+            return made, True
 
     async def add(self, owner: str, id: str, message: Message) -> None:
         await self._check(owner, id)

@@ -23,7 +23,7 @@ from cortext.web.bodies import (
     NewMessage,
     decode,
 )
-from cortext.web.guard import OWNER
+from cortext.web.guard import OWNER, STAYS
 from cortext.web.posting import add_posted
 from cortext.web.problems import MEDIA_TYPE as PROBLEM
 from cortext.web.problems import Problem
@@ -143,7 +143,8 @@ async def follow(
     (or `Last-Event-ID`), else now; with an empty `after`, with the first message."""
     state, owner = request.app.state, _owner(request)
     found = await state.owned.get(owner, id)
-    parts = state.streams.follow(state.owned, owner, found, last_event_id or after)
+    scope: Any = request.scope
+    parts = state.streams.follow(state.owned, owner, found, last_event_id or after, scope[STAYS])
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return Stream(parts, media_type=events.MEDIA_TYPE, headers=headers)
 

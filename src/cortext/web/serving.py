@@ -6,6 +6,7 @@ answered are answered, and the store is closed after that.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -85,6 +86,7 @@ def host_names(host: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def worker_app(settings: Settings) -> _Ending:
     """The application of one process."""
+    _show_log()
     return _Ending(
         create_app(
             open_store(settings.store, **settings.bounds),
@@ -96,6 +98,13 @@ def worker_app(settings: Settings) -> _Ending:
             close=True,
         )
     )
+
+
+def _show_log() -> None:
+    """On stderr: what becomes of conversations, and all warnings. Each process has its own."""
+    form = "%(asctime)s %(levelname)s %(message)s"
+    logging.basicConfig(format=form, level=logging.WARNING, force=True)
+    logging.getLogger("cortext").setLevel(logging.INFO)
 
 
 class _Ending:

@@ -133,7 +133,7 @@ def _listed(row: Listed) -> ListedSession:
         type=row.kind or "chat",
         tool=row.tool or None,
         status=row.status,
-        folder=row.had_in or row.cwd,
+        folder=row.where,
         created_at=from_micros(row.created_at),
         last_active=row.active_at,
         messages=row.messages,

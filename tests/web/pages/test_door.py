@@ -74,11 +74,30 @@ def test_the_link_becomes_a_cookie(site: Site) -> None:
     assert ask(site, "/", Cookie='"; =;;(').status == 401
 
 
+ODD = ['prefs={"theme":"dark"}', "a[b]=1", "x=hello world", "=", "flag", 'q="a', "é=ü"]
+
+
+def test_cookies_of_other_programs_are_passed_over(site: Site) -> None:
+    """Browsers send those of every port of a host, whatever is in them."""
+    cookie = enter(site)
+    for odd in [*ODD, "; ".join(ODD)]:
+        assert ask(site, "/", Cookie=f"{odd}; {cookie}").status == 200, odd
+        assert ask(site, "/", Cookie=f"{odd}; {cookie}; {odd}").status == 200, odd
+        assert ask(site, "/", Cookie=odd).status == 401, odd
+
+
 def test_a_link_keeps_the_rest_of_its_address(site: Site) -> None:
     """Filters stay; an address that looks like another host's does not become one."""
     token = site.link.partition("token=")[2]
     assert ask(site, f"/?kind=plan&token={token}").headers["location"] == "/?kind=plan"
     assert ask(site, f"//evil.invalid/?token={token}").headers["location"] == "/evil.invalid/"
+    for path, clean in [
+        ("/%5Cevil.invalid/", "/%5Cevil.invalid/"),
+        ("/%F0%9F%99%82", "/%F0%9F%99%82"),
+        ("/a%0D%0AX-Y:1", "/a%0D%0AX-Y%3A1"),
+    ]:
+        answer = ask(site, f"{path}?token={token}")
+        assert (answer.status, answer.headers["location"]) == (303, clean)
 
 
 @pytest.mark.parametrize("host", ["evil.invalid", "127.0.0.1", "127.0.0.1:1", "localhost.invalid"])

@@ -49,6 +49,21 @@ def test_a_link_with_the_token_lets_the_person_in(service: Any) -> None:
     assert ask(service, "/v1/conversations/x", Cookie=cookie).status_code == 404
 
 
+def test_cookies_of_other_programs_are_passed_over(service: Any) -> None:
+    """Whatever is in them, ours is found behind them."""
+    cookie = ask(service, f"/?token={LOCAL}").headers["set-cookie"].partition(";")[0]
+    for odd in ('prefs={"theme":"dark"}', "a[b]=1", "x=hello world", 'q="a'):
+        assert ask(service, "/", Cookie=f"{odd}; {cookie}").status_code == 200, odd
+        assert ask(service, "/", Cookie=odd).status_code == 401, odd
+
+
+def test_a_link_to_any_path_is_answered(service: Any) -> None:
+    """A path that a header cannot hold is quoted, and none leads to another host."""
+    for path in ("/%5Cevil.invalid/", "/%F0%9F%99%82", "/a%0D%0Ab"):
+        answer = ask(service, f"{path}?token={LOCAL}")
+        assert (answer.status_code, answer.headers["location"]) == (303, path)
+
+
 def test_a_token_that_cannot_be_a_cookie_is_not_made_one(service: Any) -> None:
     """Nothing can be smuggled into the headers of an answer."""
     answer = ask(service, "/?token=a%3B%20Domain%3Devil%0d%0aX-Y%3A1")

@@ -91,7 +91,7 @@ def card(row: Listed) -> Card:
         title=row.title or row.id,
         tools=sorted(NAMES.get(tool, tool) for tool in row.tools),
         when=local(row.last_active),
-        folder=short_folder(row.had_in or row.cwd),
+        folder=short_folder(row.where),
     )
 
 

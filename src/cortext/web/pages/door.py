@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from cortext.web.guard import OWNER
-from cortext.web.pages.entering import PARAMETER, entered, refused
+from cortext.web.pages.entering import PARAMETER, cookie_of, entered, refused
 
 if TYPE_CHECKING:
     from litestar import Response
@@ -80,11 +79,7 @@ class Door:
         return hmac.compare_digest(given.encode(), self._token.encode())
 
     def _knows(self, headers: dict[bytes, str]) -> bool:
-        try:
-            found = SimpleCookie(headers.get(b"cookie", "")).get(self._cookie)
-        except CookieError:
-            return False
-        value = found.value if found else ""
+        value = cookie_of(headers.get(b"cookie", ""), self._cookie)
         return hmac.compare_digest(value.encode(), self._session.encode())
 
 

@@ -23,6 +23,15 @@ _SCHEME = re.compile(r"[^/?#]*:")
 _ALIGNED = {"text-align:right": "right", "text-align:center": "center"}
 _LONGEST_CODE = 30_000
 """Characters of a block of code that get colours."""
+_LONGEST_RARE = 2_000
+"""The same in a language whose rules nobody tried on hostile text: some take quadratic time."""
+_EMPTY = re.compile(r"\s{300}")
+"""So much space in one piece takes the rules of C, Java, Python and others quadratic time, too."""
+_TRIED = frozenset(
+    ("bash", "c", "console", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js",
+     "json", "jsx", "kotlin", "markdown", "md", "php", "py", "python", "rb", "rs", "ruby", "rust",
+     "sh", "shell", "sql", "swift", "toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zsh")
+)  # fmt: skip
 
 
 def render(text: str, *, breaks: bool = False) -> Markup:
@@ -50,7 +59,8 @@ def coloured(text: str, language: str) -> str:
     )
     from pygments.util import ClassNotFound
 
-    if not language or len(text) > _LONGEST_CODE:
+    most = _LONGEST_CODE if language.lower() in _TRIED else _LONGEST_RARE
+    if not language or len(text) > most or _EMPTY.search(text):
         return escape(text)
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)

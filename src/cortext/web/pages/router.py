@@ -15,9 +15,10 @@ from litestar.response import ServerSentEvent
 
 from cortext import clock
 from cortext.app.export import FORMATS
+from cortext.app.naming import reopens
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.formats.exports.codec import encode
-from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.index.listed import DOCUMENT, Listed
 from cortext.web.pages import charts
 from cortext.web.pages.asking import Asked, choices
 from cortext.web.pages.cards import browse, card, search
@@ -187,8 +188,7 @@ def resume_command(row: Listed) -> str:
     """What a person types to go on with a conversation; "" where a program has it."""
     if row.tool == DOCUMENT:
         return ""
-    name = shlex.quote(row.key if row.tool else row.address)
-    return f"cortext spawn --resume {name}" if row.tool == AUR else f"cortext resume {name}"
+    return reopens(row, row.key if row.tool else row.address, shlex.quote)
 
 
 def _common(request: Ask) -> dict[str, Any]:
