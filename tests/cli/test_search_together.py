@@ -244,7 +244,7 @@ def _is_locked(path: str, child: "subprocess.Popen[str]") -> bool:
 def test_a_bar_for_who_waits(space: Space, data_home: Path) -> None:
     """A first build of more than a second draws a bar in a terminal, which is gone at the end; in
     a pipe there is nothing, nor the next time."""
-    many(space, 300, 200)
+    many(space, 300, 700)
     screen = in_terminal(space.root, "search", "beta7x7")
     drawn = re.findall(r"\r[^\r\n]*reading conversations: ([\d,]+) of 300", screen)
     assert drawn

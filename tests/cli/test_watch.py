@@ -156,6 +156,7 @@ def test_what_is_bound_is_captured(
     with running(tmp_path, tmp_path / "said", "watch") as watch:
         watch.until(f"into {Bound(*bench.bound).place.name}")
         assert bench.said() == bench.expected
+        watch.until("indexed 2 conversations")
         bench.say("user", "And one more thing.", 1)
         watch.until(f"captured 1 message into {bench.bound.place.name}")
     assert bench.said()[-1] == ["user", "And one more thing."]

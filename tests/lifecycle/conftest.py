@@ -9,6 +9,8 @@ import pytest
 
 from cortext import SessionManager, SessionStorage
 
+NAMES = "Session, SessionManager, SessionMessage, SessionStorage, SessionStorageError"
+
 
 @pytest.fixture
 def storage(tmp_path: Path) -> SessionStorage:
@@ -35,10 +37,12 @@ def open_manager(storage: SessionStorage) -> Iterator[Callable[..., SessionManag
 
 @pytest.fixture
 def run(storage: SessionStorage) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a program that has `storage` and the public names."""
+    """Runs a program that has `storage` and the names of sessions."""
 
     def program(code: str) -> subprocess.CompletedProcess[str]:
-        start = f"from cortext import *\nstorage = SessionStorage({str(storage.storage_dir)!r})\n"
+        start = (
+            f"from cortext import {NAMES}\nstorage = SessionStorage({str(storage.storage_dir)!r})\n"
+        )
         return subprocess.run(
             [sys.executable, "-c", start + code],
             capture_output=True, text=True, check=False, timeout=60,
