@@ -9,7 +9,7 @@ import pytest
 
 from cortext import SessionManager, SessionStorage
 
-NAMES = "Session, SessionManager, SessionMessage, SessionStorage, SessionStorageError"
+NAMES = "Session, SessionIndex, SessionManager, SessionMessage, SessionStorage, SessionStorageError"
 
 
 @pytest.fixture
