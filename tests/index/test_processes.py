@@ -48,6 +48,17 @@ SessionIndex(SessionStorage(sys.argv[1])).list()
 print(*sorted(sys.modules))
 """
 
+OPEN = """
+import sys
+from cortext.index.database import Database
+path, _, count = sys.argv[1:]
+sys.stdin.readline()
+for _ in range(int(count)):
+    database = Database(path, schema="CREATE TABLE t (x)", version=7)
+    database.run(lambda db: db.execute("INSERT INTO t VALUES (1)"))
+    database.close()
+"""
+
 
 def together(program: str, folder: Path, count: int, processes: int) -> None:
     """Runs a program several times at once: each waits for a line before it begins."""
@@ -108,6 +119,19 @@ def test_eight_openers_of_a_damaged_index(storage: SessionStorage) -> None:
     index = SessionIndex(storage)
     assert index.count() == 60
     index.close()
+
+
+@pytest.mark.parametrize("before", [b"garbage" * 2000, b"", None])
+def test_openers_of_a_database_that_has_to_be_made(tmp_path: Path, before: bytes | None) -> None:
+    """Of twelve processes one makes it, and what any of them wrote is there."""
+    for number in range(3):
+        path = tmp_path / f"{number}.sqlite3"
+        if before is not None:
+            path.write_bytes(before)
+        together(OPEN, path, 10, 12)
+        database = Database(str(path), schema="CREATE TABLE t (x)", version=7)
+        assert database.run(lambda db: db.execute("SELECT count(*) FROM t").fetchone()) == (120,)
+        database.close()
 
 
 def test_a_list_loads_nothing_heavy(storage: SessionStorage) -> None:

@@ -8,13 +8,17 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from cortext.durability.replace import remove_if_there
+
+if TYPE_CHECKING:
+    from cortext.durability.lock import FileLock
 
 T = TypeVar("T")
 _BUSY_MS = 10_000
@@ -88,7 +92,8 @@ class Database:
     def remove(self) -> None:
         """Throw the database away; whoever needs it next makes it anew."""
         self.close()
-        self._remove()
+        with self._alone():
+            self._remove()
 
     def _remove(self) -> None:
         for suffix in ("", "-wal", "-shm"):
@@ -98,20 +103,42 @@ class Database:
         if self._db is not None and self._pid == os.getpid() and self._is_current():
             return self._db
         self.close()
-        found = self._inode_there()
-        try:
-            db = self._connect()
-        except sqlite3.DatabaseError as error:
-            if self._fixed or not is_damage(error):
-                raise
-            # Another process that found the same may have made it anew already.
-            if self._inode_there() in (found, 0):
-                self._remove()
-                self._tell(error)
-            db = self._connect()
-        self._db, self._pid = db, os.getpid()
+        self._db, self._pid = self._connect(), os.getpid()
         self._inode = self._inode_there()
-        return db
+        return self._db
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._fixed:
+            return self._connect_fixed()
+        if self._path == ":memory:":
+            return self._connect_to(self._make)
+        if _is_file(self._path):
+            try:
+                return self._connect_to(_refuse)
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error) and error.sqlite_errorcode & 0xFF not in _TORN:
+                    raise
+        with self._alone():
+            return self._connect_or_mend()
+
+    def _connect_or_mend(self) -> sqlite3.Connection:
+        self._make_file()
+        try:
+            return self._connect_to(self._make)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self._remove()
+            self._tell(error)
+        self._make_file()
+        return self._connect_to(self._make)
+
+    def _alone(self) -> FileLock:
+        """Who makes or removes the files is alone with that: SQLite is not made for files that
+        come and go while somebody opens them."""
+        from cortext.durability.lock import FileLock
+
+        return FileLock(f"{self._path}-lock", guards=self._path)
 
     def _inode_there(self) -> int:
         """The number of the file; 0 if there is none."""
@@ -133,17 +160,14 @@ class Database:
         have found it damaged and made it anew."""
         return self._path == ":memory:" or 0 != self._inode_there() == self._inode
 
-    def _connect(self) -> sqlite3.Connection:
-        if self._fixed:
-            return self._connect_fixed()
-        if self._path != ":memory:":
-            self._make_file()
+    def _connect_to(self, make: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
+        """Connect to the file that is there; `make` is called if it is not as we make them."""
         db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
         try:
             # It can be made anew: a write need not wait for the disk, only never be half there.
             db.execute("PRAGMA synchronous=NORMAL")
             if db.execute("PRAGMA user_version").fetchone()[0] != self._version:
-                self._make(db)
+                make(db)
         except BaseException:
             db.close()
             raise
@@ -203,6 +227,17 @@ class Database:
             db.commit()
 
 
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _refuse(db: sqlite3.Connection) -> None:
+    raise Unreadable("it is of another version, or not made to its end")
+
+
 def _write_ahead(db: sqlite3.Connection) -> None:
     """Change how it is written. Two processes that do this at once stand in each other's way, and
     SQLite then tells one of them that it is locked without having waited."""
@@ -238,6 +273,8 @@ _DAMAGE = frozenset(
         sqlite3.SQLITE_NOTADB,
     )
 )
+# What whoever opens it may see while another removes its files and makes them anew.
+_TORN = frozenset((sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN))
 _LARGEST = 2**63 - 1
 
 
