@@ -87,8 +87,9 @@ def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
     """Those of the names that are there, with a time, a size and an inode added for each."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return []  # it went away
+    except OSError as error:
+        _passed_over(folder, error)
+        return []
     gone: set[str] = set()
     stat = os.stat
     # A plain loop: with many transcripts this is what a list takes its time for.
@@ -177,11 +178,16 @@ def _matching(folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
 def _names(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
     except OSError as error:
-        import logging
-
-        reason = (error.strerror or str(error)).lower()
-        logging.getLogger("cortext.bridges").warning("%s is passed over: %s", folder, reason)
+        _passed_over(folder, error)
         return []
+
+
+def _passed_over(folder: str, error: OSError) -> None:
+    """Say that a folder cannot be read; one that is not there, or not any more, has nothing."""
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        return
+    import logging
+
+    reason = (error.strerror or str(error)).lower()
+    logging.getLogger("cortext.bridges").warning("%s is passed over: %s", folder, reason)

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from cortext.errors import CortextError
+from cortext.cli.extras import needs
 
 
 @click.command("mcp")
@@ -26,21 +26,13 @@ def command(port: int | None) -> None:
     With --http it prints the address and a token, which every request has to have; to choose the
     token, set CORTEXT_MCP_TOKEN.
     """
-    try:
+    with needs("mcp", "the MCP server"):
         if port is not None:
             from cortext.mcp.http import serve_http
 
             serve_http(port, _tell)
             return
         from cortext.mcp.server import serve_stdio
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package == "cortext":
-            raise
-        raise CortextError(
-            f"the MCP server needs a package that is not installed: {package}",
-            hint="install it with `pip install 'cortext-sessions[mcp]'`",
-        ) from None
     if sys.stdin.isatty():
         click.echo("serving MCP on stdin and stdout; an AI tool starts this by itself", err=True)
     serve_stdio()

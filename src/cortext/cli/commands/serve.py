@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cortext import paths
-from cortext.errors import CortextError
+from cortext.cli.extras import needs
 
 
 @click.command("serve")
@@ -88,21 +88,13 @@ def command(
     The settings serve.rate and serve.max_body limit what a client may ask for.
     """
     folder = paths.service_tokens()
-    try:
+    with needs("serve", "the server"):
         if client is not None:
             from cortext.web.auth import new_token
 
             click.echo(new_token(folder, client))
             return
         from cortext.web.serving import Settings, is_loopback, serve
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package == "cortext":
-            raise
-        raise CortextError(
-            f"the server needs a package that is not installed: {package}",
-            hint="install it with `pip install 'cortext-sessions[serve]'`",
-        ) from None
     from cortext.config import Config
 
     config = Config.load(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cortext.errors import CortextError
+from cortext.cli.extras import needs
 
 
 @click.command("web")
@@ -21,16 +21,8 @@ def command(port: int | None, no_open: bool) -> None:
     It prints a link, opens it, and serves its pages until Ctrl+C. Only this machine can reach them,
     and only a browser that was given the link; nothing is fetched from anywhere else.
     """
-    try:
+    with needs("serve", "the web page"):
         from cortext.web.pages.serving import serve
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package == "cortext":
-            raise
-        raise CortextError(
-            f"the web page needs a package that is not installed: {package}",
-            hint="install it with `pip install 'cortext-sessions[serve]'`",
-        ) from None
 
     def tell(link: str, once: str) -> None:
         click.echo(link)
