@@ -173,6 +173,12 @@ def unchanged(folder: str, rounds: int) -> dict[str, float]:
     bare start, taken in turns."""
     spawn.make_sessions(f"{folder}/spawn/sessions")
     os.environ["AURORA_HOME"] = folder
+    found = nothing_new(rounds)
+    return {"bare there": found["bare"], "unchanged": found["unchanged"]}
+
+
+def nothing_new(rounds: int) -> dict[str, float]:
+    """Median seconds until it is known that nothing is new, and of a bare start, taken in turns."""
     for _ in range(2):
         Search().refresh(patience=None)
     env = clean_environment()
@@ -183,7 +189,7 @@ def unchanged(folder: str, rounds: int) -> dict[str, float]:
             raise SystemExit(f"something was new: {found}")
 
     command = [sys.executable, "-c", "pass"]
-    bare = {"bare there": lambda: subprocess.run(command, env=env, check=True)}
+    bare = {"bare": lambda: subprocess.run(command, env=env, check=True)}
     return in_turns({**bare, "unchanged": refresh}, rounds)
 
 

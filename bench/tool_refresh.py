@@ -12,8 +12,8 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 
+from bench.search import nothing_new
 from bench.starts import clean_environment
-from bench.timing import in_turns
 from cortext import paths
 from cortext.app.conversations import Conversations
 from cortext.app.search import Search
@@ -93,22 +93,6 @@ def appends(path: str) -> dict[str, float]:
     return {"turn": statistics.median(spent)}
 
 
-def unchanged(rounds: int) -> dict[str, float]:
-    """Median seconds until it is known that nothing is new, and of a bare start, taken in turns."""
-    for _ in range(2):
-        Search().refresh(patience=None)
-    env = clean_environment()
-
-    def refresh() -> None:
-        found = Search().refresh()
-        if found.read or found.left:
-            raise SystemExit(f"something was new: {found}")
-
-    command = [sys.executable, "-c", "pass"]
-    bare = {"bare": lambda: subprocess.run(command, env=env, check=True)}
-    return in_turns({**bare, "unchanged": refresh}, rounds)
-
-
 def in_child(folder: str, rounds: int, count: int = COUNT) -> dict[str, float]:
     """All of it, from a process of its own, for a person of whom nothing is known but this."""
     homes = {
@@ -127,5 +111,5 @@ if __name__ == "__main__":
     gc.set_threshold(100_000)  # as every command has it
     long = make_sessions(home, int(sys.argv[3]))
     os.chdir(home)
-    found = {**first_build(), **appends(long), **unchanged(int(sys.argv[2]))}
+    found = {**first_build(), **appends(long), **nothing_new(int(sys.argv[2]))}
     print(json.dumps(found))

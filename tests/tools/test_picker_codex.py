@@ -4,18 +4,16 @@ Apart from the other tools because Codex in a terminal would start a server that
 test must leave nothing behind: the `codex` on the PATH here adds the option against that.
 """
 
-import json
 import shlex
 from pathlib import Path
 
 import pytest
 
-from cortext import SessionMessage, open_session_store
 from tests.tools.install import installed
-from tests.tools.machine import Machine, missing
+from tests.tools.machine import Machine
 from tests.tools.record import repository
 from tests.tools.stub import Stub
-from tests.tools.test_reopen import LEAVE, SAID, Shell, agree, say
+from tests.tools.test_picker import pick
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,25 +45,4 @@ def test_enter_opens_codex_and_its_exit_returns_to_the_shell(
         tool = machine.tools["codex"]
         tool.extra["PATH"] = f"{without_server}:{tool.extra['PATH']}"
         repository(machine.project)
-        agree(machine)
-        machine.ok("init")
-        made = Path(machine.ok("new", "plan", "Speed").strip()).parent
-        messages = [SessionMessage(role, text) for role, text in SAID]  # type: ignore[arg-type]
-        open_session_store(f"workspace:{machine.project}").append(made.name, *messages)
-        machine.ok("new", "plan", "Another one")
-        with Shell(tool) as shell:
-            shell.shows("Another one", "Speed", "type to filter")
-            shell.type("because small")
-            shell.shows("said in these", "Because it is small.", "1 of 2")
-            shell.press("Enter")
-            shell.until(lambda: "said in these" not in shell.screen)
-            shell.shows("How fast is it?", "Because it is small.", seconds=60)
-            say(shell, "What is next?")
-            shell.shows("The first answer.")
-            say(shell, LEAVE["codex"])
-            screen = shell.shows(f"{Shell.ENDED} 0")
-            assert f"2 new messages of it kept in {made.name}" in screen
-    (body,) = stub.asked
-    assert missing([*SAID, ("user", "What is next")], body) == []
-    lines = (made / ".session/messages.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(lines[-1])["content"] == "The first answer."
+        pick(machine, stub, "codex")
