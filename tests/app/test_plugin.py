@@ -17,7 +17,7 @@ from cortext.app.setup import has_hooks
 from cortext.bridges.plugin import EVENTS, plugin_path, plugin_text
 from cortext.lifecycle.workspace import Workspace
 from tests.app.test_setup import files
-from tests.bridges.test_opencode import Made, text
+from tests.bridges.opencode_made import Made, text
 from tests.command import SCRIPT, cortext, ok
 
 DRIVER = """

@@ -28,7 +28,7 @@ from cortext.errors import (
 )
 from cortext.index.catalog import Catalog
 from tests.bridges import test_claude
-from tests.bridges.test_opencode import Made, text
+from tests.bridges.opencode_made import Made, text
 from tests.faults.mounts import fill, mounted
 
 ID = test_claude.ID

@@ -17,7 +17,7 @@ from cortext.bridges.registry import open_bridge
 from cortext.errors import SessionCorruptedError
 from cortext.model.session import Session
 from tests.bridges import test_claude
-from tests.bridges.test_opencode import Made, as_files, recorded, text
+from tests.bridges.opencode_made import Made, as_files, recorded, text
 
 GOLDEN = Path(__file__).parent / "golden"
 RECORDINGS = [

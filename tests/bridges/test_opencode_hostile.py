@@ -13,7 +13,7 @@ from cortext.bridges.places import archive_home
 from cortext.bridges.port import Source
 from cortext.bridges.registry import open_bridge
 from cortext.errors import CortextError
-from tests.bridges.test_opencode import START, Made, said, text
+from tests.bridges.opencode_made import START, Made, said, text
 from tests.command import cortext
 
 GOOD = [("user", "Hello?"), ("assistant", "Hello.")]

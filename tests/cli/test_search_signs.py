@@ -1,7 +1,7 @@
 """Whether what is shown has the signs that were typed is said."""
 
 from cortext import SessionMessage
-from tests.cli.test_search import Place, keep, place
+from tests.cli.searching import Place, keep, place
 from tests.command import cortext
 
 __all__ = ["place"]

@@ -15,7 +15,7 @@ from cortext.app.binding import Bound
 from tests.app.captures import Bench
 from tests.app.test_sync import ID, archived, other, say
 from tests.bridges import test_claude
-from tests.bridges.test_opencode import Made, text
+from tests.bridges.opencode_made import Made, text
 from tests.cli.following import Running, await_, running
 from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok
 

@@ -12,7 +12,6 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
-from pydantic import FileUrl
 
 from cortext.formats.briefing import parse_history
 from tests.command import SCRIPT, begin, head_of, ok, say
@@ -101,77 +100,6 @@ def test_an_id_is_good_for_every_other_tool_and_command(workspace: Path) -> None
     assert [m["message"] for m in page["messages"]] == [2]
     assert "With opaque cursors." in ok(workspace, "show", hit["id"])
     assert hit["resume"] == f"cortext resume {hit['id']}"
-
-
-def test_nothing_of_another_workspace_is_found_unless_asked_for(elsewhere: str) -> None:
-    """Not by search, list, context, decisions, nor by its id; with `all` by each of them."""
-    assert facts(call("search_workspace", query="quokka"))["hits"] == []
-    assert facts(call("get_context", topic="quokka cursors"))["conversations"] != []
-    for name, given in (
-        ("get_context", {"topic": "quokka cursors"}),
-        ("list_conversations", {}),
-        ("get_decisions", {"topic": "quokka"}),
-    ):
-        assert elsewhere not in text(call(name, **given))
-    error = refused(call("get_conversation", id=elsewhere))
-    assert error.startswith(f"session not found: {elsewhere}\nhint: ")
-    assert "`all: true` looks outside this workspace" in error
-    assert refused(call("resume_conversation", id=elsewhere)).startswith("session not found")
-    assert refused(call("save_conversation", id=elsewhere, summary="x")).startswith("session not")
-
-    (hit,) = facts(call("search_workspace", query="quokka", all_=True))["hits"]
-    assert hit["id"] == elsewhere
-    assert elsewhere in text(call("list_conversations", all_=True))
-    assert "| They are." in text(call("get_conversation", id=elsewhere, all_=True))
-
-
-def test_a_resource_of_another_workspace_is_not_read(elsewhere: str) -> None:
-    async def work(client: Client) -> str:
-        with pytest.raises(MCPError) as caught:
-            await client.read_resource(f"cortext://conversation/{elsewhere}")
-        return caught.value.message
-
-    assert ask(work).startswith(f"session not found: {elsewhere}\nhint: ")
-
-
-def test_the_folder_is_the_one_that_the_client_names(workspace: Path, tmp_path: Path) -> None:
-    """A server that was started anywhere serves the workspace of its client's roots."""
-
-    async def roots(context: Any) -> types.ListRootsResult:
-        uri = FileUrl(f"file://{workspace}/sub%20folder")
-        return types.ListRootsResult(roots=[types.Root(uri=uri)])
-
-    async def work(client: Client) -> types.CallToolResult:
-        return await client.call_tool("list_conversations", {})
-
-    (workspace / "sub folder").mkdir()
-    away = tmp_path / "away"
-    away.mkdir()
-    found = ask_process(work, away, mode="legacy", list_roots_callback=roots)
-    assert facts(found)["total"] == 2
-    assert facts(ask_process(work, away, mode="legacy"))["total"] == 0
-
-
-def test_the_folder_is_the_one_that_the_tool_says(
-    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert facts(call("list_conversations"))["total"] == 0
-    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(workspace))
-    assert facts(call("list_conversations"))["total"] == 2
-
-
-@pytest.mark.parametrize("where", ["/", "home"])
-def test_a_server_that_is_started_above_everything_sees_nothing_of_it(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
-    """Some clients start their servers in `/`, or in the home folder."""
-    monkeypatch.setenv("HOME", str(workspace.parent))
-    monkeypatch.chdir("/" if where == "/" else workspace.parent)
-    assert facts(call("list_conversations"))["total"] == 0
-    assert facts(call("search_workspace", query="cursors"))["hits"] == []
-    assert refused(call("get_conversation", id="002")).startswith("session not found")
-    assert facts(call("search_workspace", query="cursors", all_=True))["hits"] != []
 
 
 def test_past_text_is_quoted_data(workspace: Path) -> None:
