@@ -65,9 +65,12 @@ def _add_spawned(found: Apart) -> None:
         found.notes.append(str(error))
         return
     # Only `aur` itself tells what was interrupted from what was paused.
-    found.spawned.extend(
-        [row._replace(status="paused") if row[3] == "interrupted" else row for row in rows]
-    )
+    found.spawned.extend([_paused(row) if row[3] == "interrupted" else row for row in rows])
+
+
+def _paused(row: Listed) -> Listed:
+    root, path, key, _, last_active, text = row  # `_replace` takes five times as long
+    return Listed(root, path, key, "paused", last_active, text)
 
 
 def _at_rest(rows: list[Listed], minutes: float) -> list[Listed]:
@@ -75,7 +78,7 @@ def _at_rest(rows: list[Listed], minutes: float) -> list[Listed]:
     idle = {row.path for row in resting(rows, minutes)}
     if not idle:
         return rows
-    return [row._replace(status="paused") if row.path in idle else row for row in rows]
+    return [_paused(row) if row.path in idle else row for row in rows]
 
 
 def not_elsewhere(catalog: Catalog, found: Apart, known: Sequence[Listed]) -> list[Listed]:
@@ -93,6 +96,8 @@ def not_elsewhere(catalog: Catalog, found: Apart, known: Sequence[Listed]) -> li
 
 def _not_among(rows: list[Listed], known: Sequence[Listed]) -> list[Listed]:
     """Without those that one of `known` is too: it has the same id and beginning, and as much."""
+    if not rows:
+        return rows
     ids = {row.id for row in known}.intersection([row.key for row in rows])
     if not ids:
         return rows

@@ -101,6 +101,8 @@ class Catalog:
         if not (self._database.is_there or any(look.print for look in looks.values())):
             return tools.Refreshed([], changed=False, left=0, there=False)
         found = self._safely(lambda: tools.refresh(self._database.run, looks, began, patience))
+        if not found.rows:
+            return found
         held = {id for row in known for id in row.native}
         of_known = [row for row in found.rows if row.key in held] if held else []
         grown = self._run(lambda db: tools.grown(db, of_known)) if of_known else ()

@@ -154,7 +154,7 @@ class Listed(NamedTuple):
     @property
     def native(self) -> list[str]:
         """The ids of the tools' own sessions that it was had in."""
-        return [each.partition(":")[2] for each in self._fact(12).split(_TAG) if each]
+        return [each.partition(":")[2] for each in self._had_with]
 
     @property
     def had_in(self) -> str:
@@ -179,7 +179,13 @@ class Listed(NamedTuple):
         """The tools that it was had in."""
         if self.tool:
             return {self.tool}
-        return {each.partition(":")[0] for each in self._fact(12).split(_TAG) if each}
+        return {each.partition(":")[0] for each in self._had_with}
+
+    @property
+    def _had_with(self) -> list[str]:
+        # A list asks this of every row; most have none.
+        found = self.text.rsplit(_FACT, 3)[1]
+        return found.split(_TAG) if found else []
 
     def _fact(self, number: int) -> str:
         return self.text.split(_FACT)[number]

@@ -232,19 +232,24 @@ class Live:
         self._marks: set[str] | None = None
 
     def __contains__(self, id: str) -> bool:
-        from cortext.durability.live import live_holder, mark_path
-
         if self._marks is None:
-            try:
-                self._marks = set(os.listdir(mark_path(self._folder)))
-            except OSError:
-                self._marks = set()
+            self._marks = self._all_marks()
         if id not in self._marks:
             return False
+        from cortext.durability.live import live_holder, mark_path
+
         try:
             return live_holder(mark_path(self._folder, id)) is not None
         except OSError:
             return False  # a link or a folder, which nobody of ours put there
+
+    def _all_marks(self) -> set[str]:
+        from cortext.durability.live import mark_path
+
+        try:
+            return set(os.listdir(mark_path(self._folder)))
+        except OSError:
+            return set()
 
 
 def _store(
