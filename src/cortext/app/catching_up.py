@@ -42,7 +42,7 @@ def take_in_grown(
     """The rows of a list, after what was said since in these sessions of tools was taken into the
     conversations that hold them, for about `patience` seconds: also where nobody stopped them and
     no hook told us."""
-    from cortext.app.going_on import take_in
+    from cortext.app.taking_in import take_in
 
     end = None if patience is None else time.monotonic() + patience
     holders: dict[str, list[int]] = {}

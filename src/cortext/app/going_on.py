@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 from cortext.app.binding import Bound, is_sound
 from cortext.app.native import entries_of
 from cortext.app.transcripts import own_transcript
@@ -12,7 +10,6 @@ from cortext.errors import CortextError
 from cortext.index.listed import AUR, Listed
 from cortext.lifecycle.workspace import Workspace
 
-_log = logging.getLogger("cortext.app")
 _SHORT = 1000  # characters of a result are enough to know the message that holds it
 
 
@@ -73,21 +70,3 @@ def branch(row: Listed) -> Listed:
     session = fork(row).session
     place = Workspace(row.root).store.place_of(session.id, session)
     return row_in_list(Bound(row.root, place))
-
-
-def take_in(row: Listed) -> Listed:
-    """Take in what was said in the tools that have a conversation, also where nobody stopped it
-    and no hook told us; the row as it is then. What cannot be is logged: there is something to
-    show all the same."""
-    if row.tool or not row.status:
-        return row
-    from cortext.app.capture import capture
-    from cortext.app.tool_session import row_in_list
-
-    try:
-        if not capture(row.root, row.place).new:
-            return row
-        return row_in_list(Bound(row.root, row.place))._replace(key=row.key)
-    except (OSError, CortextError) as error:
-        _log.info("what is new in %s was not taken in: %s", row.key, error)
-        return row

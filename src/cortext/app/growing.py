@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from cortext.app.binding import Bound
-from cortext.app.going_on import take_in
 from cortext.app.reading import read_all
 from cortext.app.sessions import complete_id, folder_of, open_existing
+from cortext.app.taking_in import take_in
 from cortext.app.tool_session import row_in_list
 from cortext.app.transcripts import find_transcript
 from cortext.app.watched import Print, print_of

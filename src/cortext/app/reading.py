@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from cortext.app.following import transcript_at
-from cortext.app.transcripts import Found, find_transcript
 from cortext.errors import SessionNotFoundError
 from cortext.formats.records import Damage
 from cortext.index.listed import AUR, Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.session import Session
+
+if TYPE_CHECKING:
+    from cortext.app.transcripts import Found
 
 
 class Read(NamedTuple):
@@ -43,6 +44,8 @@ def read_all(row: Listed, longest: int | None = None) -> Read:
 
 def transcript_of(row: Listed) -> Found:
     """The transcript of a tool's session; SessionNotFoundError if it is nowhere any more."""
+    from cortext.app.following import transcript_at
+
     return _found(row, transcript_at(row.tool, row.key, row.path))
 
 
@@ -53,6 +56,8 @@ def read_from(row: Listed, found: Found, longest: int | None = None) -> Read:
         decoded = bridge.decode(source, longest=longest)
     except FileNotFoundError:
         # It went away between looking and reading.
+        from cortext.app.transcripts import find_transcript
+
         bridge, source = _found(row, find_transcript(row.tool, row.key))
         decoded = bridge.decode(source, longest=longest)
     # A transcript does not say whether its session goes on.

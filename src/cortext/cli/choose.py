@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Sequence
 
@@ -140,6 +139,8 @@ def _several(rows: Sequence[Listed], query: str) -> AmbiguousIdError:
 def _to_choose(number: int, row: Listed, name: str) -> str:
     """A conversation on one line of a terminal: its title, as far as there is room beside what
     tells it from one of the same title."""
+    import shutil
+
     facts = f"  ({', '.join([*_facts(row), name])})"
     room = shutil.get_terminal_size().columns - cells(facts) - len("123. ")
     title = row.title if cells(row.title) <= room else fit(row.title, max(room, _NARROWEST))

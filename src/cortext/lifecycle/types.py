@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 
@@ -59,6 +58,8 @@ class Types:
 
     def command_hash(self, kind: str) -> str:
         """What tells that the text changed."""
+        import hashlib
+
         return "sha256:" + hashlib.sha256(self.command(kind).encode()).hexdigest()
 
     def template(self, kind: str) -> str:

@@ -56,9 +56,9 @@ class _Found(NamedTuple):
 
 
 def _find(query: str, store: str | None) -> _Found:
-    from cortext.app.going_on import take_in
     from cortext.app.reading import read_all
     from cortext.app.sessions import show_session
+    from cortext.app.taking_in import take_in
     from cortext.cli.choose import choose
 
     if store is not None:

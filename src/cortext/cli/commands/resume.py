@@ -137,8 +137,8 @@ def _tell(
     as_json: bool,
 ) -> None:
     """Print the briefing; unless it is for reading only, the conversation goes on by it."""
-    from cortext.app.going_on import take_in
     from cortext.app.resume import WAS_COMPLETE, activate
+    from cortext.app.taking_in import take_in
 
     reopening = context or may_go_on(row, reopen=reopen)
     row = take_in(row)

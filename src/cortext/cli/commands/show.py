@@ -145,8 +145,8 @@ def _conversation(words: str, everywhere: bool) -> _Found:
 
 def _read(row: Listed) -> _Found:
     """A conversation; of one without a session, its markdown is what there is."""
-    from cortext.app.going_on import take_in
     from cortext.app.reading import read_all
+    from cortext.app.taking_in import take_in
     from cortext.stores.layout import document_in
 
     row = take_in(row)

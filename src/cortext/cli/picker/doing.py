@@ -57,8 +57,8 @@ def tag(row: Listed, text: str) -> str:
 def export(row: Listed, path: str) -> str:
     """Write it to a file whose name says the format. Nothing is written over."""
     from cortext.app.export import format_for, target_file, write_export
-    from cortext.app.going_on import take_in
     from cortext.app.reading import read
+    from cortext.app.taking_in import take_in
     from cortext.formats.exports.codec import encode
 
     if not row.status:

@@ -8,9 +8,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cortext.app.going_on import take_in
 from cortext.app.native import entries_of
 from cortext.app.reading import read_all
+from cortext.app.taking_in import take_in
 from cortext.app.transcripts import is_own
 from cortext.durability.read import read_file
 from cortext.errors import CortextError, SessionNotFoundError
