@@ -74,10 +74,11 @@ def test_a_session_whose_name_begins_as_another_has_a_name() -> None:
 
 
 def test_copies_of_a_workspace_are_one() -> None:
-    """As long as as much was said in both; the one of the current workspace stays, else the one
-    with the shorter name."""
+    """The one of the current workspace stays, and what has gone on elsewhere; else the longest, and
+    of those the one with the shorter name."""
     first, copy = (ours(root, "2026-03-01", "001-plan-x", 2) for root in ("/a", "/a-copy"))
     assert (once([copy, first]), once([copy, first], "/a-copy")) == ([first], [copy])
     assert Names([first, copy]).of(copy) == "001-plan-x"
     gone_on = ours("/a-copy", "2026-03-01", "001-plan-x", 3)
-    assert once([gone_on, first]) == [gone_on, first]
+    assert once([gone_on, first]) == once([gone_on, first], "/a-copy") == [gone_on]
+    assert once([gone_on, first], "/a") == [gone_on, first]

@@ -1,5 +1,6 @@
 """The catalog against the files: whatever is done to them, a list says what they say."""
 
+import errno
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -355,3 +357,60 @@ def test_eight_at_once(space: Space, tmp_path: Path) -> None:
     with Catalog(str(path)) as catalog:
         rows = listed(catalog, space.root)
     assert [row.messages for row in rows.values()] == [12] * 4
+
+
+class Forbidden:
+    """A folder that nobody lets us look into, root included, as long as `path` names it."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.path = ""
+        self._stat, self._scandir = os.stat, os.scandir
+        patch.setattr(os, "stat", self.stat)
+        patch.setattr(os, "scandir", self.scandir)
+
+    def stat(self, path: Any, **more: Any) -> os.stat_result:
+        if self.path and str(path).startswith(f"{self.path}/"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return self._stat(path, **more)
+
+    def scandir(self, path: Any) -> Any:
+        if self.path and f"{path}/".startswith(f"{self.path}/"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return self._scandir(path)
+
+
+@pytest.mark.parametrize("where", ["conversations", "conversations/2026-01-05", "one"])
+def test_what_nobody_may_look_into(
+    space: Space, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """A workspace, a day or a conversation is named, and listed as it was; others are seen, and
+    afterwards all is as ever."""
+    forbidden = Forbidden(monkeypatch)
+    one = space.add("001-plan-one", "first")
+    two = space.add("002-plan-two", "second")
+    before = settle(catalog, space)
+    path = one if where == "one" else space.root / where
+    forbidden.path = str(path)
+    if where == "one":
+        space.head(two, title="new")
+    rows = catalog.list([str(space.root)])
+    assert {row.id for row in rows} == set(before)
+    assert [row.title for row in rows if row.id == two.name] == [
+        "new" if where == "one" else two.name
+    ]
+    assert catalog.unread == [f"{path}: permission denied"]
+    forbidden.path = ""
+    listed(catalog, space.root)
+
+
+def test_a_workspace_that_nobody_may_look_into(
+    space: Space, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not keep anybody from the others."""
+    forbidden = Forbidden(monkeypatch)
+    other = Space(tmp_path / "other")
+    other.add("001-plan-other", "hello")
+    space.add("001-plan-one", "hello")
+    forbidden.path = str(other.root / "conversations")
+    rows = catalog.list([str(other.root), str(space.root)])
+    assert [row.id for row in rows] == ["001-plan-one"]

@@ -15,16 +15,17 @@ _COUNTED = re.compile(r"(?:the )?(?:last|past) (\d{1,4}) (day|week|month|year)s?
 _NAMED = re.compile(r"(?:the )?(this|last|past) (day|week|month|year)")
 _AGO = re.compile(r"(\d{1,5}|an?) ?([a-z]+)(?: ago)?", re.ASCII)
 _UNITS = {
+    "minute": ("m", "min", "mins", "minutes"),
     "hour": ("h", "hr", "hrs", "hours"),
     "day": ("d", "days"),
     "week": ("w", "wk", "weeks"),
-    "month": ("m", "mo", "mon", "months"),
+    "month": ("mo", "mon", "months"),
     "year": ("y", "yr", "years"),
 }
 _UNIT = {short: unit for unit, names in _UNITS.items() for short in (unit, *names)}
 _LONGEST = 64
 _HINT = "give YYYY, YYYY-MM, YYYY-MM-DD, A..B, today, yesterday, last week, last 10 days, or 7d"
-_ONE_HINT = "give 2026-01-31, 2026-01, yesterday, last week, 12h, 7d, 4w, 3mo, or 2 weeks ago"
+_ONE_HINT = "give 2026-01-31, 2026-01, yesterday, last week, 30m, 12h, 7d, 4w, 3mo, or 2 weeks ago"
 
 
 class Span(NamedTuple):
@@ -101,8 +102,8 @@ def _ago(count: int, unit: str) -> datetime:
     if not unit:
         raise ValueError(unit)
     now = clock.now().astimezone()
-    if unit == "hour":
-        return now - timedelta(hours=count)
+    if unit in ("minute", "hour"):
+        return now - timedelta(minutes=count * (60 if unit == "hour" else 1))
     # Of the same hour by the clock on the wall.
     day = _back(now.date(), count, unit)
     return datetime.combine(day, now.time()).astimezone()

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from cortext.app.whereabouts import once
 from cortext.index.listed import AUR, Listed
 
 _LAST = "\U0010ffff"
@@ -19,10 +18,19 @@ class Names:
     def __init__(self, rows: Iterable[Listed]) -> None:
         self._ends: Counter[str] = Counter()
         keys: list[str] = []
-        for row in once(list(rows)):
+        rows = list(rows)
+        paths = Counter([row.path for row in rows])
+        seen: set[tuple[str, int, int]] = set()
+        for row in rows:
             if row.tool:
                 keys.append(row.key)
                 continue
+            if paths[row.path] > 1:
+                # Of copies in which as much was said it is all the same which one is meant.
+                same = row.path, row.created_at, row.messages
+                if same in seen:
+                    continue
+                seen.add(same)
             # A conversation is named by its path without what comes before any of its folders.
             name = row.path
             while name := name.partition("/")[2]:

@@ -27,24 +27,24 @@ def is_below(folder: str) -> Callable[[Listed], bool]:
 
 def once(rows: list[Listed], root: str = "") -> list[Listed]:
     """Each conversation once: of those that copies of a workspace have, or two checkouts of it, one
-    stays, which is that of `root` if it has one. Copies have the same id, began at the same time,
-    and as much was said in them."""
+    stays, which is that of `root` if it has one, and else the longest. Copies have the same id and
+    began at the same time; one in which more was said than in that of `root` stays too."""
     ids = Counter([row.path for row in rows if row.root.startswith("/")])
     if len(ids) == ids.total():
         return rows
-    best: dict[tuple[str, int, int], Listed] = {}
-    copies: set[tuple[str, str]] = set()
-    for row in rows:
-        if ids[row.path] < 2:
-            continue
-        other = best.setdefault((row.path, row.created_at, row.messages), row)
-        if row is not other:
-            if _rank(row, root) > _rank(other, root):
-                best[row.path, row.created_at, row.messages], row = row, other
-            copies.add(row.identity)
+    several = [row for row in rows if ids[row.path] > 1]
+    best: dict[tuple[str, int], Listed] = {}
+    for row in several:
+        key = row.path, row.created_at
+        best[key] = max(best.get(key, row), row, key=lambda each: _rank(each, root))
+    copies = {
+        row.identity
+        for row in several
+        if row is not (other := best[row.path, row.created_at]) and row.messages <= other.messages
+    }
     return [row for row in rows if row.identity not in copies] if copies else rows
 
 
-def _rank(row: Listed, root: str) -> tuple[bool, int, int]:
+def _rank(row: Listed, root: str) -> tuple[bool, int, int, int]:
     # Copies nearly always have a longer name than what they were made from.
-    return row.root == root, row.last_active, -len(row.root)
+    return row.root == root, row.messages, row.last_active, -len(row.root)

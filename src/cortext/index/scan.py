@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from cortext.errors import SessionStorageError
 from cortext.stores import layout
 
 _LINES = ".session/messages.jsonl"
@@ -63,14 +64,21 @@ class Scan:
         self._going_on = going_on
         self.began = time.time_ns()
         self.unread: list[str] = []
-        """Days that could not be read, and why."""
+        """What could not be read, and why."""
 
     def changed(self) -> Iterator[Day]:
         """The days that differ; one that is gone has no entries."""
         gone = set(self._known)
         for shelf in layout.shelves(self._root):
-            for name in layout.days(shelf):
-                folder = f"{shelf}/{name}"[len(self._root) + 1 :]
+            below = f"{shelf}/"[len(self._root) + 1 :]
+            try:
+                days = layout.days(shelf)
+            except SessionStorageError as error:
+                self._not_read(str(error).removeprefix("could not read "))
+                gone = {folder for folder in gone if not folder.startswith(below)}
+                continue
+            for name in days:
+                folder = below + name
                 gone.discard(folder)
                 day = self._look(folder)
                 if day is not None:
@@ -90,16 +98,33 @@ class Scan:
         except FileNotFoundError:
             return Day(folder, 0, {})
         except OSError as error:
-            import logging
-
-            self.unread.append(f"{path}: {(error.strerror or str(error)).lower()}")
-            logging.getLogger("cortext.index").warning("could not read %s", self.unread[-1])
+            self._not_read(f"{path}: {_why(error)}")
             return None
-        entries = _entries(path, names, self._going_on.get(folder, ()))
+        failed: dict[str, OSError] = {}
+        entries = _entries(path, names, self._going_on.get(folder, ()), failed)
+        if failed:
+            self._leave(path, entries, failed, known)
         unchanged = same and known.print == "\n".join(entries.values())
         if unchanged or not (entries or known.print):
             return None
         return Day(folder, now, entries)
+
+    def _leave(
+        self, path: str, entries: dict[str, str], failed: Mapping[str, OSError], known: Known
+    ) -> None:
+        """What cannot be looked at is named, and left as it was known."""
+        before = known.entries()
+        for name in failed:
+            entries[name] = before.get(name, f"{name}\t\t")
+        whole = len(failed) == len(entries)
+        for name, error in [*failed.items()][: 1 if whole else None]:
+            self._not_read(f"{path if whole else f'{path}/{name}'}: {_why(error)}")
+
+    def _not_read(self, what: str) -> None:
+        import logging
+
+        self.unread.append(what)
+        logging.getLogger("cortext.index").warning("could not read %s", what)
 
 
 def is_nothing(entry: str) -> bool:
@@ -117,12 +142,18 @@ def without_lines(entry: str) -> str:
     return "\t".join(entry.split("\t")[:2])
 
 
-def _entries(folder: str, names: Collection[str], going_on: Collection[str]) -> dict[str, str]:
+def _entries(
+    folder: str, names: Collection[str], going_on: Collection[str], failed: dict[str, OSError]
+) -> dict[str, str]:
+    """What tells of each whether it changed; `failed` gets those that nobody lets us look at."""
     stat = os.stat
     entries: dict[str, str] = {}
     for name in names:
         try:
             found = stat(f"{folder}/{name}/.session/session.json")
+        except PermissionError as error:
+            entries[name], failed[name] = "", error
+            continue
         except OSError:
             entries[name] = _without_head(folder, name)
             continue
@@ -140,6 +171,10 @@ def _without_head(folder: str, name: str) -> str:
     markdown = _stat(f"{folder}/{name}/{document}") if document else ""
     lines = _stat(f"{folder}/{name}/{_LINES}")
     return f"{name}\t{markdown and '-' + markdown}\t{lines}"
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 def _stat(path: str) -> str:
