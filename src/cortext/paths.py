@@ -50,10 +50,18 @@ def personal_workspace() -> str:
     return os.path.join(data_home(), "cortext", "personal")
 
 
+def current_folder() -> str:
+    """Where we are; where that was removed, what the shell calls it still."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return os.environ.get("PWD", "").rstrip("/") or "/"
+
+
 def workspace_root(start: str | os.PathLike[str] | None = None) -> str:
     """The nearest parent that has a `.workspace/`, or conversations: a clone may have only these.
     Outside any, the personal workspace."""
-    folder: str = os.path.abspath(os.fspath(start or os.getcwd()))
+    folder: str = os.path.abspath(os.fspath(start or current_folder()))
     while not (os.path.isdir(f"{folder}/.workspace") or _has_conversations(folder)):
         parent = os.path.dirname(folder)
         if parent == folder:
@@ -88,6 +96,11 @@ def former_catalog() -> str:
 def words() -> str:
     """The derived full-text index."""
     return os.path.join(cache_home(), "cortext", "words.sqlite3")
+
+
+def checked() -> str:
+    """What `cortext doctor` found sound, so that it need not read it again."""
+    return os.path.join(cache_home(), "cortext", "checked.json")
 
 
 def known_workspaces() -> str:

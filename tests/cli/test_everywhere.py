@@ -364,3 +364,16 @@ def test_a_folder_without_a_session(shelf: str, day: str, space: Path) -> None:
     head = json.loads((folder / ".session/session.json").read_text(encoding="utf-8"))
     assert (head["status"], head["title"]) == ("paused", f"in {shelf}")
     assert [each["status"] for each in rows(space)] == ["paused"]
+
+
+def test_a_folder_that_was_removed_while_we_are_in_it(space: Path, data_home: Path) -> None:
+    """The shell knows its name: what is above it is listed and searched."""
+    put(space, "001-plan-x", "hello there")
+    command = (
+        f'mkdir gone && cd gone && rmdir ../gone && "{SCRIPT}" list && "{SCRIPT}" search hello'
+    )
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=space, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("001-plan-x") >= 2

@@ -221,3 +221,10 @@ def test_vowel_signs(text: str, typed: str, marked: list[str]) -> None:
     query = parse(typed)
     assert [term.tokens for term in query.terms] == [(folded(typed),)]
     assert [text[start:end] for start, end in find(text, query.terms)] == marked
+
+
+def test_a_very_long_question_is_cut() -> None:
+    """Only its first words count, and that is said."""
+    assert parse(" ".join(f"w{n}" for n in range(40))).cut is False
+    assert parse(" ".join(f"w{n}" for n in range(41))).cut is True
+    assert parse("w" * 2001).cut is True

@@ -85,7 +85,7 @@ class Conversations:
     def __init__(self, root: str, *, everywhere: bool = False) -> None:
         self.root = root
         self.everywhere = everywhere
-        self.folder = os.getcwd() if root == paths.personal_workspace() else root
+        self.folder = paths.current_folder() if root == paths.personal_workspace() else root
         self.config = Config.load(root)
         self.pause_minutes = float(self.config["sessions.pause_minutes"])
         self.missing: list[str] = []

@@ -119,7 +119,10 @@ class Search:
     def __init__(self, words: Words | None = None) -> None:
         self._words = words or Words.at_home()
         self._conversations = Conversations(paths.workspace_root(), everywhere=True)
-        self.rows: list[Listed] = self._conversations.list(copies=True).rows
+        listing = self._conversations.list(copies=True)
+        self.rows: list[Listed] = listing.rows
+        self.missing = listing.missing
+        """Workspaces that are gone or moved; what was said there cannot be found."""
 
     def refresh(
         self,

@@ -90,10 +90,11 @@ class Clause(NamedTuple):
 
 class Query(NamedTuple):
     """What is looked for; `dropped` is what was to be excluded from nothing: there is no list of
-    all texts to take it from."""
+    all texts to take it from. Of a very long one only the first words count: it is `cut`."""
 
     whole: Clause | None = None
     dropped: tuple[Term, ...] = ()
+    cut: bool = False
 
     def __bool__(self) -> bool:
         return self.whole is not None
@@ -129,11 +130,13 @@ class Snippet(NamedTuple):
 
 def parse(text: str) -> Query:
     """The question that a text is; an empty one if there is no word to look for."""
-    reading = _Reading(_items(_plain(text[:_LONGEST])))
+    plain = _plain(text[:_LONGEST])
+    reading = _Reading(_items(plain))
     whole = reading.either()
     if isinstance(whole, Term):
         whole = Clause((whole,))
-    return Query(whole, tuple(reading.dropped))
+    cut = len(text) > _LONGEST or any(islice(_ITEM.finditer(plain), _MOST, None))
+    return Query(whole, tuple(reading.dropped), cut)
 
 
 def _plain(text: str) -> str:
