@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from cortext.bridges import jsonl
 from cortext.bridges.codex_records import (
@@ -37,7 +37,7 @@ from cortext.bridges.recent import Lately
 from cortext.durability.read import open_file
 from cortext.errors import SessionStorageError
 from cortext.formats.records import Damage
-from cortext.model.message import Role, SessionMessage
+from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.session import Session
 
 _log = logging.getLogger("cortext.bridges")
@@ -68,17 +68,21 @@ class _Transcript:
         self._boundaries: list[int] = []
         # By how far a record is to be trusted: items of the history, events, completed items.
         self._said: list[list[tuple[int, SessionMessage]]] = [[], [], []]
+        self._items = self._said[0]
 
     def add(self, line: Line, place: int, id: str) -> None:
         """A record that stands at a place of a conversation's history."""
         self._count += 1
-        type, body = line.type, line.payload or line
-        self.stamp = line.timestamp or self.stamp
+        type, body, stamp = line.type, line.payload or line, line.timestamp
+        if stamp:
+            self.stamp = stamp
         if type == "event_msg" and body.type in _SILENT:
             return
-        if when := jsonl.time_of(line.timestamp):
-            self.first, self.last = self.first or when, when
-        at = self.last or _NEVER
+        if when := jsonl.time_of(stamp):
+            self.last = when
+            if self.first is None:
+                self.first = when
+        at = when or self.last or _NEVER
         if type == "response_item":
             self._add_item(body, at, self._name(type, body, place, id))
         elif type == "event_msg":
@@ -117,43 +121,44 @@ class _Transcript:
             self.spawned[body.new_thread_id] = None
 
     def _add_item(self, body: Payload, at: datetime, id: str) -> None:
-        type = body.type
+        type, role = body.type, body.role
         if type == "message":
-            if body.role in ("user", "assistant"):
-                self._say(0, cast("Role", body.role), body.content, at, id)
+            if role == "user" or role == "assistant":
+                self._say(0, role, body.content, at, id)
         elif type.endswith("_output"):
-            self._said[0].append((self._count, self._result(body, at, id)))
+            self._items.append((self._count, self._result(body, at, id)))
         elif type.endswith("_call"):
             call = call_of(body)
             self._names[call["id"]] = call["name"]
-            made = jsonl.message("assistant", "", at, id, [call])
-            self._said[0].append((self._count, made))
+            self._items.append((self._count, jsonl.message("assistant", "", at, id, [call])))
 
     def _say(self, channel: int, role: Role, content: Content, at: datetime, id: str) -> None:
         text = text_of(content, role)
         if text:
-            by = "system" if role == "user" and text.startswith(_SHELL) else role
-            if by == "user":
-                self.request = self.request or title_of(text)
-            self._said[channel].append((self._count, jsonl.message(by, text, at, id)))
+            by = role
+            if role == "user":
+                by = "system" if text.startswith(_SHELL) else role
+                if not self.request and by == "user":
+                    self.request = title_of(text)
+            self._said[channel].append((self._count, of_decoded(by, text, at, id)))
 
     def _result(self, body: Payload, at: datetime, id: str) -> SessionMessage:
-        output = body.output
-        facts: dict[str, Any] = {}
+        output, call = body.output, body.call_id or None
+        facts: dict[str, Any] | None = None
         if isinstance(output, Output):
-            facts = {"is_error": True} if output.success is False else {}
+            facts = {"is_error": True} if output.success is False else None
             output = output.content
         text = text_of(output)
         if text.startswith('{"output":') and (wrapped := unwrap(text)):
             text = wrapped.output
             code = wrapped.metadata.exit_code if wrapped.metadata else None
             facts = facts if code is None else {"exit_code": code}
-        name = self._names.get(body.call_id or "")
+        name = self._names.get(call or "")
         if name and name.endswith("spawn_agent"):
             self.spawned |= dict.fromkeys(_ID.findall(text))
-        text = jsonl.cut(text, self._longest)
-        call, data = body.call_id or None, facts or None
-        return jsonl.message("tool", text, at, id, answers=call, name=name, data=data)
+        if self._longest is not None:
+            text = jsonl.cut(text, self._longest)
+        return of_decoded("tool", text, at, id, None, call, name, None, facts)
 
     def _roll_back(self, turns: int) -> None:
         """Take back the last turns: each begins with words of the person."""
@@ -201,14 +206,13 @@ class _Transcript:
             ],
             "subagent": bool(parent),
         }
-        return Session(
+        session = Session(
             source.id,
             title=title or self.title or self.request,
             created_at=self.first or when,
             updated_at=jsonl.time_of(self.stamp) or self.last or when,
             working_dir=meta.cwd or "",
             model=self.model,
-            messages=[message for _, message in spoken],
             agent=CodexBridge.tool,
             kind="chat",
             parent_id=parent or meta.forked_from_id or "",
@@ -217,6 +221,8 @@ class _Transcript:
             native=[{"tool": CodexBridge.tool, "session_id": source.id, "path": source.path}],
             metadata={name: value for name, value in facts.items() if value},
         )
+        session.messages = [message for _, message in spoken]
+        return session
 
 
 _indexes: dict[str, tuple[tuple[int, int], dict[str, str]]] = {}
@@ -322,19 +328,22 @@ class CodexBridge:
     ) -> None:
         """The records of a rollout before the place `end`, after those that it goes on from."""
         seen.add(source.path)
-        lines = jsonl.Lines(Line, source.path)
+        lines, id = jsonl.Lines(Line, source.path), source.id
         based, before = False, Line()
         for number, line in lines.read(_blocks(source.path, damages)):
-            place = number - 1 if line.ordinal is None else line.ordinal
+            place = line.ordinal
+            if place is None:
+                place = number - 1
             if end is not None and place >= end:
                 break
-            if line.type == "response_item" and line == before:
+            is_item = line.type == "response_item"
+            if is_item and line == before:
                 detail = "the record before stands here again"
                 damages.append(Damage(detail, number, False, source.path))
                 continue
             before = line
-            whole.add(line, place, source.id)
-            if line.type == "response_item" or based or not line.is_meta:
+            whole.add(line, place, id)
+            if is_item or based or not line.is_meta:
                 continue
             if base := line.body.history_base:
                 based = True

@@ -13,7 +13,7 @@ from cortext.model import json
 from cortext.model.message import Role
 
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-IMAGE_TAG = re.compile(r"\s*</?image\b[^>]*>\s*")
+_is_empty = re.compile(r"(?:\s*</?image\b[^>]*>)?\s*").fullmatch
 REQUEST = "## My request for Codex:"
 # What the tool tells the model in the person's name.
 INJECTED = (
@@ -129,23 +129,24 @@ _arguments = Decoder(dict[str, Any])
 def text_of(content: Content, role: Role = "tool") -> str:
     """What is said in text; of a person's words without those that the tool put there."""
     if isinstance(content, str):
-        return content if _is_said(content, role) else ""
-    texts = map(part_text, content or ())
-    return "\n".join([text for text in texts if _is_said(text, role)])
+        return content if is_said(content, role) else ""
+    if not content:
+        return ""
+    texts = [part.text or _stand_in(part) for part in content]
+    return "\n".join([text for text in texts if is_said(text, role)])
 
 
-def _is_said(text: str, role: Role) -> bool:
-    if not text or text.isspace():
+def is_said(text: str, role: Role = "tool") -> bool:
+    """Whether a text says anything, and is not what the tool put there."""
+    if text[:1].isalnum():
+        return True  # nearly all texts: what is left out begins with a space or a sign
+    if _is_empty(text):
         return False
-    if role == "user" and text[:100].lstrip().startswith(INJECTED):
-        return False
-    may_be_tag = text[0] == "<" or text[0].isspace()
-    return not (may_be_tag and IMAGE_TAG.fullmatch(text))
+    return role != "user" or not text[:100].lstrip().startswith(INJECTED)
 
 
-def part_text(part: Part) -> str:
-    if part.text:
-        return part.text
+def _stand_in(part: Part) -> str:
+    """What is said in the place of a part that has no text."""
     kind = part.type.lower()
     if "image" in kind:
         return "[image]"

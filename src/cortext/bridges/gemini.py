@@ -111,11 +111,12 @@ def _glance_at_lines(fd: int, log: Log) -> None:
 
 def _session(log: Log, source: Source, when: datetime) -> Session:
     started = log.first or log.last or when
-    telling, cuts = Telling(started), list[int]()
-    for number, record in enumerate([*log.records, None]):
-        cuts += [len(telling.messages)] * log.cuts.count(number)
-        if record:
-            telling.tell(record)
+    telling, cuts, records = Telling(started), list[int](), log.records
+    for number, record in enumerate(records):
+        if log.cuts:
+            cuts += [len(telling.messages)] * log.cuts.count(number)
+        telling.tell(record)
+    cuts += [len(telling.messages)] * log.cuts.count(len(records))
     spent = log.spent.values()
     session = Session(
         source.id,

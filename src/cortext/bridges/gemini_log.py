@@ -19,7 +19,7 @@ from cortext.bridges import jsonl
 from cortext.formats.records import Damage
 from cortext.formats.slashed import as_typed
 from cortext.model import json
-from cortext.model.message import SessionMessage
+from cortext.model.message import SessionMessage, of_decoded
 
 # What the program itself says in a person's place.
 _CONTEXT = ("<session_context>", "<hook_context>")
@@ -283,7 +283,7 @@ class Telling:
         elif record.type == "gemini":
             calls, text = _calls(record), text_of(record.content)
             if calls or text.strip():
-                made = [_made(call) for call in calls]
+                made = [_made(call) for call in calls] if calls else None
                 self.messages.append(jsonl.message("assistant", text, self._when, id, made))
             for call in calls:
                 self._answer(id, call)
@@ -295,25 +295,19 @@ class Telling:
         if call.id:
             self._answered.add(key)
         text, failed = _result(call)
+        data = {"is_error": True} if failed else None
+        when = jsonl.time_of(call.timestamp) or self._when
         self.messages.append(
-            jsonl.message(
-                "tool",
-                text,
-                jsonl.time_of(call.timestamp) or self._when,
-                f"{record}/{key}",
-                answers=call.id,
-                name=call.name,
-                data={"is_error": True} if failed else None,
-            )
+            of_decoded("tool", text, when, f"{record}/{key}", None, call.id, call.name, None, data)
         )
 
 
-def _functions(content: _Content) -> list[_Function]:
+def _functions(content: _Content) -> Sequence[_Function]:
     """The calls and the results that stand in a content."""
-    found: list[_Function] = []
     if content is None or isinstance(content, str):
-        return found
-    for part in _parts(content):
+        return ()
+    found: list[_Function] = []
+    for part in content if isinstance(content, list) else (content,):
         if isinstance(part, str):
             continue
         if part.function_call:
@@ -326,7 +320,8 @@ def _functions(content: _Content) -> list[_Function]:
 def _calls(record: Record) -> list[_Call]:
     """The calls of a message; after a compaction they stand in its content instead."""
     calls = record.calls or []
-    inside = [made for made in _functions(record.content) if made.response is None]
+    found = _functions(record.content)
+    inside = [made for made in found if made.response is None] if found else ()
     if not inside:
         return calls
     known = {call.id for call in calls}
@@ -346,10 +341,14 @@ def _result(call: _Call) -> tuple[str, bool]:
     given = _functions(call.result)
     if len(given) > 1:  # the results of calls that were made together may stand at each of them
         given = [one for one in given if one.id == call.id] or given
-    failed = call.status in ("error", "cancelled") or any(map(_is_error, given))
-    texts = [_response(one.response) for one in given]
-    texts.append(text_of(call.result))
-    return "\n".join([text for text in texts if text]), failed
+    failed, texts = call.status in ("error", "cancelled"), list[str]()
+    for one in given:
+        failed = failed or _is_error(one)
+        if text := _response(one.response):
+            texts.append(text)
+    if text := text_of(call.result):
+        texts.append(text)
+    return "\n".join(texts), failed
 
 
 def _is_error(function: _Function) -> bool:
@@ -361,8 +360,8 @@ def _response(response: Any) -> str:
     if response is None or isinstance(response, str):
         return response or ""
     if isinstance(response, dict):
-        known = cast("dict[str, Any]", response)
+        get = cast("dict[str, Any]", response).get
         for key in ("output", "error", "content", "result"):
-            if isinstance(text := known.get(key), str):
+            if isinstance(text := get(key), str):
                 return text
     return json.encode(response).decode("utf-8", "surrogatepass")
