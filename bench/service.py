@@ -20,8 +20,8 @@ from cortext.conversations.redis import RedisConversationStore
 from cortext.conversations.wire import encode_message
 
 LIVE = 1_000
-_WINDOW = 20
-_TEXT = "x" * 500
+WINDOW = 20
+TEXT = "x" * 500
 _CREATES = 100_000
 
 
@@ -38,14 +38,14 @@ def in_memory(rounds: int) -> dict[str, float]:
 async def _rate() -> float:
     store = MemoryConversationStore(max_conversations=LIVE)
     ids = [await store.create() for _ in range(LIVE)]
-    messages = [Message("user", _TEXT) for _ in range(50 * LIVE)]
+    messages = [Message("user", TEXT) for _ in range(50 * LIVE)]
     began = time.perf_counter()
     for number, message in enumerate(messages):
         await store.add_message(ids[number % LIVE], message)
     spent = time.perf_counter() - began
     held = sum([len(await store.get_history(id)) for id in ids])
     await store.aclose()
-    if held != LIVE * _WINDOW:
+    if held != LIVE * WINDOW:
         raise SystemExit(f"{held} messages are held")
     return len(messages) / spent
 
@@ -55,7 +55,7 @@ async def main():
     store = MemoryConversationStore()
     for _ in range({LIVE}):
         id = await store.create()
-        for number in range({_WINDOW}):
+        for number in range({WINDOW}):
             await store.add_message(id, Message("user", f"{{number:0500}}"))
 asyncio.run(main())
 """
@@ -102,18 +102,18 @@ async def _with_redis(address: str, rounds: int) -> dict[str, float]:
     from redis.asyncio import Redis
 
     client = Redis(unix_socket_path=address)
-    message = Message("user", _TEXT)
+    message = Message("user", TEXT)
     line = encode_message(message)
     async with RedisConversationStore(f"unix://{address}") as store:
         id = await store.create()
-        for _ in range(_WINDOW):
-            await store.add_message(id, Message("user", _TEXT))
+        for _ in range(WINDOW):
+            await store.add_message(id, Message("user", TEXT))
             await client.execute_command("RPUSH", "raw", line)
         found = await in_turns(
             {
                 "raw push": lambda: client.execute_command("RPUSH", "pushed", line),
-                "add": lambda: store.add_message(id, Message("user", _TEXT)),
-                "raw range": lambda: client.execute_command("LRANGE", "raw", -_WINDOW, -1),
+                "add": lambda: store.add_message(id, Message("user", TEXT)),
+                "raw range": lambda: client.execute_command("LRANGE", "raw", -WINDOW, -1),
                 "history": lambda: store.get_history(id),
             },
             rounds,
@@ -122,8 +122,16 @@ async def _with_redis(address: str, rounds: int) -> dict[str, float]:
     return found
 
 
-def with_redis(folder: str, rounds: int) -> dict[str, float]:
-    """The same over a server of its own; nothing where there is none."""
+def beside_redis_session(address: str, rounds: int, python: str) -> dict[str, float]:
+    """The same beside openai-agents' RedisSession, by a Python that has it."""
+    command = [python, "-m", "bench.peers.redis_session", address, str(rounds)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def with_redis(folder: str, rounds: int, python: str = "") -> dict[str, float]:
+    """Both over a server of its own; nothing where there is none, and the second only with a
+    Python that has the peers."""
     program = shutil.which("redis-server")
     if not program:
         return {}
@@ -134,19 +142,20 @@ def with_redis(folder: str, rounds: int) -> dict[str, float]:
             end = time.monotonic() + 10
             while not os.path.exists(address) and time.monotonic() < end:
                 time.sleep(0.01)
-            return asyncio.run(_with_redis(address, rounds))
+            found = asyncio.run(_with_redis(address, rounds))
+            return found | beside_redis_session(address, rounds, python) if python else found
         finally:
             server.terminate()
 
 
-def in_child(rounds: int) -> dict[str, float]:
-    """All of it, from a process of its own."""
-    command = [sys.executable, "-m", "bench.service", str(rounds)]
+def in_child(rounds: int, python: str = "") -> dict[str, float]:
+    """All of it, from a process of its own; with a Python that has the peers, beside them."""
+    command = [sys.executable, "-m", "bench.service", str(rounds), python]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[1])
+    count, peers = int(sys.argv[1]), "".join(sys.argv[2:])
     with tempfile.TemporaryDirectory(prefix="cortext-bench-") as place:
-        print(json.dumps({**in_memory(count), **with_redis(place, 400 * count)}))
+        print(json.dumps({**in_memory(count), **with_redis(place, 400 * count, peers)}))

@@ -185,12 +185,14 @@ class ConversationStoreSuite:
 
     @in_loop
     async def test_a_message_is_stored_once(self, place: Any) -> None:
-        """An add that is repeated stores nothing, also when others were added meanwhile."""
+        """An add that is repeated stores nothing and says so, also when others were added
+        meanwhile."""
         async with self.opened(place) as store:
             id = await store.create()
             first = say("first")
-            for message in (first, first, say("second"), first, say("other", id=first.id)):
-                await store.add_message(id, message)
+            given = (first, first, say("second"), first, say("other", id=first.id))
+            added = [await store.add_message(id, message) for message in given]
+            assert added == [True, False, True, False, False]
             assert texts(await store.get_history(id)) == ["first", "second"]
             other = await store.create()
             await store.add_message(other, first)
@@ -283,6 +285,31 @@ class ConversationStoreSuite:
             assert (new.id != NOBODY, new.messages) == (True, [])
             assert any(NOBODY in line and new.id in line for line in caplog.messages)
             assert (await store.get_or_create()).messages == []
+
+    @in_loop
+    async def test_an_id_of_the_callers_own_never_becomes_one(self, place: Any) -> None:
+        """A new conversation has a UUID of the store's, also when it is asked for again."""
+        async with self.opened(place) as store:
+            first, second = [await store.get_or_create("my-user-42") for _ in range(2)]
+            assert len({first.id, second.id, "my-user-42"}) == 3
+            assert str(uuid.UUID(first.id, version=4)) == first.id
+            assert await store.get("my-user-42") is None
+            assert (await store.get_or_create(first.id)).id == first.id
+
+    @in_loop
+    async def test_a_message_in_a_large_window_is_stored_once(self, place: Any) -> None:
+        """Also when it is repeated long after, by a store object that has not seen it before."""
+        async with self.opened(place, window=300) as store:
+            id = await store.create()
+            given = [say(str(number)) for number in range(250)]
+            for message in given:
+                await store.add_message(id, message)
+            await store.aclose()
+            for again in (store, self.open(place, window=300)) if self.shared else (store,):
+                await again.add_message(id, given[0])
+                await again.add_message(id, given[120])
+                assert texts(await again.get_history(id)) == texts(given)
+                await again.aclose()
 
     @in_loop
     async def test_the_oldest_give_way(self, place: Any, caplog: pytest.LogCaptureFixture) -> None:

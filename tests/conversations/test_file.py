@@ -8,6 +8,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,3 +176,59 @@ def lines_of(path: Path) -> list[bytes]:
 async def last_of(folder: Path, id: str) -> str:
     async with open_store(f"file:{folder}") as store:
         return (await store.get_history(id, 1))[0].content
+
+
+@in_loop
+async def test_what_is_added_while_it_expires_is_kept(folder: Path) -> None:
+    """Another process that adds after it was found idle, and before it is gone, has it stay."""
+    clock = FakeClock()
+    log = LogStore(folder)
+    store = FileConversationStore(log, ttl=10, clock=clock)
+    id = await store.create()
+    await store.add_message(id, say("early"))
+    delete = log.delete
+
+    def late(id: str, **options: Any) -> bool:
+        """Somebody else is quicker."""
+        LogStore(folder).append(id, SessionMessage("user", "in between"))
+        return delete(id, **options)
+
+    log.delete = late
+    clock.advance(11)
+    await until(lambda: not store._tasks, "expiry was tried")
+    log.delete = delete
+    assert texts(await store.get_history(id)) == ["early", "in between"]
+    await store.add_message(id, say("after"))
+    assert texts(await store.get_history(id))[-1] == "after"
+    await store.aclose()
+
+
+RACING = """
+import asyncio, sys, cortext
+async def main():
+    async with cortext.open_store(sys.argv[1], ttl=0.05, window=10000) as store:
+        for _ in range(60):
+            id, told = await store.create(), []
+            for number in range(4):
+                await asyncio.sleep(0.02 + 0.01 * (number % 3))
+                try:
+                    await store.add_message(id, cortext.Message("user", str(number)))
+                except cortext.SessionNotFoundError:
+                    break
+                found = [m.content for m in await store.get_history(id)]
+                if found and found[-1] != str(number):
+                    print("lost", id, number, found, flush=True)
+asyncio.run(main())
+"""
+
+
+def test_processes_that_expire_and_add_at_once_lose_nothing(folder: Path) -> None:
+    """What an add returned for is the last that is read, or the conversation is gone."""
+    command = [sys.executable, "-c", RACING, f"file:{folder}"]
+    children = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    for child in children:
+        out, errors = child.communicate(timeout=100)
+        assert (child.returncode, out) == (0, ""), errors

@@ -79,3 +79,28 @@ def test_to_a_session_message_and_back() -> None:
     assert from_session_message(session_message) == message
     rich = SessionMessage("tool", "out", id="m2", tool_call_id="c1", tokens=3)
     assert from_session_message(rich).content == "out"
+
+
+def test_as_a_dict_and_back() -> None:
+    """Under the names of the service's JSON, and the caller's own."""
+    at = datetime(2025, 1, 1, tzinfo=UTC)
+    message = Message("assistant", "half \ud800", at, {"type": "a", "items": [1]}, "m1")
+    data = message.to_dict()
+    assert data == {
+        "role": "assistant",
+        "content": "half \ud800",
+        "timestamp": "2025-01-01T00:00:00Z",
+        "structuredData": {"type": "a", "items": [1]},
+        "id": "m1",
+    }
+    again = Message.from_dict(data)
+    data["structuredData"]["items"].append(2)
+    assert again == message
+    assert "structuredData" not in Message("user", "x").to_dict()
+
+
+@pytest.mark.parametrize("thing", [None, [], {}, {"role": "user"}, {"role": 1, "content": ""}])
+def test_a_dict_that_is_no_message_says_so(thing: Any) -> None:
+    """A ValueError, never another kind."""
+    with pytest.raises(ValueError):
+        Message.from_dict(thing)

@@ -1,5 +1,6 @@
 """Conversation stores by URL."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,16 @@ def test_each_kind_is_found(tmp_path: Path) -> None:
         ("redis://u:secret@h:port/0", "ort"),
         ("memory:x", "memory: takes no path"),
         ("file:", "file: needs a place"),
+        ("file://x/y", "write file:x/y for a folder here, or file:/x/y for one at the root"),
+        ("memory:?window=3", "window does not stand in the URL: open_store('memory:…', window=…)"),
+        ("file:/tmp/x?ttl=5", "ttl does not stand in the URL"),
+        ("redis://u:secret@h/0?timeout=3", "timeout does not stand in the URL"),
+        ("redis://h/0?nonsense=1", "no option 'nonsense' that a URL could name"),
+        ("redis://h/0?ssl_ca_certs=x", "'ssl_ca_certs' that a URL could name: that is for rediss:"),
+        ("redis+cluster://h:1?nonsense=1", "no option 'nonsense'"),
+        ("redis+sentinel://h:1/s?nonsense=1", "no option 'nonsense'"),
+        ("redis://h/x", "a database of Redis is a number"),
+        ("redis:h", "after redis: come two slashes and a host"),
         ("", "not a conversation store"),
     ],
 )
@@ -39,3 +50,41 @@ def test_a_bad_url_is_one_sentence(url: str, said: str) -> None:
         open_store(url)
     assert said in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "option", "said"),
+    [
+        ("memory:", "timeout", "memory: takes no option 'timeout' (redis: and postgresql: do)"),
+        ("file:x", "prefix", "file: takes no option 'prefix' (redis: does)"),
+        ("redis://h", "schema", "redis: takes no option 'schema' (postgresql: does)"),
+        ("postgresql://h/d", "wait_replicas", "'wait_replicas' (redis: does)"),
+        (
+            "rediss://h",
+            "nonsense",
+            "rediss: takes no option 'nonsense'; it takes max_conversations",
+        ),
+    ],
+)
+def test_an_option_of_another_store_is_named(url: str, option: str, said: str) -> None:
+    """With the stores that take it, and what this one takes."""
+    with pytest.raises(ValueError) as caught:
+        open_store(url, **{option: 1})
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["redis://h", "postgresql://h/d"])
+@pytest.mark.parametrize("bad", [0, -1, "5", None, True, float("nan")])
+def test_a_time_out_that_is_none_is_refused(url: str, bad: object) -> None:
+    """Before anything is sent."""
+    with pytest.raises(ValueError, match="timeout is a number of seconds above 0"):
+        open_store(url, timeout=bad)
+
+
+def test_a_file_url_may_have_three_slashes(tmp_path: Path) -> None:
+    """`file:///PATH` is `file:/PATH`, as elsewhere."""
+    ids = []
+    for url in (f"file:{tmp_path}/x", f"file://{tmp_path}/x"):
+        store = open_store(url)
+        ids.append(asyncio.run(store.create()))
+    assert sorted(path.stem for path in (tmp_path / "x").glob("*.jsonl")) == sorted(ids)

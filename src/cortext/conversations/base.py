@@ -46,7 +46,7 @@ class Conversations(ABC):
     async def get(self, id: str) -> Conversation | None: ...
 
     @abstractmethod
-    async def add_message(self, id: str, message: Message) -> None: ...
+    async def add_message(self, id: str, message: Message) -> bool: ...
 
     @abstractmethod
     async def get_history(self, id: str, limit: int | None = None) -> Messages: ...
@@ -88,7 +88,7 @@ class Conversations(ABC):
         data of earlier messages."""
         return resolve(text, await self.get_history(id))
 
-    def addMessage(self, id: str, message: Message) -> Coroutine[Any, Any, None]:
+    def addMessage(self, id: str, message: Message) -> Coroutine[Any, Any, bool]:
         """`add_message`, under its name in the service's interface."""
         return self.add_message(id, message)
 

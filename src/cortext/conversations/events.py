@@ -70,23 +70,32 @@ class Hub:
     def follow(self, id: str | None) -> Following:
         return Following(self, id)
 
+    def has_followers(self, id: str) -> bool:
+        return None in self.followers or id in self.followers
+
+    def join(self, follower: Following) -> None:
+        self.followers.setdefault(follower.id, set()).add(follower)
+
+    def leave(self, follower: Following) -> None:
+        beside = self.followers.get(follower.id, set())
+        beside.discard(follower)
+        if not beside:
+            self.followers.pop(follower.id, None)
+
 
 class Following(Subscription):
     """Events of a store in this process."""
 
     def __init__(self, hub: Hub, id: str | None) -> None:
+        self.id = id
         self._hub = hub
-        self._id = id
         self._waiting: asyncio.Queue[Event] = asyncio.Queue(MOST_WAITING)
 
     async def start(self) -> None:
-        self._hub.followers.setdefault(self._id, set()).add(self)
+        self._hub.join(self)
 
     async def stop(self) -> None:
-        beside = self._hub.followers.get(self._id, set())
-        beside.discard(self)
-        if not beside:
-            self._hub.followers.pop(self._id, None)
+        self._hub.leave(self)
 
     async def __anext__(self) -> Event:
         return await self._waiting.get()

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from cortext import clock as wall
@@ -34,7 +35,6 @@ from cortext.model.values import json_copy
 
 log = logging.getLogger("cortext.conversations")
 T = TypeVar("T")
-_TOLD = 1000
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -57,13 +57,14 @@ class FileConversationStore(Conversations):
     ) -> None:
         super().__init__("file", window=window, ttl=ttl, limit=max_conversations)
         self._sessions = sessions
+        # A message that is in the window is known again, also by a process that begins.
+        sessions.first_lines = max(sessions.first_lines, self._window)
         self._clock: Clock = clock or LoopClock()
         self._hub = Hub()
         self._due: dict[str, float] = {}
         self._seen: dict[str, datetime] = {}
         self._created: dict[str, datetime] = {}
         self._leaving: set[str] = set()
-        self._told: dict[tuple[str, str | None], None] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ready: asyncio.Future[None] | None = None
         self._sweeper = Sweeper(self._clock, self._due, self._due.get, self._expire_soon)
@@ -92,20 +93,22 @@ class FileConversationStore(Conversations):
             return None
         return Conversation(id, messages, head.created_at, updated, head.metadata, head.owner)
 
-    async def add_message(self, id: str, message: Message) -> None:
+    async def add_message(self, id: str, message: Message) -> bool:
         record = stamped(to_session_message(check_message(message)), wall.now())
         if not await self._is_there(id):
             raise SessionNotFoundError(id)
         # Before it is written: the sweeper must not take the conversation meanwhile.
         self._touch(id)
         try:
-            last = await self._do(self._append, id, record)
+            is_new, last = await self._do(self._append, id, record)
         except SessionNotFoundError:
             self._forget(id)
             raise
         if last is not None:
             self._touch(id, last)
-        self._tell_once(id, message)
+        if is_new:
+            self._hub.tell("message", id, message)
+        return is_new
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         count = self._count(limit)
@@ -133,17 +136,6 @@ class FileConversationStore(Conversations):
         await self._do(self._sessions.close)
         self._loop = None
 
-    def _tell_once(self, id: str, message: Message) -> None:
-        """The log does not say whether a message was new: a repeated one is known by its id."""
-        if not self._hub.followers:
-            return
-        key = id, message.id
-        if key not in self._told:
-            self._told[key] = None
-            self._hub.tell("message", id, message)
-        if len(self._told) > _TOLD:
-            del self._told[next(iter(self._told))]
-
     def _moved(self) -> None:
         self._ready = None
         self._tasks.clear()
@@ -168,11 +160,11 @@ class FileConversationStore(Conversations):
             if id not in self._due:
                 self._touch(id, last)
 
-    def _append(self, id: str, record: SessionMessage) -> datetime | None:
-        """Add it unless it is there; when the last one was stored, where anything expires. That
-        is before now if it was there."""
-        self._sessions.append(id, record)
-        return None if self._ttl is None else self._last(id)
+    def _append(self, id: str, record: SessionMessage) -> tuple[bool, datetime | None]:
+        """Add it unless it is there. Whether it was added, and when the last one was stored, where
+        anything expires: that is before now if it was there."""
+        is_new = bool(self._sessions.append(id, record))
+        return is_new, None if self._ttl is None else self._last(id)
 
     def _last(self, id: str) -> datetime:
         """When a conversation began or its last message was stored, by what its file says."""
@@ -228,9 +220,9 @@ class FileConversationStore(Conversations):
 
     async def _expire(self, id: str) -> bool:
         """Remove it, unless somebody added to it meanwhile; whether it is gone. What cannot be
-        read is left alone."""
+        read or removed is left alone."""
         try:
-            last = await self._do(self._last, id)
+            return await self._expire_idle(id, await self._do(self._last, id))
         except SessionNotFoundError:
             self._forget(id)
             return True
@@ -238,6 +230,8 @@ class FileConversationStore(Conversations):
             log.warning("not expired: %s", error)
             self._forget(id)
             return False
+
+    async def _expire_idle(self, id: str, last: datetime) -> bool:
         if id not in self._due:
             return True
         now, ttl = self._clock.time(), self._ttl or 0.0
@@ -246,9 +240,13 @@ class FileConversationStore(Conversations):
             self._due[id] = max(self._due[id], now + ttl - idle_since(last))
         if self._due[id] > now:
             return False
-        if await self._remove(id):
-            log.info("conversation %s expired after %g s without a message", id, ttl)
-            self._hub.tell("expired", id)
+        # Asked while nobody can write: another process may have added to it since.
+        delete = partial(self._sessions.delete, unless=lambda: self._last(id) > last)
+        if not await self._do(delete, id):
+            return id not in self._due
+        self._forget(id)
+        log.info("conversation %s expired after %g s without a message", id, ttl)
+        self._hub.tell("expired", id)
         return True
 
     async def _remove(self, id: str) -> bool:

@@ -101,7 +101,7 @@ class MemoryConversationStore(Conversations):
             kept.owner,
         )
 
-    async def add_message(self, id: str, message: Message) -> None:
+    async def add_message(self, id: str, message: Message) -> bool:
         # What happens most: the way of `_find` and `_size`, without their calls.
         kept = self._kept.get(id) if type(id) is str else None
         now = self._time()
@@ -113,7 +113,7 @@ class MemoryConversationStore(Conversations):
             check_message(message)
         messages, key = kept.messages, message.id
         if key in messages:
-            return
+            return False
         if message.structured_data is None:
             more = _PER_MESSAGE + getsizeof(message.content)
         else:
@@ -131,6 +131,7 @@ class MemoryConversationStore(Conversations):
         kept.deadline = now + self._life
         if self._hub.followers:
             self._hub.tell("message", id, message)
+        return True
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         count, kept = self._count(limit), self._find(id)

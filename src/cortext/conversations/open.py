@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
+from urllib.parse import parse_qsl
 
 from cortext.conversations.base import Conversations
 from cortext.conversations.sessions import SessionLog
+from cortext.conversations.urls import without_secrets
 
 _REDIS = ("cortext.conversations.redis", "RedisConversationStore")
 _POSTGRES = ("cortext.conversations.postgres", "PostgresConversationStore")
@@ -24,26 +26,73 @@ STORES = {
     "postgresql": _POSTGRES,
     "postgres": _POSTGRES,
 }
+_KINDS = ("memory", "file", "redis", "postgresql")
 
 
 def open_store(url: str, *, open_log: Callable[[str], SessionLog], **options: Any) -> Conversations:
     """The store that a URL names, with `window`, `ttl`, `max_conversations` and what else it
-    takes; ValueError lists the kinds that there are. `open_log` opens the log of sessions in a
-    folder, for `file:`."""
+    takes; ValueError says what is wrong with a URL or an option. `open_log` opens the log of
+    sessions in a folder, for `file:`."""
     kind, colon, path = url.partition(":")
     if not colon or kind not in STORES:
         known = ", ".join(f"{name}:" for name in STORES)
-        raise ValueError(f"not a conversation store: {_shown(url)!r} (there are {known})")
+        raise ValueError(f"not a conversation store: {without_secrets(url)!r} (there are {known})")
+    _check_query(kind, path)
     if bool(path) == (kind == "memory"):
         raise ValueError("memory: takes no path" if path else f"{kind}: needs a place after it")
-    module, name = STORES[kind]
-    opener = getattr(import_module(module), name)
+    _check_options(kind, options)
     if kind == "memory":
-        return opener(**options)
-    return opener(open_log(path) if kind == "file" else url, **options)
+        return _opener(kind)(**options)
+    if kind == "file":
+        return _opener(kind)(open_log(_folder(path)), **options)
+    return _opener(kind)(url, **options)
 
 
-def _shown(url: str) -> str:
-    """A URL without what may be a password in it."""
-    before, at, after = url.rpartition("@")
-    return f"{before.partition('//')[0]}//…@{after}" if at else url
+def _opener(kind: str) -> Callable[..., Conversations]:
+    module, name = STORES[kind]
+    return getattr(import_module(module), name)
+
+
+def _folder(path: str) -> str:
+    """What `file:` means: a path as it is, or `///` and the rest of one from the root."""
+    if not path.startswith("//"):
+        return path
+    if not path.startswith("///"):
+        name = path.lstrip("/")
+        raise ValueError(
+            f"file:{path} names a host, not a folder: write file:{name} for a folder here, or "
+            f"file:/{name} for one at the root"
+        )
+    return path[2:]
+
+
+def _check_options(kind: str, options: Iterable[str]) -> None:
+    own = _taken_by(kind)
+    for name in options:
+        if name not in own:
+            takers = [f"{other}:" for other in _KINDS if name in _taken_by(other)]
+            where = f"{' and '.join(takers)} do" if len(takers) > 1 else f"{''.join(takers)} does"
+            said = f" ({where})" if takers else ""
+            raise ValueError(
+                f"{kind}: takes no option {name!r}{said}; it takes {', '.join(sorted(own))}"
+            )
+
+
+def _check_query(kind: str, path: str) -> None:
+    """Options of ours do not stand in a URL: there they would be a part of a path, or somebody
+    else's."""
+    named = {name for name, _ in parse_qsl(path.partition("?")[2], keep_blank_values=True)}
+    for name in sorted(named):
+        if any(name in _taken_by(other) for other in _KINDS):
+            raise ValueError(
+                f"{name} does not stand in the URL: open_store('{kind}:…', {name}=…), or "
+                "`cortext serve --help` for the options of the service"
+            )
+
+
+def _taken_by(kind: str) -> frozenset[str]:
+    """The options of a store, by the names of its own making."""
+    import inspect
+
+    parameters = inspect.signature(_opener(kind)).parameters.values()
+    return frozenset(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import force_setattr
 
 from cortext import clock
+from cortext.model import wire
 from cortext.model.ids import new_id
 from cortext.model.message import NO_TIME, ROLES, Role, SessionMessage
 from cortext.model.values import as_utc, json_copy
@@ -51,6 +52,17 @@ class Message(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False)
         if self.structured_data is not None:
             copied = json_copy(self.structured_data, "structured_data")
             force_setattr(self, "structured_data", copied)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it, under the service's names: `role`, `content`, `timestamp` (text),
+        `structuredData` if there is any, `id`. For those who keep messages themselves."""
+        return to_builtins(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Message:
+        """The inverse; an id and a time that are missing are made. ValueError says what does not
+        fit."""
+        return wire.convert(wire.as_dict(json_copy(data, "the message", around=8)), cls)
 
 
 Messages = list[Message]
@@ -108,8 +120,9 @@ class ConversationStore(Protocol):
         """The conversation with the messages of its window; None if there is none."""
         ...
 
-    async def add_message(self, id: str, message: Message) -> None:
-        """Add a message at the end and start the TTL anew. The oldest leave the window.
+    async def add_message(self, id: str, message: Message) -> bool:
+        """Add a message at the end and start the TTL anew. The oldest leave the window. Whether it
+        was added: False if it was there.
 
         SessionNotFoundError if there is no such conversation. A message whose id is still in
         the window is not stored twice and prolongs nothing, so an add that failed can simply be

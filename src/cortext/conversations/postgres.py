@@ -21,7 +21,7 @@ from cortext.conversations.port import (
     Message,
     Messages,
 )
-from cortext.conversations.postgres_events import PostgresFollowing
+from cortext.conversations.postgres_events import Listening, PostgresFollowing
 from cortext.conversations.postgres_link import Link
 from cortext.conversations.postgres_tables import Statements
 from cortext.conversations.wire import decode_message, decode_object, encode_message
@@ -53,6 +53,7 @@ class PostgresConversationStore(Conversations):
         self._link = Link(url, timeout=timeout, schema=schema, with_ttl=ttl is not None)
         super().__init__("postgresql", window=window, ttl=ttl, limit=max_conversations)
         self._alarm = Alarm(self._sweep)
+        self._listening = Listening(self._linked, self._sql)
 
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         self._enter()
@@ -80,13 +81,14 @@ class PostgresConversationStore(Conversations):
         about = decode_object(metadata.encode())
         return Conversation(id, messages, as_utc(created), as_utc(updated), about, owner)
 
-    async def add_message(self, id: str, message: Message) -> None:
+    async def add_message(self, id: str, message: Message) -> bool:
         self._enter()
         known_by = _key(check_message(message).id or "")
         body = encode_message(message).decode()
         [(added, there)] = await self._rows(self._sql.add, id, message=known_by, body=body)
         if not added and not there:
             raise SessionNotFoundError(id)
+        return bool(added)
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         self._enter()
@@ -100,17 +102,19 @@ class PostgresConversationStore(Conversations):
             log.info("conversation %s deleted", id)
 
     def events(self, id: str | None = None) -> PostgresFollowing:
-        """What happens in the tables, whichever process does it. What happens while the
-        connection is lost is missed, and a warning says so."""
-        return PostgresFollowing(self._linked, self._sql, None if id is None else check_id(id))
+        """What happens in the tables, whichever process does it, on one connection for all who
+        follow. What happens while that is lost is missed, and a warning says so."""
+        return PostgresFollowing(self._listening, None if id is None else check_id(id))
 
     async def aclose(self) -> None:
         await self._alarm.aclose()
+        await self._listening.aclose()
         await self._link.aclose()
         self._loop = None
 
     def _moved(self) -> None:
         self._alarm.drop()
+        self._listening.drop()
         self._link.connect()
         if self._ttl is not None:
             # Not all at the same moment, where many processes start.

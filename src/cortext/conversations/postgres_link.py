@@ -5,26 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from cortext.conversations import postgres_tables as tables
+from cortext.conversations.patience import check_timeout, until_answered
+from cortext.conversations.postgres_errors import no_answer, refused, will_stay
+from cortext.conversations.urls import check_ports, scrubbed, secrets_of
 from cortext.errors import CortextError, NewerVersionError, SessionStorageError
 
 log = logging.getLogger("cortext.conversations")
 T = TypeVar("T")
 
 MOST_CONNECTIONS = 16
-_FIRST_PAUSE = 0.02
-_LONGEST_PAUSE = 0.5
-_AGAIN = "repeat the call when the server is back: a message with the same id is not stored twice"
-# While it connects, libpq gives no code, only the sentence of the server.
-_HOPELESS = re.compile(
-    r"FATAL: .*(does not exist|authentication failed|no pg_hba|permission denied)"
-    r"|no password supplied|certificate verify failed"
-)
 
 
 class Link:
@@ -39,16 +33,17 @@ class Link:
         try:
             place = self._psycopg.conninfo.conninfo_to_dict(url)
         except self._psycopg.Error as error:
-            raise ValueError(f"not a URL of PostgreSQL: {str(error).strip()}") from None
-        host, port = place.get("host", "its socket"), place.get("port", 5432)
-        self._where = f"{host}:{port}/{place.get('dbname', '')}"
+            said = scrubbed(str(error).strip(), secrets_of(url))
+            raise ValueError(f"not a URL of PostgreSQL: {said}") from None
+        self._where = _where(place)
+        self._secrets = secrets_of(url)
         # One that may only be read was the master, and is not any more.
         self._lost = (
             self._psycopg.OperationalError,
             self._psycopg.errors.ReadOnlySqlTransaction,
         )
         self._url = url
-        self._timeout = timeout
+        self.timeout = check_timeout(timeout)
         self._schema = schema
         self._with_ttl = with_ttl
         self._idle: list[Any] = []
@@ -98,35 +93,30 @@ class Link:
     async def is_well(self, connection: Any) -> bool:
         """Whether the server still answers on this connection."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout):
                 await self._guarded(connection, connection.execute("select 1"))
         except (TimeoutError, self._psycopg.Error):
             return False
         return True
 
+    def no_answer(self, error: Exception) -> SessionStorageError:
+        """That there was none in time, and what went wrong at last."""
+        return no_answer(error, self._where, self.timeout, self._secrets)
+
     async def _until_answered(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What the server answers in the end. An attempt has half of the time, so that a dead
-        connection leaves some for another."""
-        time = asyncio.get_running_loop().time
-        deadline, pause = time() + self._timeout, _FIRST_PAUSE
-        while True:
+        async def attempt(lost: Exception | None) -> T:
             try:
-                async with asyncio.timeout(min(self._timeout / 2, deadline - time())):
-                    async with self._turns:
-                        await self._prepare()
-                        return await work()
-            except (TimeoutError, *self._lost) as error:
-                if _HOPELESS.search(str(error)):
-                    raise self._refused(error) from None
-                lost = error
+                async with self._turns:
+                    await self._prepare()
+                    return await work()
             except self._psycopg.Error as error:
-                raise self._refused(error) from None
-            if time() + pause >= deadline:
-                sentence = f"no answer from PostgreSQL at {self._where} within {self._timeout:g} s"
-                said = f": {_sentence(lost)}" if str(lost) else ""
-                raise SessionStorageError(sentence + said, hint=_AGAIN) from lost
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+                if isinstance(error, self._lost) and not will_stay(error):
+                    raise
+                raise refused(error, self._where, self._secrets) from None
+
+        return await until_answered(
+            attempt, within=self.timeout, passing=self._lost, no_answer=self.no_answer
+        )
 
     async def _with_connection(self, work: Callable[[Any], Awaitable[T]]) -> T:
         connection = self._idle.pop() if self._idle else await self._open()
@@ -204,13 +194,13 @@ class Link:
                 await ask(tables.LOCK)
                 await ask(tables.TTL_INDEX)
 
-    def _refused(self, error: Exception) -> SessionStorageError:
-        return SessionStorageError(f"PostgreSQL at {self._where} refused: {_sentence(error)}")
 
-
-def _sentence(error: Exception) -> str:
-    """What the server said, without what libpq says around it."""
-    return str(error).strip().rpartition("FATAL: ")[2].partition("\n")[0].strip()
+def _where(place: dict[str, Any]) -> str:
+    """The place that a URL names, for people; ValueError if it cannot be one."""
+    host, port = place.get("host") or "its socket", place.get("port") or 5432
+    database = place.get("dbname") or ""
+    check_ports("PostgreSQL", [f":{each}" for each in str(port).split(",")], database)
+    return f"{host}:{port}/{database}"
 
 
 def _cut(connection: Any) -> None:

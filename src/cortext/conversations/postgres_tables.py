@@ -82,6 +82,7 @@ class Statements:
     entries: str
     message: str
     listen: str
+    mark: str
 
 
 _TEXTS = {
@@ -167,4 +168,5 @@ _TEXTS = {
         where conversation = %(id)s and number = %(number)s
     """,
     "listen": "listen {schema}_events",
+    "mark": "select pg_notify(%(channel)s, %(mark)s)",
 }

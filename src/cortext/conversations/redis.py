@@ -111,7 +111,7 @@ class RedisConversationStore(Conversations):
             _text(owner),
         )
 
-    async def add_message(self, id: str, message: Message) -> None:
+    async def add_message(self, id: str, message: Message) -> bool:
         self._enter()
         channel, event = self._event("message", id)
         found = await self._link.write(
@@ -128,6 +128,7 @@ class RedisConversationStore(Conversations):
         )
         if not found:
             raise SessionNotFoundError(id)
+        return found == scripts.ADDED
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         self._enter()

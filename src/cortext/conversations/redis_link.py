@@ -6,15 +6,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from cortext.conversations.patience import check_timeout, until_answered
+from cortext.conversations.redis_errors import (
+    is_wrong_type,
+    no_answer,
+    refused,
+    will_stay,
+    wrong_type,
+)
 from cortext.conversations.redis_places import open_client, parse
 from cortext.conversations.redis_scripts import Script
 from cortext.conversations.redis_ways import Command, IntoCluster, ToServer, Way
 from cortext.errors import CortextError, SessionStorageError
 
 MOST_CONNECTIONS = 64
-_FIRST_PAUSE = 0.02
-_LONGEST_PAUSE = 0.5
-_AGAIN = "repeat the call when the server is back: a message with the same id is not stored twice"
 
 
 class ReplicationError(SessionStorageError):
@@ -41,11 +46,15 @@ class Link:
 
     def __init__(self, url_or_client: Any, *, timeout: float, replicas: int) -> None:
         self._redis = _import()
-        self._timeout = timeout
+        self._passing = _passing(self._redis.exceptions)
+        self._timeout = check_timeout(timeout)
+        if type(replicas) is not int or replicas < 0:
+            raise ValueError(f"wait_replicas is a whole number from 0, not {replicas!r:.60}")
         self._replicas = replicas
         self._given = None if isinstance(url_or_client, str) else url_or_client
         self._place = parse(self._redis, url_or_client) if self._given is None else None
         self._where = self._place.shown if self._place else _where(self._given)
+        self._secrets = self._place.secrets if self._place else []
         self._way: Way | None = None
         self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
 
@@ -67,7 +76,8 @@ class Link:
         """The answer to a command that is about a key."""
 
         async def work(way: Way) -> Any:
-            return _good(await way.exchange(key, (name, key, *arguments)))[0]
+            answers = await way.exchange(key, (name, key, *arguments))
+            return (await self._checked(way, [key], answers))[0]
 
         return await self._until_answered(work)
 
@@ -75,7 +85,10 @@ class Link:
         """The answers to many that `call` would take, side by side."""
 
         async def work(way: Way) -> list[Any]:
-            return _good(await way.each(commands))
+            answers = await way.each(commands)
+            for command, answer in zip(commands, answers, strict=True):
+                await self._checked(way, [command[1]], [answer])
+            return answers
 
         return await self._until_answered(work)
 
@@ -122,29 +135,28 @@ class Link:
             found = await way.exchange(keys[0], ("EVALSHA", script.sha, *words), *then)
             if isinstance(found[0], self._redis.exceptions.NoScriptError):
                 found = await way.exchange(keys[0], ("EVAL", script.text, *words), *then)
-            return _good(found)
+            return await self._checked(way, keys, found)
 
         return await self._until_answered(work)
 
     async def _until_answered(
         self, work: Callable[[Way], Awaitable[Any]], lost: Exception | None = None
     ) -> Any:
-        """What the server answers in the end. An attempt has half of the time, so that a dead
-        connection leaves some for another."""
-        time = asyncio.get_running_loop().time
-        deadline, pause = time() + self._timeout, _FIRST_PAUSE
-        while True:
-            try:
-                async with asyncio.timeout(min(self._timeout / 2, deadline - time())):
-                    async with self._turns:
-                        return await self._attempt(work, lost)
-            except (TimeoutError, *self._passing()) as error:
-                lost = error
-            if time() + pause >= deadline:
-                sentence = f"no answer from Redis at {self._where} within {self._timeout:g} s"
-                raise SessionStorageError(sentence, hint=_AGAIN) from lost
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        async def attempt(lost: Exception | None) -> Any:
+            async with self._turns:
+                return await self._attempt(work, lost)
+
+        return await until_answered(
+            attempt,
+            within=self._timeout,
+            passing=self._passing,
+            no_answer=self._no_answer,
+            lost=lost,
+        )
+
+    def _no_answer(self, last: Exception) -> SessionStorageError:
+        secure = self._place is not None and self._place.secure
+        return no_answer(last, self._where, self._timeout, self._secrets, secure=secure)
 
     async def _attempt(self, work: Callable[[Way], Awaitable[Any]], lost: Exception | None) -> Any:
         """One attempt, after `lost`. What will not be better the next time is our error."""
@@ -160,42 +172,50 @@ class Link:
             answer = await work(way)
         except errors.RedisClusterException as error:
             # One that tells of another: of the node that was asked last.
-            if isinstance(error.__cause__, (errors.AuthenticationError, type(error))):
-                raise self._refused(error.__cause__) from None
+            told = error.__cause__
+            if told is not None and (type(told) is type(error) or will_stay(told)):
+                raise self._refused(told) from None
             raise
         except errors.RedisError as error:
-            if isinstance(error, errors.AuthenticationError):
+            if will_stay(error) or not isinstance(error, self._passing):
                 raise self._refused(error) from None
-            if isinstance(error, self._passing()):
-                raise
-            raise self._refused(error) from None
+            raise
         if task and task.cancelling() > before:
             raise asyncio.CancelledError
         return answer
 
-    def _passing(self) -> tuple[type[Exception], ...]:
-        """What may be over soon: a lost connection, a failover, a slot on its way."""
-        errors = self._redis.exceptions
-        return (
-            errors.ConnectionError,
-            errors.TimeoutError,
-            errors.ReadOnlyError,
-            errors.ClusterError,
-            errors.RedisClusterException,
-            errors.AskError,
-            errors.TryAgainError,
-        )
-
     def _refused(self, error: BaseException) -> SessionStorageError:
-        return SessionStorageError(f"Redis at {self._where} refused: {error}")
+        return refused(error, self._where, self._secrets)
+
+    async def _checked(self, way: Way, keys: Sequence[Any], answers: list[Any]) -> list[Any]:
+        """The answers, unless one is an error. The server does not say which key has a value of
+        another kind, so it is asked."""
+        for answer in answers:
+            if not isinstance(answer, Exception):
+                continue
+            if not is_wrong_type(answer):
+                raise answer
+            names = [_text(key) for key in keys]
+            kinds = await way.exchange(keys[0], *(("TYPE", key) for key in keys))
+            raise wrong_type(self._where, [*zip(names, map(_text, kinds), strict=True)])
+        return answers
 
 
-def _good(answers: list[Any]) -> list[Any]:
-    """The answers, unless one is an error."""
-    for answer in answers:
-        if isinstance(answer, Exception):
-            raise answer
-    return answers
+def _passing(errors: Any) -> tuple[type[Exception], ...]:
+    """What may be over soon: a lost connection, a failover, a slot on its way."""
+    return (
+        errors.ConnectionError,
+        errors.TimeoutError,
+        errors.ReadOnlyError,
+        errors.ClusterError,
+        errors.RedisClusterException,
+        errors.AskError,
+        errors.TryAgainError,
+    )
+
+
+def _text(word: Any) -> str:
+    return word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
 
 
 async def _kind_of_next(pubsub: Any) -> str:

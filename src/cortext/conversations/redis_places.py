@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from cortext.conversations.urls import check_address, scrubbed, secrets_of
+
 _PORTS = {"cluster": 6379, "sentinel": 26379}
+_OF_POOLS = frozenset(("connection_class", "max_connections", "db"))
 
 
 class Place(NamedTuple):
     """What a URL says. `kind` is "" for one server; `hosts` are those that are asked where to
-    go; `options` are those of a connection."""
+    go; `options` are those of a connection; `secrets` is what must never be shown."""
 
     kind: str
     hosts: list[tuple[str, int]]
     service: str
     options: dict[str, Any]
+    secrets: list[str]
+
+    def __repr__(self) -> str:
+        return f"Place({self.shown})"
+
+    @property
+    def secure(self) -> bool:
+        kind = self.options.get("connection_class")
+        return kind is not None and "SSL" in kind.__name__
 
     @property
     def shown(self) -> str:
@@ -34,21 +47,47 @@ def parse(redis: Any, url: str) -> Place:
         raise ValueError(
             f"Redis is reached by redis:, redis+cluster: or redis+sentinel:, not {scheme}:"
         )
+    check_address("Redis", url)
+    secrets, parts = secrets_of(url), urlsplit(url)
     if not kind:
-        options = redis.asyncio.connection.parse_url(url)
+        if scheme != "unix":
+            _check("", "", unquote(parts.path.strip("/")))
+        options = _options(redis, url, secrets)
         host = options.get("host", "localhost"), options.get("port", 6379)
-        return Place("", [host], "", options)
-    parts = urlsplit(url)
-    user, at, listed = parts.netloc.rpartition("@")
-    hosts = [_host(text, _PORTS[kind]) for text in listed.split(",")]
-    service, _, db = unquote(parts.path.strip("/")).partition("/")
-    if kind == "cluster":
-        service, db = "", db or service
-    _check(kind, service, db)
-    plain = f"{family}://{user}{at}localhost/{db or 0}?{parts.query}"
-    options = redis.asyncio.connection.parse_url(plain)
-    del options["host"]
-    return Place(kind, hosts, service, options)
+        place = Place("", [host], "", options, secrets)
+    else:
+        user, at, listed = parts.netloc.rpartition("@")
+        hosts = [_host(text, _PORTS[kind]) for text in listed.split(",")]
+        service, _, db = unquote(parts.path.strip("/")).partition("/")
+        if kind == "cluster":
+            service, db = "", db or service
+        _check(kind, service, db)
+        plain = f"{family}://{user}{at}localhost/{db or 0}?{parts.query}"
+        options = _options(redis, plain, secrets)
+        del options["host"]
+        place = Place(kind, hosts, service, options, secrets)
+    _check_options(redis, place)
+    return place
+
+
+def _options(redis: Any, url: str, secrets: list[str]) -> dict[str, Any]:
+    try:
+        return redis.asyncio.connection.parse_url(url)
+    except ValueError as error:
+        raise ValueError(f"not a URL of Redis: {scrubbed(str(error), secrets)}") from None
+
+
+def _check_options(redis: Any, place: Place) -> None:
+    """What stands after `?` goes to redis-py, which would say at the first call only that it does
+    not know it, and not clearly."""
+    connections = redis.asyncio.connection
+    kind = place.options.get("connection_class", connections.Connection)
+    taking = [redis.asyncio.RedisCluster] if place.kind == "cluster" else kind.__mro__
+    known = {name for each in taking for name in inspect.signature(each.__init__).parameters}
+    for name in sorted({*place.options} - known - _OF_POOLS):
+        tls = name.startswith("ssl_") and not issubclass(kind, connections.SSLConnection)
+        more = ": that is for rediss:, which is TLS" if tls else ""
+        raise ValueError(f"Redis has no option {name!r} that a URL could name{more}")
 
 
 def open_client(redis: Any, place: Place, timeout: float) -> Any:
@@ -84,7 +123,7 @@ def _check(kind: str, service: str, db: str) -> None:
             "the sentinels need the name of a service: redis+sentinel://HOST:PORT/SERVICE"
         )
     if db and not (db.isascii() and db.isdigit()):
-        raise ValueError(f"a database of Redis is a number, not {db!r}")
+        raise ValueError("a database of Redis is a number: redis://HOST:PORT/0")
 
 
 def _host(text: str, port: int) -> tuple[str, int]:

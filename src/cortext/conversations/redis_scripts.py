@@ -48,6 +48,7 @@ return 1
 
 # KEYS head messages ids. ARGV id, message, window, ids to remember, ttl in ms, channel, event.
 # 0: no conversation; 1: the message was there; 2: it was added.
+ADDED = 2
 ADD = _script(
     _NOW
     + """

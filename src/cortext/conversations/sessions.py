@@ -5,7 +5,7 @@ The log store of `cortext.stores` is one. That is a layer beside this one, so it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -23,6 +23,9 @@ STORED_AT = "stored_at"
 class SessionLog(Protocol):
     """What these do is said in `cortext.stores.port` and `cortext.stores.log`."""
 
+    first_lines: int
+    """How many of the last messages are known again by their ids, at least."""
+
     def save(self, session: Session) -> None: ...
 
     def append(self, id: str, *messages: SessionMessage) -> None: ...
@@ -31,7 +34,7 @@ class SessionLog(Protocol):
 
     def tail(self, id: str, count: int) -> list[SessionMessage]: ...
 
-    def delete(self, id: str) -> bool: ...
+    def delete(self, id: str, *, unless: Callable[[], bool] | None = None) -> bool: ...
 
     def list_session_ids(self) -> list[str]: ...
 

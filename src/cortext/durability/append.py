@@ -25,8 +25,8 @@ class Appender:
     `append` returns when the lines are on stable storage. A line whose id is
     already there is not written again: ids are compared with the last few thousand
     that this appender wrote or saw others write, and at its first look with those
-    in the file's last 64 KB and in its last 100 lines, however long. A file that is
-    gone is a FileNotFoundError, any other failure a SessionStorageError.
+    in the file's last 64 KB and in its last 100 lines, or `first_lines`, however long.
+    A file that is gone is a FileNotFoundError, any other failure a SessionStorageError.
     """
 
     def __init__(
@@ -37,8 +37,10 @@ class Appender:
         is_record: Callable[[bytes], bool],
         ids_in: Callable[[bytes], list[str]],
         wait: float = DEFAULT_WAIT,
+        first_lines: int = FIRST_LINES,
     ) -> None:
         self._path = path
+        self._first_lines = first_lines
         self._temp_dir = os.path.dirname(lock_path)
         self._lock = FileLock(lock_path, guards=path, wait=wait, keep_open=True)
         self._is_record = is_record
@@ -115,7 +117,7 @@ class Appender:
             self._inode, self._pid = now.st_ino, os.getpid()
             # A file that took the place of one that we know is read whole: some of what we
             # wrote may be in it, and some may not.
-            self._seen = _first_look(self._fd, now.st_size) if first else 0
+            self._seen = _first_look(self._fd, now.st_size, self._first_lines) if first else 0
             cut = self._seen > 0
         size = now.st_size
         if size < self._seen:
@@ -196,10 +198,10 @@ class Appender:
         return os.fstat(fd).st_ino == os.stat(self._path).st_ino
 
 
-def _first_look(fd: int, size: int) -> int:
+def _first_look(fd: int, size: int, lines: int) -> int:
     """Where the part begins that a first look reads; a line may have begun before it."""
     start, ended = size, 0
-    while start > 0 and ended <= FIRST_LINES:
+    while start > 0 and ended <= lines:
         end, start = start, max(start - FIRST_LOOK, 0)
         ended += read_range(fd, start, end).count(b"\n")
     return start

@@ -148,17 +148,19 @@ class SessionStorage(SessionStore):
         id: str,
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
-    ) -> None:
+    ) -> int:
         """As the port has it; here it rewrites the file, so it costs more in a long session."""
         path = self._path(id)
         with storage_errors("write", path), self._lock(id):
             session, seen = self._load(id)
-            if add_records(session, messages, tool_invocations):
+            new = add_records(session, messages, tool_invocations)
+            if new:
                 self._save(session, path, seen)
             else:
                 # Acknowledged only now, if the try that wrote it failed at its last step.
                 sync_dir(self._folder)
         self._changed(id)
+        return new
 
     def load(self, id: str) -> Session:
         session, _ = self._load(id)

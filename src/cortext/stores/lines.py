@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple
 
-from cortext.durability.append import Appender
+from cortext.durability.append import FIRST_LINES, Appender
 from cortext.durability.lock import DEFAULT_WAIT, FileLock
 from cortext.durability.replace import side_dir, storage_errors
 from cortext.durability.tail import read_last_lines
@@ -52,6 +52,8 @@ class LineStore(SessionStore):
     format: ClassVar[Format]
     head_line: int | None = None
     """The line of the head in its file, where the file has others."""
+    first_lines: int = FIRST_LINES
+    """How many of the last lines are known again by their ids when a session is opened."""
 
     def __init__(
         self,
@@ -83,23 +85,24 @@ class LineStore(SessionStore):
         id: str,
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
-    ) -> None:
+    ) -> int:
         table = self.format.records
         lines = [(message.id, encode_record(message, table)) for message in messages]
         if tool_invocations:
             check_riders(messages, tool_invocations)
             lines[0] = messages[0].id, encode_record(messages[0], table, tool_invocations)
         try:
-            self._appender(id).append(lines)
+            new = self._appender(id).append(lines)
         except FileNotFoundError:
             # The session was moved or deleted since: look where it is now.
             self._forget(id)
             try:
-                self._appender(id).append(lines)
+                new = self._appender(id).append(lines)
             except FileNotFoundError:
                 raise SessionNotFoundError(id) from None
         if self.on_change is not None:
             self.on_change(id)
+        return new
 
     def load(self, id: str) -> Session:
         reading = self.read(id)
@@ -179,6 +182,7 @@ class LineStore(SessionStore):
             is_record=self._is_whole,
             ids_in=record_ids,
             wait=self._lock_wait,
+            first_lines=self.first_lines,
         )
         dropped = self._appenders.put(id, appender)
         if dropped is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
@@ -120,11 +120,14 @@ class LogStore(LineStore):
         """Nobody else writes to a session meanwhile."""
         return self._lock(self._files(id))
 
-    def delete(self, id: str) -> bool:
+    def delete(self, id: str, *, unless: Callable[[], bool] | None = None) -> bool:
+        """As in the port; with `unless`, not if that holds once nobody else can write."""
         files = self._files(id)
         if not os.path.lexists(files.lines):
             return False
         with storage_errors("delete", files.lines), self._lock(files):
+            if unless is not None and unless():
+                return False
             there = remove_if_there(files.lines)
             remove_set_aside(files.lines)
             sync_dir(self._folder)

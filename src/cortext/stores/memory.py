@@ -52,11 +52,12 @@ class MemoryStore(SessionStore):
         id: str,
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
-    ) -> None:
+    ) -> int:
         with self._threads:
             stored = self._get(id)
-            add_records(stored, messages, tool_invocations)
+            new = add_records(stored, messages, tool_invocations)
         self._changed(id)
+        return new
 
     def load(self, id: str) -> Session:
         with self._threads:

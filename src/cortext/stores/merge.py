@@ -62,8 +62,9 @@ def add_records(
     session: Session,
     messages: Sequence[SessionMessage],
     tool_invocations: Sequence[ToolInvocation],
-) -> bool:
-    """Add the messages whose ids are new, and with the first the tool calls before it."""
+) -> int:
+    """Add the messages whose ids are new, and with the first the tool calls before it; how many
+    are."""
     check_riders(messages, tool_invocations)
     known = {message.id for message in session.messages}
     new: dict[str, SessionMessage] = {}
@@ -76,7 +77,7 @@ def add_records(
     session.messages.extend(new.values())
     if new:
         session.updated_at = max(session.updated_at, session.messages[-1].timestamp)
-    return bool(new)
+    return len(new)
 
 
 def check_riders(

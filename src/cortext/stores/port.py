@@ -53,8 +53,9 @@ class SessionStore(Protocol):
         id: str,
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
-    ) -> None:
-        """Add messages at the end; durable when it returns. SessionNotFoundError without a session.
+    ) -> int:
+        """Add messages at the end; durable when it returns. How many were new;
+        SessionNotFoundError without a session.
 
         `tool_invocations` came before the first of the messages and are stored with it.
         A message whose id is already there is not stored twice, so an append that timed

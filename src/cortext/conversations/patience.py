@@ -1,0 +1,52 @@
+"""Calls to a server that may be away for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+AGAIN = "repeat the call when the server is back: a message with the same id is not stored twice"
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 0.5
+
+
+async def until_answered(
+    attempt: Callable[[Exception | None], Awaitable[T]],
+    *,
+    within: float,
+    passing: tuple[type[Exception], ...],
+    no_answer: Callable[[Exception], Exception],
+    lost: Exception | None = None,
+) -> T:
+    """What the server answers in the end, in so many seconds.
+
+    `attempt` gets what ended the one before it; `lost` is that for the first. It is made again
+    after errors that are `passing`, all others are the caller's; `no_answer` makes of the last one
+    that says something what is raised when the time is over. An attempt has half of the time, so
+    that a dead connection leaves some for another.
+    """
+    time = asyncio.get_running_loop().time
+    deadline, pause, told = time() + within, _FIRST_PAUSE, lost
+    while True:
+        try:
+            async with asyncio.timeout(min(within / 2, deadline - time())):
+                return await attempt(lost)
+        except (TimeoutError, *passing) as error:
+            lost = error
+        if told is None or str(lost):
+            told = lost
+        if time() + pause >= deadline:
+            raise no_answer(told) from told
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def check_timeout(timeout: Any) -> float:
+    """The seconds that a call may take; ValueError for what is no such number."""
+    number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if not number or not 0 < timeout < 1e6:
+        raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r:.60}")
+    return float(timeout)
