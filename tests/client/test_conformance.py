@@ -64,6 +64,12 @@ class TestClient(ConversationStoreSuite):
             first, other, last = await ann.create(), await bob.create(), await ann.create()
             assert [entry.id for entry in await ann.list()] == [last, first]
             assert [entry.id for entry in await ann.list(limit=1)] == [last]
+            assert [entry.id for entry in await ann.list(limit=10**20)] == [last, first]
+            assert [entry.id for entry in await ann.list(limit=None)] == [last, first]
+            assert await ann.list(limit=0) == []
+            for bad in (-1, 1.5, "2", True):
+                with pytest.raises(ValueError, match="limit is a whole number"):
+                    await ann.list(limit=bad)  # pyright: ignore[reportArgumentType]
             assert [(entry.id, entry.owner) for entry in await bob.list()] == [(other, "bob")]
             await ann.delete(last)
             assert [entry.id for entry in await ann.list()] == [first]

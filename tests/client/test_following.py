@@ -1,10 +1,11 @@
 """Following a conversation over connections that break."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from cortext import MemoryConversationStore, Message, SessionNotFoundError
+from cortext import InvalidIdError, MemoryConversationStore, Message, SessionNotFoundError
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client, ServiceError
 from cortext.conversations.events import Event
@@ -108,7 +109,7 @@ def test_a_conversation_that_is_gone_meanwhile_is_the_end(server: Background, wi
 
 
 def test_a_server_that_stays_away_is_an_error(server: Background, wire: Wire) -> None:
-    """After the time-out, in words; and at once if it was never there."""
+    """After the time-out, in words, also if it was never there; at once without retries."""
     with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN, timeout=0.5) as client:
         id = direct.create()
         _say(direct, id, "one")
@@ -116,11 +117,17 @@ def test_a_server_that_stays_away_is_an_error(server: Background, wire: Wire) ->
         next(events)
         wire.is_down = True
         wire.cut()
-        with pytest.raises(ServiceError, match="cannot reach") as caught:
+        with pytest.raises(ServiceError, match=r"the connection to .* broke") as caught:
             next(events)
         assert caught.value.code == "unreachable"
+        before = wire.connections
         with pytest.raises(ServiceError):
             next(client.events(id))
+        assert wire.connections > before + 1
+        before = wire.connections
+        with Client(wire.url, TOKEN, retries=0) as hasty, pytest.raises(ServiceError):
+            next(hasty.events(id))
+        assert wire.connections == before + 1
         with pytest.raises(SessionNotFoundError):
             next(direct.events(NOBODY))
 
@@ -132,3 +139,28 @@ def test_references_without_a_loop(server: Background) -> None:
         data = {"type": "search", "items": [{"name": "Redux"}, {"name": "Zustand"}]}
         client.add_message(id, Message("assistant", "Two.", structured_data=data))
         assert client.resolve_reference(id, "the second one").item == {"name": "Zustand"}
+
+
+@pytest.mark.parametrize("odd", ["\ud800", "é ü/?&#%+", "a\nb", "x" * 256])
+def test_a_message_with_an_odd_id_is_heard_once(server: Background, wire: Wire, odd: str) -> None:
+    """Also when the wire is cut right after it, twice."""
+    with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN) as client:
+        id = direct.create()
+        _say(direct, id, "first")
+        direct.add_message(id, Message("user", "odd", id=odd))
+        events = client.events(id, after="")
+        assert [_text(next(events)) for _ in range(2)] == ["first", "odd"]
+        for text in ("two", "three"):
+            wire.cut()
+            _say(direct, id, text)
+            assert _text(next(events)) == text
+
+
+@pytest.mark.parametrize("after", ["\ud800", 7])
+def test_what_cannot_be_asked_for_is_said(after: Any) -> None:
+    """At once, before anybody listens."""
+    for client in (Client("http://127.0.0.1:1"), AsyncClient("http://127.0.0.1:1")):
+        with pytest.raises(ValueError, match="after is the id of a message"):
+            client.events(NOBODY, after=after)
+        with pytest.raises(InvalidIdError):
+            client.events("../up")

@@ -53,10 +53,10 @@ class Wire:
                 here, _ = self._listener.accept()
             except OSError:
                 return
+            self.connections += 1
             if self.is_down:
                 here.close()
                 continue
-            self.connections += 1
             there = socket.create_connection(("127.0.0.1", self._server_port))
             self._open += [here, there]
             for pair in ((here, there), (there, here)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cortext.client.asynchronous import AsyncClient
-    from cortext.client.calls import ServiceError
+    from cortext.client.failures import ServiceError
     from cortext.client.synchronous import Client
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]
@@ -17,7 +17,7 @@ __all__ = ["AsyncClient", "Client", "ServiceError"]
 _HOMES = {
     "AsyncClient": "cortext.client.asynchronous",
     "Client": "cortext.client.synchronous",
-    "ServiceError": "cortext.client.calls",
+    "ServiceError": "cortext.client.failures",
 }
 
 
@@ -26,6 +26,16 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'cortext.client' has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(_HOMES[name]), name)
+    try:
+        value: object = getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("httpx", "httpcore"):
+            raise
+        from cortext.errors import CortextError
+
+        raise CortextError(
+            "the client of a server needs the package httpx",
+            hint="pip install 'cortext-sessions[client]'",
+        ) from None
     globals()[name] = value
     return value

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Never, Self
+from weakref import WeakSet
 
 import httpx
 
-from cortext.client import calls
-from cortext.client.calls import Answer, Call
+from cortext.client import calls, failures, options
+from cortext.client.answers import Answer, answer_of
+from cortext.client.calls import Call
+from cortext.client.following import Events
 from cortext.client.patience import Patience
-from cortext.client.stream import SILENCE, Following, headers_of
-from cortext.conversations.events import Event, Subscription
+from cortext.client.stream import Following
+from cortext.client.wires import LIMITS, tls_of
+from cortext.conversations.events import Subscription
 from cortext.conversations.port import (
     Conversation,
     ConversationEntry,
@@ -23,50 +27,67 @@ from cortext.conversations.port import (
     Messages,
 )
 from cortext.conversations.references import Reference, resolve
+from cortext.errors import CortextError
 
 
 class AsyncClient:
     """Conversations on a server at `url`, those of the owner of `token`.
 
-    Each call takes at most `timeout` seconds, with up to `retries` repetitions of what can be
-    repeated: reading, deleting, and adding a message, which has an id. It can be used in one event
-    loop after another, and as an async context manager.
+    Each call takes at most `timeout` seconds. In these, what can be repeated is: reading, deleting,
+    and adding a message, which has an id; as often as there is time for, or `retries` times. It can
+    be used in one event loop after another, and as an async context manager.
     """
 
     def __init__(
-        self, url: str, token: str = "", *, timeout: float = calls.TIMEOUT, retries: int = 2
+        self,
+        url: str,
+        token: str = "",
+        *,
+        timeout: float = options.TIMEOUT,
+        retries: int | None = None,
+        **others: Never,
     ) -> None:
-        self._url = calls.base_url(url)
-        self._headers = headers_of(token)
-        self._timeout = timeout
-        self._retries = retries
+        options.no_others("AsyncClient", others)
+        self._url = options.base_url(url)
+        self._headers = options.headers_of(token)
+        self._timeout = options.seconds(timeout)
+        self._retries = options.repetitions(retries)
+        self._tls = tls_of(self._url)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._http: httpx.AsyncClient | None = None
+        self._followers: WeakSet[Events] = WeakSet()
 
-    async def create(self, *, metadata: Mapping[str, Any] | None = None) -> str:
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._url!r})"
+
+    async def create(self, *, metadata: Mapping[str, Any] | None = None, **others: Never) -> str:
         """Begin an empty conversation; its id."""
+        options.no_others("create", others)
         call = calls.create(metadata)
-        return calls.conversation(calls.checked(call, await self._ask(call))).id
+        return calls.conversation(call, await self._ask(call)).id
 
     async def get(self, id: str) -> Conversation | None:
         """The conversation with the messages of its window; None if there is none."""
         call = calls.get(id)
         return calls.found(call, await self._ask(call))
 
-    async def get_or_create(self, id: str | None = None) -> Conversation:
+    async def get_or_create(self, id: str | None = None, **others: Never) -> Conversation:
         """The conversation, or a new one, which has another id, if there is none."""
+        options.no_others("get_or_create", others)
         call = calls.get_or_create(id)
-        return calls.conversation(calls.checked(call, await self._ask(call)))
+        return calls.conversation(call, await self._ask(call))
 
-    async def add_message(self, id: str, message: Message) -> None:
-        """Add a message at the end; SessionNotFoundError if there is no such conversation."""
+    async def add_message(self, id: str, message: Message) -> bool:
+        """Add a message at the end. Whether it was added: False if it was there, which it also is
+        when an answer was lost and the call repeated. SessionNotFoundError if there is no such
+        conversation."""
         call = calls.add_message(id, message)
-        calls.checked(call, await self._ask(call))
+        return calls.added(call, await self._ask(call))
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         """The last messages, oldest first; none if there is no such conversation."""
         call = calls.get_history(id, limit)
-        return calls.history(call, await self._ask(call))
+        return calls.history(call, await self._ask(call), limit)
 
     async def summary(self, id: str) -> ConversationSummary | None:
         """What is needed to route the next message; None without a conversation."""
@@ -83,9 +104,9 @@ class AsyncClient:
         call = calls.delete(id)
         calls.deleted(call, await self._ask(call))
 
-    async def addMessage(self, id: str, message: Message) -> None:
+    async def addMessage(self, id: str, message: Message) -> bool:
         """`add_message`, under its name in the service's interface."""
-        await self.add_message(id, message)
+        return await self.add_message(id, message)
 
     async def getHistory(self, id: str, limit: int | None = None) -> Messages:
         """`get_history`, under its name in the service's interface."""
@@ -95,12 +116,16 @@ class AsyncClient:
         """What is added to a conversation after a message, else from now on, until it is gone:
         `async with client.events(id) as events: async for event in events`. A connection that
         breaks is made anew and goes on after the last message; ServiceError if the server cannot
-        be reached again for `timeout` seconds."""
-        following = Following(self._url, id, after, self._timeout)
-        return _Events(self._client(), self._url, following)
+        be reached for `timeout` seconds, or if the client is closed meanwhile."""
+        following = Following(self._url, id, after, self._timeout, self._retries)
+        found = Events(self._stream, self._url, following)
+        self._followers.add(found)
+        return found
 
     async def aclose(self) -> None:
         """Close the connections. The client can be used again afterwards."""
+        for each in [*self._followers]:
+            await each.end(failures.closed())
         http, self._http = self._http, None
         if http is not None and self._loop is asyncio.get_running_loop():
             await http.aclose()
@@ -120,98 +145,60 @@ class AsyncClient:
         """Connections belong to a loop; those of one that has ended are of no use."""
         loop = asyncio.get_running_loop()
         if self._http is None or self._loop is not loop:
+            if self._http is not None and self._loop is not None and self._loop.is_running():
+                raise CortextError(
+                    "this client is in use in another running event loop",
+                    hint="make one client for each loop",
+                )
             self._loop = loop
-            self._http = httpx.AsyncClient(headers=self._headers, trust_env=False)
+            transport = httpx.AsyncHTTPTransport(verify=self._tls, trust_env=False, limits=LIMITS)
+            self._http = httpx.AsyncClient(
+                transport=transport, headers=self._headers, trust_env=False
+            )
         return self._http
 
-    async def _ask(self, call: Call) -> Answer:
-        patience = Patience(call, self._timeout, self._retries)
+    async def _ask(self, call: Call, patience: Patience | None = None) -> Answer:
+        patience = patience or Patience(self._timeout, self._retries)
         while True:
+            pause = None
             try:
-                answer = await self._send(call, patience.seconds)
-                pause = patience.pause(answer)
+                answer = await self._send(call, patience.until)
+                if call.again and answer.may_try_again:
+                    pause = patience.pause(answer.retry_after)
                 if pause is None:
                     return answer
-            except httpx.TransportError as error:
-                pause = patience.pause(was_sent=not isinstance(error, httpx.ConnectError))
+            except httpx.RequestError as error:
+                if failures.passes(error) and (call.again or not failures.was_sent(error)):
+                    pause = patience.pause()
                 if pause is None:
-                    raise self._failure(error) from None
+                    raise failures.of_connection(
+                        self._url, error, self._timeout, is_safe=call.again
+                    ) from None
             await asyncio.sleep(pause)
 
     async def _send(self, call: Call, seconds: float) -> Answer:
-        response = await self._client().request(
+        try:
+            async with asyncio.timeout(seconds), self._stream(call, seconds) as response:
+                body = await response.aread()
+        except TimeoutError:
+            # The time-outs of httpx are each for one read.
+            raise httpx.ReadTimeout("timed out") from None
+        return answer_of(self._url, response.status_code, response.headers, body)
+
+    def _stream(self, call: Call, seconds: float) -> AbstractAsyncContextManager[httpx.Response]:
+        return self._client().stream(
             call.method,
             self._url + call.path,
             content=call.content,
             params=dict(call.query),
             timeout=seconds,
         )
-        return Answer(
-            response.status_code, response.content, response.headers.get("retry-after", "")
-        )
 
-    def _failure(self, error: httpx.TransportError) -> calls.ServiceError:
-        if isinstance(error, httpx.TimeoutException):
-            return calls.too_slow(self._url, self._timeout)
-        return calls.unreachable(self._url, error)
-
-    async def list(self, *, limit: int | None = 50) -> list[ConversationEntry]:
-        """Your conversations, newest first."""
-        call = calls.list_conversations(limit)
-        return calls.entries(call, await self._ask(call))
-
-
-class _Events(Subscription):
-    """One conversation, over a connection of its own at a time. Who has entered misses nothing:
-    by then the server has said where it begins."""
-
-    def __init__(self, http: httpx.AsyncClient, url: str, following: Following) -> None:
-        self._http = http
-        self._url = url
-        self._following = following
-        self._events: AsyncGenerator[Event | None] | None = None
-
-    async def start(self) -> None:
-        self._events = self._read()
-        await anext(self._events)
-
-    async def stop(self) -> None:
-        if self._events is not None:
-            await self._events.aclose()
-
-    async def __anext__(self) -> Event:
-        if self._events is None:
-            raise StopAsyncIteration
-        while (found := await anext(self._events)) is None:
-            pass
-        return found
-
-    async def _read(self) -> AsyncGenerator[Event | None]:
-        """The events, over one connection after another; None whenever the server said
-        something."""
-        following = self._following
-        while not following.has_ended:
-            try:
-                async with self._stream(following.call) as response:
-                    if response.status_code != 200:
-                        again = response.headers.get("retry-after", "")
-                        body = await response.aread()
-                        found = following.refused(Answer(response.status_code, body, again))
-                    else:
-                        following.connected()
-                        async for data in response.aiter_bytes():
-                            events = following.feed(data)
-                            yield None
-                            for each in events:
-                                yield each
-                        found = 0.0 if following.has_ended else following.lost()
-            except httpx.TransportError as error:
-                found = following.lost(error)
-            if isinstance(found, Event):
-                yield found
-                return
-            await asyncio.sleep(found)
-
-    def _stream(self, call: Call) -> AbstractAsyncContextManager[httpx.Response]:
-        address, query = self._url + call.path, dict(call.query)
-        return self._http.stream("GET", address, params=query, timeout=SILENCE)
+    async def list(self, *, limit: int | None = 50, **others: Never) -> list[ConversationEntry]:
+        """Your conversations, newest first; None is all."""
+        options.no_others("list", others)
+        pages = calls.Pages(limit)
+        patience = Patience(self._timeout, self._retries)
+        while (call := pages.call) is not None:
+            pages.take(call, await self._ask(call, patience))
+        return pages.found

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
+from cortext.client.answers import Answer, checked, decode, is_missing
+from cortext.client.failures import ServiceError, bad_answer
 from cortext.conversations.base import check_message
 from cortext.conversations.port import (
     Conversation,
@@ -15,25 +17,13 @@ from cortext.conversations.port import (
     Message,
     Messages,
 )
-from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError, SessionStorageError
-from cortext.model import json, wire
+from cortext.model import json
 from cortext.model.ids import check_id
 from cortext.model.values import json_copy
 
-TIMEOUT = 10.0
+MOST = 1000
+"""So many a server lists in one answer."""
 _BASE = "/v1/conversations"
-_AGAIN = frozenset((429, 502, 503, 504))
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
-
-
-class ServiceError(SessionStorageError):
-    """A server that refused, failed, or could not be reached. `code` is the server's own, or
-    `unreachable` or `timeout`; `status` is 0 where there was no answer."""
-
-    def __init__(self, sentence: str, *, code: str, status: int = 0, hint: str = "") -> None:
-        self.code = code
-        self.status = status
-        super().__init__(sentence, hint=hint)
 
 
 class Call(NamedTuple):
@@ -51,16 +41,6 @@ class Call(NamedTuple):
         return None if self.body is None else json.encode(self.body)
 
 
-class Answer(NamedTuple):
-    status: int
-    body: bytes
-    retry_after: str = ""
-
-    @property
-    def may_try_again(self) -> bool:
-        return self.status in _AGAIN
-
-
 class _Page(msgspec.Struct, rename="camel"):
     messages: Messages
 
@@ -69,18 +49,17 @@ class _Entries(msgspec.Struct, rename="camel"):
     conversations: list[ConversationEntry]
 
 
+class _Added(msgspec.Struct):
+    id: str
+
+
 class _Begin(msgspec.Struct):
     after: str
 
 
-class _Problem(msgspec.Struct):
-    code: str = ""
-    title: str = ""
-    detail: str = ""
-    hint: str = ""
-
-
 def create(metadata: Mapping[str, Any] | None) -> Call:
+    if metadata is not None and not isinstance(metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"metadata is a mapping, not {type(metadata).__name__}")
     body = {"metadata": json_copy(dict(metadata), "metadata")} if metadata else {}
     # A second one would be a second conversation.
     return Call("POST", _BASE, body, again=False)
@@ -109,16 +88,65 @@ def add_message(id: str, message: Message) -> Call:
 
 
 def get_history(id: str, limit: int | None) -> Call:
+    """A server gives the last MOST, or all of its window: who wants more gets what `history`
+    leaves of that."""
     if limit is not None and (type(limit) is not int or limit < 0):
         raise ValueError(f"limit is a whole number from 0, not {limit!r}")
-    return _of(id, "/messages", query={} if limit is None else {"limit": min(limit, 1000)})
+    is_all = limit is None or limit > MOST
+    return _of(id, "/messages", query={} if is_all else {"limit": limit})
 
 
-def list_conversations(limit: int | None) -> Call:
-    return Call("GET", _BASE, query={"limit": min(limit or 1000, 1000)})
+class Pages:
+    """A list, page by page: `call` is what to ask for next, None when all is `found`. A page
+    begins with what was created when the last one ended, so that nothing is missed that was
+    created at the same time, or because something was deleted meanwhile."""
+
+    def __init__(self, limit: int | None) -> None:
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise ValueError(f"limit is a whole number from 0, or None for all, not {limit!r}")
+        self._limit = limit
+        self._known: dict[str, ConversationEntry] = {}
+        self._is_last = limit == 0
+
+    @property
+    def call(self) -> Call | None:
+        if self._is_last:
+            return None
+        query: dict[str, str | int] = {"limit": min(self._limit or MOST, MOST)}
+        if self._known:
+            last = next(reversed(self._known.values()))
+            query = {"limit": MOST, "until": last.created_at.isoformat()}
+        return Call("GET", _BASE, query=query)
+
+    def take(self, call: Call, answer: Answer) -> None:
+        page = decode(checked(call.id, answer), _Entries).conversations
+        before = len(self._known)
+        self._known.update((each.id, each) for each in page if each.id not in self._known)
+        # A short page is not the last: what has just expired is left out of it.
+        has_new = len(self._known) > before
+        limit = self._limit
+        enough = limit is not None and (limit <= MOST or limit <= len(self._known))
+        self._is_last = enough or not has_new
+        if not enough and not has_new and len(page) >= MOST:
+            raise ServiceError(
+                f"the server lists no more than {before:,} conversations, and there are others",
+                code="too-many",
+                hint=f"ask for at most {MOST:,}, or upgrade the server",
+            )
+
+    @property
+    def found(self) -> list[ConversationEntry]:
+        return [*self._known.values()][: self._limit]
+
+
+def can_ask_for(id: str) -> bool:
+    """Whether an id can stand in an address: half characters cannot."""
+    return id.isascii() or id == id.encode("utf-8", "ignore").decode()
 
 
 def events(id: str, after: str | None) -> Call:
+    if after is not None and (type(after) is not str or not can_ask_for(after)):
+        raise ValueError(f"after is the id of a message, not {after!r:.60}")
     return _of(id, "/events", query={} if after is None else {"after": after})
 
 
@@ -126,103 +154,45 @@ def _of(id: str, rest: str = "", **fields: Any) -> Call:
     return Call(fields.pop("method", "GET"), f"{_BASE}/{check_id(id)}{rest}", id=id, **fields)
 
 
-def conversation(answer: Answer) -> Conversation:
-    return _decode(answer.body, Conversation)
+def conversation(call: Call, answer: Answer) -> Conversation:
+    return decode(checked(call.id, answer), Conversation)
 
 
 def found(call: Call, answer: Answer) -> Conversation | None:
-    return None if is_missing(answer) else conversation(checked(call, answer))
+    return None if is_missing(answer) else conversation(call, answer)
 
 
 def in_short(call: Call, answer: Answer) -> ConversationSummary | None:
+    return None if is_missing(answer) else decode(checked(call.id, answer), ConversationSummary)
+
+
+def history(call: Call, answer: Answer, limit: int | None) -> Messages:
+    """The last `limit` of the messages."""
     if is_missing(answer):
-        return None
-    return _decode(checked(call, answer).body, ConversationSummary)
-
-
-def history(call: Call, answer: Answer) -> Messages:
-    return [] if is_missing(answer) else _decode(checked(call, answer).body, _Page).messages
-
-
-def entries(call: Call, answer: Answer) -> list[ConversationEntry]:
-    return _decode(checked(call, answer).body, _Entries).conversations
-
-
-def deleted(call: Call, answer: Answer) -> None:
-    if not is_missing(answer):
-        checked(call, answer)
-
-
-def checked(call: Call, answer: Answer) -> Answer:
-    """The answer, if it is a success; otherwise the error that it is."""
-    if 200 <= answer.status < 300:
-        return answer
-    raise failure(call, answer)
-
-
-def failure(call: Call, answer: Answer) -> CortextError:
-    """The error that an answer is."""
-    problem = _problem(answer)
-    if problem.code == "not-found":
-        return SessionNotFoundError(call.id)
-    if problem.code == "invalid-id":
-        return InvalidIdError(call.id)
-    sentence = problem.detail or problem.title or f"the server answered {answer.status}"
-    return ServiceError(
-        sentence, code=problem.code or "unknown", status=answer.status, hint=problem.hint
+        return []
+    messages = decode(checked(call.id, answer), _Page).messages
+    return (
+        messages if limit is None or limit >= len(messages) else messages[-limit:] if limit else []
     )
 
 
+def added(call: Call, answer: Answer) -> bool:
+    """Whether it is new there. The server gives back what it has; a page of somebody else that says
+    200 does not."""
+    if decode(checked(call.id, answer), _Added).id != call.body.id:
+        raise bad_answer(answer.url, "it is about another message", answer.status)
+    return answer.status == 201
+
+
+def deleted(call: Call, answer: Answer) -> None:
+    if not is_missing(answer) and checked(call.id, answer).status != 204:
+        raise bad_answer(answer.url, "it does not say that something was deleted", answer.status)
+
+
 def parse_message(data: bytes) -> Message:
-    return _decode(data, Message)
+    return decode(Answer(200, data), Message)
 
 
 def parse_begin(data: bytes) -> str:
     """After which message a stream begins; "" is before the first."""
-    return _decode(data, _Begin).after
-
-
-def unreachable(url: str, error: Exception) -> ServiceError:
-    return ServiceError(
-        f"cannot reach {url}: {error or type(error).__name__}",
-        code="unreachable",
-        hint="is `cortext serve` running there?",
-    )
-
-
-def too_slow(url: str, seconds: float) -> ServiceError:
-    return ServiceError(f"{url} did not answer within {seconds:g} s", code="timeout")
-
-
-def base_url(url: str) -> str:
-    """A server's address without its last slash; CortextError if it is none."""
-    if not url.startswith(("http://", "https://")):
-        raise CortextError(
-            f"not the address of a server: {url[:100]!r}", hint="as in http://127.0.0.1:8733"
-        )
-    return url.rstrip("/")
-
-
-def is_missing(answer: Answer) -> bool:
-    return answer.status == 404 and _problem(answer).code == "not-found"
-
-
-def _problem(answer: Answer) -> _Problem:
-    try:
-        return msgspec.json.decode(answer.body, type=_Problem)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        # Something between us and the server answered.
-        return _Problem()
-
-
-def _decode(data: bytes, kind: type[_Struct]) -> _Struct:
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        # Half characters are written as escapes, which the fast decoder refuses.
-        try:
-            return wire.convert(wire.as_dict(json.decode(data)), kind)
-        except ValueError as error:
-            raise ServiceError(
-                f"the answer makes no sense: {error}", code="bad-answer", status=200
-            ) from None
+    return decode(Answer(200, data), _Begin).after

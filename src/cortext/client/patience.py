@@ -4,37 +4,56 @@ from __future__ import annotations
 
 import random
 import time
-
-from cortext.client.calls import Answer, Call
+from typing import Self
 
 _FIRST = 0.1
 _LONGEST = 2.0
 
 
-class Patience:
-    """Of one call. A request that never reached the server may always be sent again."""
+class Until(float):
+    """A time-out that knows when it ends. What waits several times, each time for so many
+    seconds, can ask how many are `left` of the whole; or of `each`, once that is set."""
 
-    def __init__(self, call: Call, seconds: float, retries: int) -> None:
-        self._again = call.again
+    end: float
+    each: float | None
+
+    def __new__(cls, end: float) -> Self:
+        found = super().__new__(cls, max(end - time.monotonic(), 0.001))
+        found.end = end
+        found.each = None
+        return found
+
+
+def left(timeout: float | None) -> float | None:
+    """What is left of a time-out now; of a plain one, all of it."""
+    if not isinstance(timeout, Until):
+        return timeout
+    return timeout.end - time.monotonic() if timeout.each is None else timeout.each
+
+
+class Patience:
+    """Of one call, which may be several requests, for `seconds` and `retries` more tries; None is
+    as many as there is time for."""
+
+    def __init__(self, seconds: float, retries: int | None) -> None:
         self._end = time.monotonic() + seconds
         self._left = retries
         self._pause = _FIRST
 
     @property
-    def seconds(self) -> float:
+    def until(self) -> Until:
         """What is left of the time."""
-        return max(self._end - time.monotonic(), 0.001)
+        return Until(self._end)
 
-    def pause(self, answer: Answer | None = None, *, was_sent: bool = True) -> float | None:
+    def pause(self, retry_after: str = "") -> float | None:
         """For how long to wait before the next try; None if there is none."""
-        if self._left <= 0 or (was_sent and not self._again):
+        if self._left is not None and self._left <= 0:
             return None
-        if answer is not None and not answer.may_try_again:
+        own = self._pause * random.uniform(0.5, 1)  # noqa: S311
+        seconds = float(retry_after) if retry_after.isdecimal() else own
+        if seconds >= self.until:
             return None
-        asked = answer.retry_after if answer else ""
-        seconds = float(asked) if asked.isdecimal() else self._pause * random.uniform(0.5, 1)  # noqa: S311
-        if seconds > self.seconds:
-            return None
-        self._left -= 1
+        if self._left is not None:
+            self._left -= 1
         self._pause = min(2 * self._pause, _LONGEST)
         return seconds

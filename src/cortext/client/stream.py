@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 
-from cortext.client import calls
-from cortext.client.calls import Answer, Call
+import httpx
+
+from cortext.client import calls, failures
+from cortext.client.answers import Answer, failure, is_missing
+from cortext.client.calls import Call
+from cortext.client.failures import ServiceError
+from cortext.client.patience import Patience, Until
 from cortext.conversations.events import Event
+from cortext.conversations.port import Message
 
 _log = logging.getLogger("cortext.client")
 SILENCE = 30.0
 """Seconds without a line after which a connection is dead: the server says something before."""
-_FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 2.0
+_STEADY = 1.0
+"""Seconds after which a connection counts as one that holds."""
+_KIND = "text/event-stream"
 _ENDS = ConnectionError("it ends every stream")
-
-
-def headers_of(token: str) -> dict[str, str]:
-    plain = {"Content-Type": "application/json", "User-Agent": "cortext"}
-    return {**plain, "Authorization": f"Bearer {token}"} if token else plain
 
 
 class Lines:
     """Makes events of the bytes of a stream. Lines end with a line feed and nothing else: text
     holds what other programs take for an end. `last` is the message after which what follows
-    begins; None while nobody knows."""
+    begins; None while nobody knows. A message whose id cannot be asked for is not `last`, and is
+    passed over when it comes again."""
 
     def __init__(self, id: str, after: str | None) -> None:
         self.last = after
         self._id = id
+        self._unaskable: set[str] = set()
         self.begin()
 
     def begin(self) -> None:
@@ -57,72 +62,106 @@ class Lines:
 
     def _event(self, kind: str, data: bytes) -> Event | None:
         if kind == "message":
-            message = calls.parse_message(data)
-            self.last = message.id
-            return Event("message", self._id, message)
+            return self._message(calls.parse_message(data))
         if kind in ("deleted", "expired"):
             return Event("deleted" if kind == "deleted" else "expired", self._id)
         if kind == "begin":
-            self.last = calls.parse_begin(data)
+            begin = calls.parse_begin(data)
+            self.last = begin if calls.can_ask_for(begin) else None
         elif kind == "gap":
             _log.warning("messages of conversation %s came too fast to be seen all", self._id)
         return None
 
+    def _message(self, message: Message) -> Event | None:
+        id = message.id or ""
+        if id in self._unaskable:
+            return None
+        if calls.can_ask_for(id):
+            self.last = id
+            self._unaskable.clear()
+        else:
+            self._unaskable.add(id)
+        return Event("message", self._id, message)
+
 
 class Following:
     """One conversation as it grows. A connection that ends before the conversation does is made
-    anew and goes on after the last message, unless none succeeds for `seconds`."""
+    anew and goes on after the last message, unless none holds for `seconds`."""
 
-    def __init__(self, url: str, id: str, after: str | None, seconds: float) -> None:
+    def __init__(
+        self, url: str, id: str, after: str | None, seconds: float, retries: int | None
+    ) -> None:
         self._url = url
         self._id = id
-        self._seconds = seconds
+        self._allowed = (seconds, retries)
         self._lines = Lines(id, after)
-        self._pause = 0.0
-        self._end = 0.0
+        self._patience: Patience | None = None
+        self._since = 0.0
         self._was_connected = False
         self.has_ended = False
+        calls.events(id, after)
 
     @property
     def call(self) -> Call:
         """What to ask for next."""
         return calls.events(self._id, self._lines.last)
 
-    def connected(self) -> None:
+    def begin(self) -> Until:
+        """Another connection is made: until when its answer has to begin."""
+        self._since = 0.0
+        if self._patience is None:
+            self._patience = Patience(*self._allowed)
+        return self._patience.until
+
+    def connected(self, status: int, headers: Mapping[str, str]) -> bool:
+        """Whether events follow; otherwise the answer is for `refused`."""
+        if status != 200:
+            return False
+        kind = headers.get("content-type", "").partition(";")[0].strip()
+        if kind != _KIND:
+            raise failures.bad_answer(self._url, f"no events, but {kind or 'something'}", status)
         self._lines.begin()
+        self._since = time.monotonic()
         self._was_connected = True
+        return True
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that end in these bytes."""
-        self._pause = 0.0
         found = self._lines.feed(data)
+        if found:
+            self._patience = None
         self.has_ended = self.has_ended or any(event.kind != "message" for event in found)
         return found
 
-    def lost(self, error: Exception | None = None) -> float:
+    def lost(self, error: httpx.RequestError | None = None) -> float:
         """For how long to wait before the next connection; ServiceError if there was none for too
-        long, or never one."""
-        pause = self._wait("") if self._was_connected else None
+        long."""
+        pause = None if error is not None and not failures.passes(error) else self._wait("")
         if pause is None:
-            raise calls.unreachable(self._url, error or _ENDS) from None
+            raise self._failure(error) from None
         return pause
 
     def refused(self, answer: Answer) -> float | Event:
         """As `lost`, for an answer that is no stream; or the end of a conversation that is gone
         meanwhile. Otherwise the error that the answer is."""
-        if self._was_connected and calls.is_missing(answer):
+        if self._was_connected and is_missing(answer):
             return Event("deleted", self._id)
-        can_wait = self._was_connected and answer.may_try_again
-        pause = self._wait(answer.retry_after) if can_wait else None
+        pause = self._wait(answer.retry_after) if answer.may_try_again else None
         if pause is None:
-            raise calls.failure(self.call, answer)
+            raise failure(self._id, answer)
         return pause
 
+    def _failure(self, error: httpx.RequestError | None) -> ServiceError:
+        if error is None:
+            return failures.unreachable(self._url, _ENDS)
+        seconds = SILENCE if self._since else self._allowed[0]
+        return failures.of_connection(self._url, error, seconds, is_safe=True)
+
     def _wait(self, retry_after: str) -> float | None:
-        now = time.monotonic()
-        if not self._pause:
-            self._pause, self._end = _FIRST_PAUSE, now + self._seconds
+        has_held = self._since and time.monotonic() - self._since > _STEADY
+        if has_held or self._patience is None:
+            self._patience = Patience(*self._allowed)
             _log.info("the events of conversation %s are asked for again", self._id)
-        pause = float(retry_after) if retry_after.isdecimal() else self._pause
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
-        return pause if now + pause < self._end else None
+            if self._lines.last is None:
+                _log.warning("messages of conversation %s may be missed", self._id)
+        return self._patience.pause(retry_after)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Never, Self
 
 import httpx
 
-from cortext.client import calls
-from cortext.client.calls import Answer, Call
-from cortext.client.patience import Patience
-from cortext.client.stream import SILENCE, Following, headers_of
+from cortext.client import calls, failures, options
+from cortext.client.answers import Answer, answer_of
+from cortext.client.calls import Call
+from cortext.client.patience import Patience, Until
+from cortext.client.stream import SILENCE, Following
+from cortext.client.wires import Transport, tls_of
 from cortext.conversations.events import Event
 from cortext.conversations.port import (
     Conversation,
@@ -27,43 +31,61 @@ from cortext.conversations.references import Reference, resolve
 class Client:
     """Conversations on a server at `url`, those of the owner of `token`.
 
-    Each call takes at most `timeout` seconds, with up to `retries` repetitions of what can be
-    repeated: reading, deleting, and adding a message, which has an id. It can be used by several
-    threads, and as a context manager.
+    Each call takes at most `timeout` seconds. In these, what can be repeated is: reading, deleting,
+    and adding a message, which has an id; as often as there is time for, or `retries` times. It can
+    be used by several threads and after a fork, and as a context manager.
     """
 
     def __init__(
-        self, url: str, token: str = "", *, timeout: float = calls.TIMEOUT, retries: int = 2
+        self,
+        url: str,
+        token: str = "",
+        *,
+        timeout: float = options.TIMEOUT,
+        retries: int | None = None,
+        **others: Never,
     ) -> None:
-        self._url = calls.base_url(url)
-        self._timeout = timeout
-        self._retries = retries
-        self._http = httpx.Client(headers=headers_of(token), trust_env=False)
+        options.no_others("Client", others)
+        self._url = options.base_url(url)
+        self._headers = options.headers_of(token)
+        self._timeout = options.seconds(timeout)
+        self._retries = options.repetitions(retries)
+        self._tls = tls_of(self._url)
+        self._process = 0
+        self._closings = 0
+        self._open()
 
-    def create(self, *, metadata: Mapping[str, Any] | None = None) -> str:
+    def __repr__(self) -> str:
+        return f"Client({self._url!r})"
+
+    def create(self, *, metadata: Mapping[str, Any] | None = None, **others: Never) -> str:
         """Begin an empty conversation; its id."""
+        options.no_others("create", others)
         call = calls.create(metadata)
-        return calls.conversation(calls.checked(call, self._ask(call))).id
+        return calls.conversation(call, self._ask(call)).id
 
     def get(self, id: str) -> Conversation | None:
         """The conversation with the messages of its window; None if there is none."""
         call = calls.get(id)
         return calls.found(call, self._ask(call))
 
-    def get_or_create(self, id: str | None = None) -> Conversation:
+    def get_or_create(self, id: str | None = None, **others: Never) -> Conversation:
         """The conversation, or a new one, which has another id, if there is none."""
+        options.no_others("get_or_create", others)
         call = calls.get_or_create(id)
-        return calls.conversation(calls.checked(call, self._ask(call)))
+        return calls.conversation(call, self._ask(call))
 
-    def add_message(self, id: str, message: Message) -> None:
-        """Add a message at the end; SessionNotFoundError if there is no such conversation."""
+    def add_message(self, id: str, message: Message) -> bool:
+        """Add a message at the end. Whether it was added: False if it was there, which it also is
+        when an answer was lost and the call repeated. SessionNotFoundError if there is no such
+        conversation."""
         call = calls.add_message(id, message)
-        calls.checked(call, self._ask(call))
+        return calls.added(call, self._ask(call))
 
     def get_history(self, id: str, limit: int | None = None) -> Messages:
         """The last messages, oldest first; none if there is no such conversation."""
         call = calls.get_history(id, limit)
-        return calls.history(call, self._ask(call))
+        return calls.history(call, self._ask(call), limit)
 
     def summary(self, id: str) -> ConversationSummary | None:
         """What is needed to route the next message; None without a conversation."""
@@ -83,12 +105,18 @@ class Client:
     def events(self, id: str, *, after: str | None = None) -> Iterator[Event]:
         """What is added to a conversation after a message, else from the first `next` on, until it
         is gone. A connection that breaks is made anew and goes on after the last message;
-        ServiceError if the server cannot be reached again for `timeout` seconds."""
-        following = Following(self._url, id, after, self._timeout)
+        ServiceError if the server cannot be reached for `timeout` seconds, or if the client is
+        closed meanwhile."""
+        return self._follow(Following(self._url, id, after, self._timeout, self._retries))
+
+    def _follow(self, following: Following) -> Generator[Event]:
+        closings = self._closings
         while not following.has_ended:
             try:
                 found = yield from self._listen(following)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
+                if self._closings != closings:
+                    raise failures.closed() from None
                 found = following.lost(error)
             if isinstance(found, Event):
                 yield found
@@ -97,19 +125,20 @@ class Client:
 
     def _listen(self, following: Following) -> Generator[Event, None, float | Event]:
         """The events of one connection; then how long to wait for another, or the last event."""
-        call = following.call
-        address, query = self._url + call.path, dict(call.query)
-        with self._http.stream("GET", address, params=query, timeout=SILENCE) as response:
-            if response.status_code != 200:
-                again = response.headers.get("retry-after", "")
-                return following.refused(Answer(response.status_code, response.read(), again))
-            following.connected()
+        until = following.begin()
+        with self._stream(following.call, until) as response:
+            if not following.connected(response.status_code, response.headers):
+                return following.refused(self._answer(response))
+            until.each = SILENCE
             for data in response.iter_bytes():
                 yield from following.feed(data)
         return 0.0 if following.has_ended else following.lost()
 
     def close(self) -> None:
-        self._http.close()
+        """Close the connections. The client can be used again afterwards."""
+        self._closings += 1
+        if self._process == os.getpid():
+            self._transport.close()
 
     def __enter__(self) -> Self:
         return self
@@ -122,38 +151,56 @@ class Client:
     ) -> None:
         self.close()
 
-    def _ask(self, call: Call) -> Answer:
-        patience = Patience(call, self._timeout, self._retries)
+    def _open(self) -> None:
+        """Connections belong to a process: a child that used its parent's would read its answers,
+        and one that closed them would close the parent's."""
+        self._transport = Transport(self._tls)
+        self._http = httpx.Client(transport=self._transport, headers=self._headers, trust_env=False)
+        self._process = os.getpid()
+
+    def _ask(self, call: Call, patience: Patience | None = None) -> Answer:
+        patience = patience or Patience(self._timeout, self._retries)
         while True:
+            pause = None
             try:
-                answer = self._send(call, patience.seconds)
-                pause = patience.pause(answer)
+                answer = self._send(call, patience.until)
+                if call.again and answer.may_try_again:
+                    pause = patience.pause(answer.retry_after)
                 if pause is None:
                     return answer
-            except httpx.TransportError as error:
-                pause = patience.pause(was_sent=not isinstance(error, httpx.ConnectError))
+            except httpx.RequestError as error:
+                if failures.passes(error) and (call.again or not failures.was_sent(error)):
+                    pause = patience.pause()
                 if pause is None:
-                    raise self._failure(error) from None
+                    raise failures.of_connection(
+                        self._url, error, self._timeout, is_safe=call.again
+                    ) from None
             time.sleep(pause)
 
-    def _send(self, call: Call, seconds: float) -> Answer:
-        response = self._http.request(
+    def _send(self, call: Call, until: Until) -> Answer:
+        with self._stream(call, until) as response:
+            return self._answer(response)
+
+    def _stream(self, call: Call, timeout: float) -> AbstractContextManager[httpx.Response]:
+        if self._process != os.getpid():
+            self._open()
+        return self._http.stream(
             call.method,
             self._url + call.path,
             content=call.content,
             params=dict(call.query),
-            timeout=seconds,
-        )
-        return Answer(
-            response.status_code, response.content, response.headers.get("retry-after", "")
+            timeout=timeout,
         )
 
-    def _failure(self, error: httpx.TransportError) -> calls.ServiceError:
-        if isinstance(error, httpx.TimeoutException):
-            return calls.too_slow(self._url, self._timeout)
-        return calls.unreachable(self._url, error)
+    def _answer(self, response: httpx.Response) -> Answer:
+        body = response.read()
+        return answer_of(self._url, response.status_code, response.headers, body)
 
-    def list(self, *, limit: int | None = 50) -> list[ConversationEntry]:
-        """Your conversations, newest first."""
-        call = calls.list_conversations(limit)
-        return calls.entries(call, self._ask(call))
+    def list(self, *, limit: int | None = 50, **others: Never) -> list[ConversationEntry]:
+        """Your conversations, newest first; None is all."""
+        options.no_others("list", others)
+        pages = calls.Pages(limit)
+        patience = Patience(self._timeout, self._retries)
+        while (call := pages.call) is not None:
+            pages.take(call, self._ask(call, patience))
+        return pages.found

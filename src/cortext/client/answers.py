@@ -1,0 +1,121 @@
+"""What an answer of a server is: a value, or the error that it tells of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from cortext.client import failures
+from cortext.client.failures import ServiceError
+from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
+from cortext.model import json, wire
+
+_AGAIN = frozenset((429, 502, 503, 504))
+_GATEWAY = frozenset((502, 503, 504))
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+class Answer(NamedTuple):
+    """What came back from the server at `url`, and those of its headers that matter."""
+
+    status: int
+    body: bytes
+    url: str = ""
+    retry_after: str = ""
+    location: str = ""
+    kind: str = ""
+
+    @property
+    def may_try_again(self) -> bool:
+        return self.status in _AGAIN
+
+
+def answer_of(url: str, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    again, location = headers.get("retry-after", ""), headers.get("location", "")
+    kind = headers.get("content-type", "").partition(";")[0].strip()
+    return Answer(status, body, url, again, location, kind)
+
+
+class _Problem(msgspec.Struct):
+    code: str = ""
+    title: str = ""
+    detail: str = ""
+    hint: str = ""
+
+
+def checked(id: str, answer: Answer) -> Answer:
+    """The answer, if it is a success; otherwise the error that it is."""
+    if 200 <= answer.status < 300:
+        return answer
+    raise failure(id, answer)
+
+
+def failure(id: str, answer: Answer) -> CortextError:
+    """The error that an answer is."""
+    problem = _problem(answer)
+    if problem.code == "not-found":
+        return SessionNotFoundError(id)
+    if problem.code == "invalid-id":
+        return InvalidIdError(id)
+    if 300 <= answer.status < 400:
+        return _redirect(answer)
+    if not problem.code:
+        return _of_somebody_else(answer)
+    said = failures.shown(problem.detail or problem.title or f"{answer.url} refused")
+    hint = problem.hint or _HINTS.get(problem.code, "")
+    return ServiceError(said, code=problem.code, status=answer.status, hint=hint)
+
+
+_HINTS = {
+    "unauthorized": "the token is the second argument of the client",
+    "no-such-path": "the address is the one that `cortext serve` prints, without a path behind it",
+}
+
+
+def _redirect(answer: Answer) -> ServiceError:
+    """A token is for the server that it was given for, so nobody goes where another one points."""
+    there = failures.shown(answer.location.partition("?")[0]) if answer.location else "nowhere"
+    return ServiceError(
+        f"{answer.url} sends us elsewhere ({answer.status}): {there}",
+        code="redirect",
+        status=answer.status,
+        hint="give the client the address where `cortext serve` itself answers",
+    )
+
+
+def _of_somebody_else(answer: Answer) -> ServiceError:
+    kind = f" with {failures.shown(answer.kind)}" if answer.kind else ""
+    hint = "a proxy answers in its place: is the server behind it running?"
+    if answer.status not in _GATEWAY:
+        hint = "is this the address of `cortext serve`? it was not it that answered"
+    return ServiceError(
+        f"{answer.url} answered {answer.status}{kind}",
+        code="unknown",
+        status=answer.status,
+        hint=hint,
+    )
+
+
+def is_missing(answer: Answer) -> bool:
+    return answer.status == 404 and _problem(answer).code == "not-found"
+
+
+def _problem(answer: Answer) -> _Problem:
+    try:
+        return msgspec.json.decode(answer.body, type=_Problem)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # Something between us and the server answered.
+        return _Problem()
+
+
+def decode(answer: Answer, kind: type[_Struct]) -> _Struct:
+    try:
+        return msgspec.json.decode(answer.body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # Half characters are written as escapes, which the fast decoder refuses.
+        try:
+            return wire.convert(wire.as_dict(json.decode(answer.body)), kind)
+        except ValueError as error:
+            raise failures.bad_answer(answer.url, failures.shown(error), answer.status) from None

@@ -1,0 +1,123 @@
+"""Following one conversation in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import httpx
+
+from cortext.client.answers import answer_of
+from cortext.client.calls import Call
+from cortext.client.stream import SILENCE, Following
+from cortext.conversations.events import Event, Subscription
+
+Stream = Callable[[Call, float], AbstractAsyncContextManager[httpx.Response]]
+_MOST_WAITING = 1000
+
+
+class Events(Subscription):
+    """One conversation, over a connection of its own at a time. Who has entered misses nothing:
+    by then the server has said where it begins. A task of its own reads it, so that one who stops
+    waiting for an event (a time-out, say) can come back for it. Who is slow lets the server wait.
+    """
+
+    def __init__(self, stream: Stream, url: str, following: Following) -> None:
+        self._stream = stream
+        self._url = url
+        self._following = following
+        self._heard: deque[Event] = deque()
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._error: Exception | None = None
+        self._has_begun = False
+
+    async def start(self) -> None:
+        self._task = asyncio.ensure_future(self._run())
+        self._task.add_done_callback(lambda _: self._news.set())
+        try:
+            while not (self._has_begun or self._task.done()):
+                await self._wait(self._news)
+        except asyncio.CancelledError:
+            await self.stop()
+            raise
+        if self._error is not None and not self._heard:
+            raise self._error
+
+    async def stop(self) -> None:
+        await self._cancel()
+        self._heard.clear()
+
+    async def end(self, error: Exception) -> None:
+        """Stop, and give this error to who listens, after what was heard already."""
+        if self._task is not None and not self._task.done():
+            self._error = error
+            await self._cancel()
+
+    async def __anext__(self) -> Event:
+        while not self._heard:
+            if self._task is None or self._task.done():
+                if self._error is not None:
+                    raise self._error
+                raise StopAsyncIteration
+            await self._wait(self._news)
+        self._room.set()
+        return self._heard.popleft()
+
+    async def _cancel(self) -> None:
+        task = self._task
+        if task is not None and task.get_loop() is asyncio.get_running_loop():
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _run(self) -> None:
+        try:
+            await self._read()
+        except Exception as error:  # noqa: BLE001  it is raised where somebody waits
+            self._error = error
+
+    async def _read(self) -> None:
+        """All events, over one connection after another."""
+        following = self._following
+        while not following.has_ended:
+            try:
+                found = await self._listen(following)
+            except httpx.RequestError as error:
+                found = following.lost(error)
+            if isinstance(found, Event):
+                await self._tell([found])
+                return
+            await asyncio.sleep(found)
+
+    async def _listen(self, following: Following) -> float | Event:
+        """The events of one connection; then how long to wait for another, or the last event."""
+        try:
+            async with (
+                asyncio.timeout(following.begin()) as limit,
+                self._stream(following.call, SILENCE) as response,
+            ):
+                status, headers = response.status_code, response.headers
+                if not following.connected(status, headers):
+                    body = await response.aread()
+                    return following.refused(answer_of(self._url, status, headers, body))
+                limit.reschedule(None)
+                async for data in response.aiter_bytes():
+                    await self._tell(following.feed(data))
+        except TimeoutError:
+            raise httpx.ReadTimeout("timed out") from None
+        return 0.0 if following.has_ended else following.lost()
+
+    async def _tell(self, events: list[Event]) -> None:
+        self._heard += events
+        self._has_begun = True
+        self._news.set()
+        while len(self._heard) > _MOST_WAITING:
+            await self._wait(self._room)
+
+    async def _wait(self, event: asyncio.Event) -> None:
+        """Until it is set from now on."""
+        event.clear()
+        await event.wait()

@@ -1,0 +1,171 @@
+"""Connections of the client without an event loop: no call outlasts its time.
+
+A time-out of a socket is for one read. A server that sends a byte now and then keeps to it for
+ever, so each read, write and connection gets what is left of the whole call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import httpcore
+import httpx
+
+from cortext.client.patience import left
+
+LIMITS = httpx.Limits(
+    # Those who follow conversations have one each; calls must not wait for them to end.
+    max_connections=None,
+    max_keepalive_connections=None,
+    # Shorter than servers keep one (uvicorn: 5 s), so that none is used that is just being closed.
+    keepalive_expiry=3.0,
+)
+
+
+def tls_of(url: str) -> ssl.SSLContext:
+    """To read the certificates of all the world takes longer than a call."""
+    if url.startswith("https"):
+        return httpx.create_ssl_context(trust_env=False)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+class Transport(httpx.HTTPTransport):
+    """As httpx has it, over `_Backend`. It can be closed and used again."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        super().__init__(verify=tls, trust_env=False, limits=LIMITS)
+        self._backend = _Backend()
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=tls,
+            max_connections=LIMITS.max_connections,
+            max_keepalive_connections=LIMITS.max_keepalive_connections,
+            keepalive_expiry=LIMITS.keepalive_expiry,
+            network_backend=self._backend,
+        )
+
+    def close(self) -> None:
+        super().close()
+        self._backend.close()
+
+
+class _Backend(httpcore.NetworkBackend):
+    """Makes connections and knows those that are open: a pool that is closed forgets the ones
+    that are just being made."""
+
+    def __init__(self) -> None:
+        self._plain = httpcore.SyncBackend()
+        self._lock = threading.Lock()
+        self._open: set[_Stream] = set()
+        self._closings = 0
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """A name may stand for several addresses: each gets its share of the time."""
+        closings = self._closings
+        addresses = _addresses(host, port)
+        for number, address in enumerate(addresses):
+            share = _left(timeout, httpcore.ConnectTimeout)
+            share = None if share is None else share / (len(addresses) - number)
+            try:
+                made = self._plain.connect_tcp(address, port, share, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if number == len(addresses) - 1:
+                    raise
+            else:
+                return self.keep(_Stream(made, self, closings))
+        raise httpcore.ConnectError(f"{host} has no address")
+
+    def close(self) -> None:
+        """Close every connection; who uses one gets an error."""
+        with self._lock:
+            self._closings += 1
+            found = [*self._open]
+        for each in found:
+            each.close()
+
+    def keep(self, stream: _Stream) -> _Stream:
+        """The stream, unless all were closed since it was begun."""
+        with self._lock:
+            if stream.closings == self._closings:
+                self._open.add(stream)
+                return stream
+        stream.close()
+        raise httpcore.ConnectError("the client was closed meanwhile")
+
+    def forget(self, stream: _Stream) -> None:
+        with self._lock:
+            self._open.discard(stream)
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream, backend: _Backend, closings: int) -> None:
+        self.closings = closings
+        self._stream = stream
+        self._backend = backend
+        self._socket: socket.socket = stream.get_extra_info("socket")
+        self._in_use = threading.Lock()
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        with self._in_use:
+            return self._stream.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        rest = memoryview(buffer)
+        try:
+            with self._in_use:
+                while rest:
+                    self._socket.settimeout(_left(timeout, httpcore.WriteTimeout))
+                    rest = rest[self._socket.send(rest) :]
+        except TimeoutError as error:
+            raise httpcore.WriteTimeout(str(error)) from error
+        except OSError as error:
+            raise httpcore.WriteError(str(error)) from error
+
+    def close(self) -> None:
+        self._backend.forget(self)
+        # This wakes a thread that waits here for an answer. Only when it has let go may the number
+        # of the socket be given to another: else it would wait for what comes there.
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        with self._in_use:
+            self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        rest = _left(timeout, httpcore.ConnectTimeout)
+        made = self._stream.start_tls(ssl_context, server_hostname, rest)
+        self._backend.forget(self)
+        return self._backend.keep(_Stream(made, self._backend, self.closings))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+def _left(timeout: float | None, late: type[Exception]) -> float | None:
+    rest = left(timeout)
+    if rest is not None and rest <= 0:
+        raise late("timed out")
+    return rest
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise httpcore.ConnectError(str(error)) from error
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
