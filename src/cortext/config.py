@@ -154,6 +154,13 @@ SETTINGS: tuple[Setting, ...] = (
         least=1024,
         in_workspace=False,
     ),
+    Setting(
+        "serve.max_streams",
+        1000,
+        "whole",
+        "Event streams that each client may have open, in each process; 0 is any number.",
+        in_workspace=False,
+    ),
     Setting("stats.prices", "", "path", "A file with the prices of models.", in_workspace=False),
     Setting(
         "sources.documents",

@@ -50,7 +50,7 @@ class Writer(threading.Thread):
         began = time.monotonic()
         reply = self.server.say(self.id, text, id=f"m{text}")
         self.slowest = max(self.slowest, time.monotonic() - began)
-        if reply.status == 201:
+        if reply.status in (200, 201):
             self.acknowledged += 1
         else:
             self.refused.append(reply)

@@ -1,14 +1,17 @@
 """Rates and tokens by themselves."""
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from cortext import CortextError
 from cortext.web.auth import TokenFolder, Tokens, local_token, new_token
-from cortext.web.limits import Rate
-from tests.web.serving import served, until
+from cortext.web.limits import Places, Rate
+from tests.web.serving import Served, served, until
 
 
 def test_a_rate_is_for_each_client_and_comes_back() -> None:
@@ -28,6 +31,56 @@ def test_a_rate_is_for_each_client_and_comes_back() -> None:
 def test_no_rate_is_no_limit() -> None:
     rate = Rate(0)
     assert {rate.wait("anna") for _ in range(1000)} == {0}
+
+
+def test_each_client_has_its_own_places() -> None:
+    """One that is full takes none from another; what is given back can be taken again."""
+    places = Places(2)
+    assert [places.take("anna") for _ in range(3)] == [True, True, False]
+    assert places.take("bob")
+    places.give_back("anna")
+    assert [places.take("anna") for _ in range(2)] == [True, False]
+    assert all(Places(0).take("anna") for _ in range(100))
+
+
+def test_event_streams_have_a_cap(tmp_path: Path) -> None:
+    """Above it a client is told to close one; another client is not held up."""
+    bob = new_token(str(tmp_path / "data/cortext/tokens"), "bob")
+    env = {"CORTEXT_SERVE_MAX_STREAMS": "2", "XDG_DATA_HOME": str(tmp_path / "data")}
+    with served(tmp_path, env=env) as server, ExitStack() as stack:
+        id = server.create()
+        path = f"/v1/conversations/{id}/events"
+        streams = [stack.enter_context(_stream(server, path, server.token)) for _ in range(2)]
+        refused = server.ask("GET", path)
+        assert (refused.status, refused.code) == (429, "too-many-streams")
+        assert refused.headers["retry-after"] == "5"
+        assert "serve.max_streams" in refused.json["hint"]
+        bobs = f"/v1/conversations/{server.create(token=bob)}/events"
+        stack.enter_context(_stream(server, bobs, bob))
+        streams[0].close()
+        until(lambda: _opens(server, path), "a place that is free again")
+
+
+@contextmanager
+def _stream(server: Served, path: str, token: str) -> Iterator[HTTPConnection]:
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        response = connection.getresponse()
+        assert response.status == 200
+        assert response.readline() == b"retry: 2000\n"
+        response.close()
+        yield connection
+    finally:
+        connection.close()
+
+
+def _opens(server: Served, path: str) -> bool:
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("GET", path, headers={"Authorization": f"Bearer {server.token}"})
+    status = connection.getresponse().status
+    connection.close()
+    return status == 200
 
 
 def test_tokens_have_owners() -> None:

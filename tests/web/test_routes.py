@@ -64,11 +64,26 @@ def test_loading_by_id_or_creating(server: Served) -> None:
 
 
 def test_the_same_message_twice_is_stored_once(server: Served) -> None:
-    """A retry with the same message id is answered as the first, and adds nothing."""
+    """A retry with the same message id adds nothing, and says so by its status."""
     id = server.create()
     first, second = (server.say(id, "once", id="m-1") for _ in range(2))
-    assert (first.status, second.status, second.json["id"]) == (201, 201, "m-1")
+    assert (first.status, second.status, second.json["id"]) == (201, 200, "m-1")
     assert server.texts(id) == ["once"]
+
+
+def test_an_id_that_another_message_has_is_answered_with_that_one(server: Served) -> None:
+    """Nothing is added, and the answer (200) is what is stored, not what was sent."""
+    id = server.create()
+    first = server.say(id, "once", id="m-1", structuredData={"a": 1})
+    server.say(id, "between", id="m-2")
+    again = server.say(id, "once", id="m-1", structuredData={"a": 1})
+    assert (again.status, again.json) == (200, first.json)
+    for fields in ({"structuredData": {"a": 2}}, {"timestamp": "2026-01-01T00:00:00Z"}):
+        other = server.say(id, "once", id="m-1", **{"structuredData": {"a": 1}, **fields})
+        assert (other.status, other.json) == (200, first.json)
+    other = server.say(id, "something else", id="m-1")
+    assert (other.status, other.json) == (200, first.json)
+    assert server.texts(id) == ["once", "between"]
 
 
 def test_the_last_twenty_messages(server: Served) -> None:

@@ -1,17 +1,22 @@
 """A server that is stopped or killed loses nothing that it acknowledged."""
 
 import signal
+import socket
 import threading
+import time
 from http.client import HTTPException
 from pathlib import Path
 
 import pytest
 
 from cortext import open_store
+from cortext.web.connections import STALLED
 from tests.conversations.loops import in_loop
 from tests.web.serving import Served, served, until
 
 WRITERS = 4
+GRACE = 20.0
+"""Seconds: far more than a reader that stalls is given, and less than a request is."""
 
 
 class Writer(threading.Thread):
@@ -121,3 +126,47 @@ def test_several_workers_share_files(tmp_path: Path) -> None:
         assert {server.say(id, text).status for text in said} == {201}
         assert all(server.texts(id) == said for _ in range(10))
         assert server.stop() == 0
+
+
+def test_a_reader_that_does_not_read_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """It is cut off after a moment; what was acknowledged meanwhile is kept."""
+    store = f"file:{tmp_path / 'kept'}"
+    with served(tmp_path, "--store", store) as server:
+        id = server.create()
+        with socket.create_connection(("127.0.0.1", server.port)) as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.sendall(_asking(server, f"/v1/conversations/{id}/events"))
+            assert deaf.recv(15) == b"HTTP/1.1 200 OK"
+            said = [f"{number} {'x' * 900_000}" for number in range(12)]
+            assert {server.say(id, text).status for text in said} == {201}
+            began = time.monotonic()
+            assert server.stop() == 0
+            assert time.monotonic() - began < GRACE
+    assert _texts(store, id) == said
+
+
+def _asking(server: Served, path: str) -> bytes:
+    head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+    return f"{head}Authorization: Bearer {server.token}\r\n\r\n".encode()
+
+
+def test_a_slow_reader_gets_all_of_its_answer(tmp_path: Path) -> None:
+    """Whoever goes on reading is waited for, however long that takes."""
+    with served(tmp_path) as server:
+        id = server.create()
+        # More than what the system holds of it on its way.
+        said = [f"{number} {'x' * 900_000}" for number in range(20)]
+        assert {server.say(id, text).status for text in said} == {201}
+        with socket.create_connection(("127.0.0.1", server.port)) as slow:
+            slow.sendall(_asking(server, f"/v1/conversations/{id}"))
+            got = slow.recv(15)
+            server.process.send_signal(signal.SIGTERM)
+            paced = time.monotonic() + 2 * STALLED
+            while part := slow.recv(1 << 16):
+                got += part
+                if time.monotonic() < paced:
+                    # Reads are paced: it is this that takes long.
+                    threading.Event().wait(0.05)
+        assert server.process.wait(30) == 0
+    assert got.endswith(b"}")
+    assert all(text.encode() in got for text in said)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from cortext.web import problems
 from cortext.web.auth import Tokens
-from cortext.web.limits import Rate
+from cortext.web.limits import Places, Rate
 from cortext.web.metrics import Metrics
+from cortext.web.plain_page import html_of, prefers_html
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Send
@@ -30,6 +31,8 @@ OWNER = "cortext.owner"
 """What the scope of a request has of who asks: "" is the person of this machine."""
 STAYS = "cortext.stays"
 """What the scope of a request for events has: whether who asked may still hear them."""
+_PLACE = "cortext.place"
+"""What it has of whose place among the streams it takes."""
 DATA = "/v1/"
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
 Headers = Mapping[bytes, bytes]
@@ -47,6 +50,7 @@ class Guard:
         tokens: Tokens | None,
         hosts: Collection[str],
         rate: Rate,
+        streams: Places,
         max_body: int,
         metrics: Metrics,
         entrance: Entrance | None = None,
@@ -56,6 +60,7 @@ class Guard:
         self._tokens = tokens
         self._hosts = frozenset(host.lower() for host in hosts)
         self._rate = rate
+        self._streams = streams
         self._max_body = max_body
         self._metrics = metrics
         self._entrance = entrance
@@ -84,9 +89,11 @@ class Guard:
             if refused is None:
                 await self._app(scope, receive, counted)
             else:
-                await refuse(counted, *refused)
+                await refuse(counted, *refused, scope=scope)
         finally:
             metrics.in_flight -= 1
+            if scope.get(_PLACE) is not None:
+                self._streams.give_back(scope[_PLACE])
             route = scope.get("path_template") or "none"
             if not route.endswith("/events"):
                 metrics.count(scope["method"], route, status, perf_counter() - began)
@@ -110,12 +117,15 @@ class Guard:
         found = self._wrong_body(scope["method"], headers)
         if found is not None:
             return found, {}
-        if path.endswith("/events"):
-            scope[STAYS] = partial(self._stays, scope, headers, owner)
         wait = self._rate.wait(owner)
         if wait:
             seconds = str(int(wait) + 1)
             return problems.problem("too-many-requests"), {"Retry-After": seconds}
+        if path.endswith("/events"):
+            scope[STAYS] = partial(self._stays, scope, headers, owner)
+            if not self._streams.take(owner):
+                return problems.problem("too-many-streams"), {}
+            scope[_PLACE] = owner
         return None
 
     def _wrong_place(
@@ -125,8 +135,7 @@ class Guard:
         # Headers that came once each need no counting.
         several = len(pairs) > len(headers) and sum(name == b"host" for name, _ in pairs) > 1
         if several or not self._is_ours(host):
-            hint = "name the hosts that this server is known by when you start it"
-            return problems.problem("wrong-host", f"{host[:100]!r} is not served here", hint)
+            return problems.problem("wrong-host", f"{host[:100]!r} is not served here")
         origin = headers.get(b"origin")
         if origin is None:
             return None
@@ -159,7 +168,7 @@ class Guard:
 
     def _stranger(self) -> tuple[problems.Problem, dict[str, str]]:
         if self._tokens is None and self._owner_of is None:
-            return problems.problem("token-needed", hint="start the server with tokens"), {}
+            return problems.problem("token-needed"), {}
         detail = "the token is missing or wrong"
         return problems.problem("unauthorized", detail), {"WWW-Authenticate": "Bearer"}
 
@@ -188,13 +197,22 @@ def too_large(most: int) -> problems.Problem:
 
 
 async def refuse(
-    send: Send, found: problems.Problem, headers: Mapping[str, str] | None = None
+    send: Send,
+    found: problems.Problem,
+    headers: Mapping[str, str] | None = None,
+    scope: Any = None,
 ) -> None:
-    """Answer with a problem, and with these headers beside its own."""
-    body = problems.encode(found)
+    """Answer with a problem, and with these headers beside its own. Who reads it is told by the
+    `scope` of the request: to a person in a browser it is a page."""
+    accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1") if scope else ""
+    kind, body = problems.MEDIA_TYPE, problems.encode(found)
+    more: Mapping[str, str] = {}
+    if prefers_html(accept):
+        kind, body, more = html_of(found)
     plain = {
-        "content-type": problems.MEDIA_TYPE,
+        "content-type": kind,
         "content-length": str(len(body)),
+        **more,
         **problems.headers_of(found),
         **(headers or {}),
     }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 MAX_BODY = 1 << 20
+MAX_STREAMS = 1000
 _MOST_CLIENTS = 10_000
 
 
@@ -31,3 +32,23 @@ class Rate:
         if len(self._left) > _MOST_CLIENTS:
             self._left.popitem(last=False)
         return 0.0 if enough else (1 - left) * 60 / self._most
+
+
+class Places:
+    """At most so many things at a time for each client; 0 is any number."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken: Counter[str] = Counter()
+
+    def take(self, client: str) -> bool:
+        """Whether there was one, which is to be given back."""
+        if self._most and self._taken[client] >= self._most:
+            return False
+        self._taken[client] += 1
+        return True
+
+    def give_back(self, client: str) -> None:
+        self._taken[client] -= 1
+        if not self._taken[client]:
+            del self._taken[client]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from cortext.conversations.base import Conversations
@@ -53,9 +54,15 @@ class Owned:
             log.info("conversation %s was not found: %s was created", id, made.id)
             return made, True
 
-    async def add(self, owner: str, id: str, message: Message) -> None:
+    async def add(self, owner: str, id: str, message: Message) -> bool:
         await self._check(owner, id)
-        await self.store.add_message(id, message)
+        return await self.store.add_message(id, message)
+
+    async def message(self, id: str, message: str | None) -> Message | None:
+        """The message with this id, of a conversation whose owner was checked; None if it is not in
+        the window."""
+        found = (each for each in await self.store.get_history(id) if each.id == message)
+        return next(found, None)
 
     async def history(self, owner: str, id: str, limit: int | None) -> Messages:
         await self._check(owner, id)
@@ -72,8 +79,14 @@ class Owned:
         await self.get(owner, id)
         await self.store.delete(id)
 
-    async def entries(self, owner: str, limit: int) -> list[ConversationEntry]:
-        return await self.store.list(owner=owner, limit=limit)
+    async def entries(
+        self, owner: str, limit: int, until: datetime | None = None
+    ) -> list[ConversationEntry]:
+        if until is None:
+            return await self.store.list(owner=owner, limit=limit)
+        last = until if until.tzinfo else until.replace(tzinfo=UTC)
+        found = await self.store.list(owner=owner, limit=None)
+        return [entry for entry in found if entry.created_at <= last][:limit]
 
     async def _check(self, owner: str, id: str) -> None:
         known = self._owners.get(id)

@@ -49,12 +49,14 @@ class Posting:
             await refuse(send, too_large(self._max_body))
             return
         try:
-            answer = await add_posted(self._owned, self._metrics, scope[OWNER], found[1], data)
+            status, answer = await add_posted(
+                self._owned, self._metrics, scope[OWNER], found[1], data
+            )
         except Exception as error:  # noqa: BLE001  as the framework does with what a handler raises
             await refuse(send, problems.problem_of(error))
             return
         headers = [_JSON, (b"content-length", b"%d" % len(answer))]
-        await send({"type": "http.response.start", "status": 201, "headers": headers})
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": answer, "more_body": False})
 
     async def _body(self, receive: Receive) -> bytes | None:
@@ -73,9 +75,15 @@ class Posting:
                 return part if len(parts) == 1 else b"".join(parts)
 
 
-async def add_posted(owned: Owned, metrics: Metrics, owner: str, id: str, data: bytes) -> bytes:
-    """Add the message that was posted; it, as the answer has it, once the store has it."""
+async def add_posted(
+    owned: Owned, metrics: Metrics, owner: str, id: str, data: bytes
+) -> tuple[int, bytes]:
+    """Add the message that was posted. When the store has it: the status of the answer, and the
+    message as it is stored. If a message with its id is there nothing is added, and the answer is
+    that one, with 200."""
     message = decode(data, NewMessage).to_message()
-    await owned.add(owner, id, message)
-    metrics.messages += 1
-    return json.encode(message)
+    if await owned.add(owner, id, message):
+        metrics.messages += 1
+        return 201, json.encode(message)
+    # One that has left the window since it was sent for the first time cannot be told.
+    return 200, json.encode(await owned.message(id, message.id) or message)

@@ -18,8 +18,8 @@ from cortext.errors import (
 from cortext.model import json
 
 MEDIA_TYPE = "application/problem+json"
-_PASSING = frozenset(("unavailable", "busy"))
-_AGAIN = "1"
+_AGAIN = {"unavailable": "1", "busy": "1", "too-many-streams": "5"}
+"""Seconds after which what will pass may have passed."""
 _log = logging.getLogger("cortext.web")
 
 
@@ -35,28 +35,70 @@ class Problem(Struct, omit_defaults=True):
 
 
 class Kind(NamedTuple):
+    """`hint` says what to do, where an error does not know better."""
+
     status: int
     title: str
+    hint: str
 
 
+_SCHEMA = "`GET /schema` says what there is and what it takes"
+_LATER = "send it again after a while, with the same message `id`"
 KINDS = {
-    "bad-request": Kind(400, "The request cannot be understood"),
-    "invalid-id": Kind(400, "This cannot be an id"),
-    "unauthorized": Kind(401, "A token is needed"),
-    "wrong-host": Kind(403, "This server is not called so"),
-    "wrong-origin": Kind(403, "A page of another origin may not ask"),
-    "token-needed": Kind(403, "Without a token only this machine may ask"),
-    "forbidden": Kind(403, "This token does not allow that"),
-    "not-found": Kind(404, "There is no such conversation"),
-    "no-such-path": Kind(404, "There is nothing at this path"),
-    "method-not-allowed": Kind(405, "This path does not have that method"),
-    "too-large": Kind(413, "The body is too large"),
-    "unsupported-media-type": Kind(415, "The body is not JSON"),
-    "too-many-requests": Kind(429, "Too many requests"),
-    "internal": Kind(500, "Something went wrong here"),
-    "unavailable": Kind(503, "The store cannot do this now"),
-    "busy": Kind(503, "The conversation is busy"),
-    "damaged": Kind(503, "What is stored of the conversation cannot be read"),
+    "bad-request": Kind(400, "The request cannot be understood", _SCHEMA),
+    "invalid-id": Kind(400, "This cannot be an id", "take one that this server gave you"),
+    "unauthorized": Kind(
+        401,
+        "A token is needed",
+        "send the header `Authorization: Bearer TOKEN`; `cortext serve` says at its start in which "
+        "folder the tokens are, and `cortext serve --new-token NAME` makes one",
+    ),
+    "wrong-host": Kind(
+        403,
+        "This server is not called so",
+        "call it by its address; or start it with `--allow-host NAME`, in an application of your "
+        "own with `hosts`",
+    ),
+    "wrong-origin": Kind(
+        403,
+        "A page of another origin may not ask",
+        "ask from a program, or serve the page and this server under the same name",
+    ),
+    "token-needed": Kind(
+        403, "Without a token only this machine may ask", "start the server with tokens"
+    ),
+    "forbidden": Kind(
+        403, "This token does not allow that", "only the token `local` of the server does"
+    ),
+    "not-found": Kind(
+        404,
+        "There is no such conversation",
+        "it may have expired: `POST /v1/conversations` begins another",
+    ),
+    "no-such-path": Kind(404, "There is nothing at this path", _SCHEMA),
+    "method-not-allowed": Kind(405, "This path does not have that method", _SCHEMA),
+    "too-large": Kind(
+        413, "The body is too large", "send less; the setting `serve.max_body` is the limit"
+    ),
+    "unsupported-media-type": Kind(
+        415, "The body is not JSON", "send it as it is, with `Content-Type: application/json`"
+    ),
+    "too-many-requests": Kind(
+        429, "Too many requests", "come again after as many seconds as `Retry-After` says"
+    ),
+    "too-many-streams": Kind(
+        429,
+        "Too many event streams are open",
+        "close one that nobody reads; the setting `serve.max_streams` is the limit",
+    ),
+    "internal": Kind(500, "Something went wrong here", "the log of the server says what"),
+    "unavailable": Kind(503, "The store cannot do this now", _LATER),
+    "busy": Kind(503, "The conversation is busy", _LATER),
+    "damaged": Kind(
+        503,
+        "What is stored of the conversation cannot be read",
+        "the log of the server says where it is",
+    ),
 }
 _BY_STATUS = {
     400: "bad-request",
@@ -72,12 +114,13 @@ _BY_STATUS = {
 
 def problem(code: str, detail: str = "", hint: str = "") -> Problem:
     kind = KINDS[code]
-    return Problem(f"urn:cortext:problem:{code}", kind.title, kind.status, code, detail, hint)
+    urn = f"urn:cortext:problem:{code}"
+    return Problem(urn, kind.title, kind.status, code, detail, hint or kind.hint)
 
 
 def headers_of(found: Problem) -> dict[str, str]:
     """What an answer says beside its body: what will pass, and when to come again."""
-    again = {"Retry-After": _AGAIN} if found.code in _PASSING else {}
+    again = {"Retry-After": _AGAIN[found.code]} if found.code in _AGAIN else {}
     return {"Cache-Control": "no-store", **again}
 
 

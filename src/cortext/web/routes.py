@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from litestar import Request, Response, Router, delete, get, post
@@ -82,9 +83,12 @@ async def create(request: Asked) -> Response[Conversation]:
 
 
 @get("/conversations", responses=_may_fail())
-async def list_conversations(request: Asked, limit: Limit = 50) -> Entries:
-    """Your conversations, newest first."""
-    return Entries(await request.app.state.owned.entries(_owner(request), limit))
+async def list_conversations(
+    request: Asked, limit: Limit = 50, until: FromQuery[datetime | None] = None
+) -> Entries:
+    """Your conversations, newest first. With `until`, those that were created then or earlier: the
+    `createdAt` of the last one of a page gives the next page, which begins with that one."""
+    return Entries(await request.app.state.owned.entries(_owner(request), limit, until))
 
 
 @get("/conversations/{id:str}", responses=_may_fail(404))
@@ -99,13 +103,19 @@ async def remove(request: Asked, id: Id) -> None:
     await request.app.state.owned.delete(_owner(request), id)
 
 
-@post("/conversations/{id:str}/messages", responses=_may_fail(404, 415))
+_TAKEN = ResponseSpec(
+    Message, generate_examples=False, description="Nothing was added: this one has that `id`."
+)
+
+
+@post("/conversations/{id:str}/messages", responses={200: _TAKEN, **_may_fail(404, 415)})
 async def add(request: Asked, id: Id) -> Response[Message]:
     """Add a message; when the answer is there, the store has it. Sent again with the same `id`,
-    it is stored once."""
+    it is stored once; where another message has that `id` already, nothing is added, and the
+    answer is that one (200)."""
     state, data = request.app.state, await request.body()
-    made = await add_posted(state.owned, state.metrics, _owner(request), id, data)
-    return JsonResponse(made, status_code=201)
+    status, made = await add_posted(state.owned, state.metrics, _owner(request), id, data)
+    return JsonResponse(made, status_code=status)
 
 
 @get("/conversations/{id:str}/messages", responses=_may_fail(404))

@@ -22,8 +22,9 @@ from cortext.web.auth import Tokens
 from cortext.web.bodies import JsonResponse
 from cortext.web.events import Streams
 from cortext.web.guard import LOOPBACK_NAMES, Guard, OwnerOf
-from cortext.web.limits import MAX_BODY, Rate
+from cortext.web.limits import MAX_BODY, MAX_STREAMS, Places, Rate
 from cortext.web.owned import Owned
+from cortext.web.plain_page import html_of, prefers_html
 from cortext.web.posting import Posting
 from cortext.web.routes import data_router
 from cortext.web.schema import Schema
@@ -57,6 +58,7 @@ def create_app(
     owner_of: OwnerOf | None = None,
     hosts: Sequence[str] = LOOPBACK_NAMES,
     rate: int = 0,
+    max_streams: int = MAX_STREAMS,
     max_body: int = MAX_BODY,
     sessions: bool = False,
     pages: bool = False,
@@ -68,7 +70,8 @@ def create_app(
     sees another's. Without any, only requests from this machine are answered. An application that
     knows its users gives `owner_of` instead: of the scope of a request it tells the owner, or None
     for nobody. `hosts` are the names that this server is called by; `"*"` is any. `rate` is how
-    many requests a minute each client has; 0 is any number. `sessions` adds what this machine
+    many requests a minute each client has, `max_streams` how many event streams at a time; 0 is
+    any number. `sessions` adds what this machine
     keeps of conversations with AI tools, for the owner "" only, and `pages` the web pages. With
     `close` the store is closed when the server stops. CortextError for a store that knows no
     owners: one of your own is a subclass of `cortext.conversations.base.Conversations`.
@@ -101,6 +104,7 @@ def create_app(
         entrance=entrance,
         hosts=hosts,
         rate=Rate(rate),
+        streams=Places(max_streams),
         max_body=max_body,
         metrics=state.metrics,
     )
@@ -125,7 +129,7 @@ def _litestar(
         from cortext.web.pages.router import pages_router
 
         state.ending = Ending()
-        handlers.append(pages_router(state.ending))
+        handlers.append(pages_router(state.ending, serving=True))
     return Litestar(
         handlers,
         exception_handlers={HTTPException: _framework, CortextError: _ours, Exception: _ours},
@@ -174,17 +178,24 @@ def _openapi() -> OpenAPIConfig:
     )
 
 
-def _framework(_request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+def _framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
     found = problems.problem_of_status(error.status_code, error.detail, error.extra)
-    return _answer(found, error.headers or {})
+    return answer(request, found, error.headers or {})
 
 
-def _ours(_request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    return _answer(problems.problem_of(error), {})
+def _ours(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    return answer(request, problems.problem_of(error), {})
 
 
-def _answer(found: problems.Problem, headers: Mapping[str, str]) -> Response[Any]:
+def answer(
+    request: Request[Any, Any, Any], found: problems.Problem, headers: Mapping[str, str]
+) -> Response[Any]:
+    """A problem for whoever asked: a program, or a person in a browser."""
     headers = {**problems.headers_of(found), **headers}
+    if prefers_html(request.headers.get("accept", "")):
+        _, body, more = html_of(found)
+        headers = {**headers, **more}
+        return Response(body, status_code=found.status, media_type=MediaType.HTML, headers=headers)
     return JsonResponse(
         found, status_code=found.status, media_type=problems.MEDIA_TYPE, headers=headers
     )

@@ -1,7 +1,8 @@
 """Running the service: one process or several, until a signal ends it.
 
 On SIGTERM and SIGINT no new connection is taken, event streams end, requests that are being
-answered are answered, and the store is closed after that.
+answered are answered, and the store is closed after that. Clients that read nothing of what they
+are sent are not waited for.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ import uvicorn
 from cortext.app.conversation_stores import open_store
 from cortext.errors import CortextError
 from cortext.web.auth import TokenFolder, local_token, read_tokens
+from cortext.web.connections import Connection
 from cortext.web.guard import ANY_ADDRESS, LOOPBACK_NAMES
-from cortext.web.limits import MAX_BODY
+from cortext.web.limits import MAX_BODY, MAX_STREAMS
 from cortext.web.service import Service, create_app
 
 _PATIENCE = 30
@@ -44,6 +46,7 @@ class Settings(NamedTuple):
     names: tuple[str, ...] = ()
     rate: int = 0
     max_body: int = MAX_BODY
+    max_streams: int = MAX_STREAMS
 
 
 def serve(settings: Settings, tell: Callable[[str], None]) -> None:
@@ -94,6 +97,7 @@ def worker_app(settings: Settings) -> _Ending:
             hosts=host_names(settings.host, settings.names),
             rate=settings.rate,
             max_body=settings.max_body,
+            max_streams=settings.max_streams,
             sessions=True,
             close=True,
         )
@@ -138,6 +142,7 @@ def _config(settings: Settings) -> uvicorn.Config:
         workers=settings.workers,
         access_log=False,
         log_config=None,
+        http=Connection,
         # The address of a client is that of its connection, whatever its headers say.
         proxy_headers=False,
         server_header=False,

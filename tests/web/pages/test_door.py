@@ -140,6 +140,38 @@ def test_odd_addresses_have_plain_answers(site: Site, path: str, status: int) ->
     assert "def pages_router" not in answer.body
 
 
+CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+def test_an_unknown_address_is_a_page(site: Site) -> None:
+    """For a person; a program gets JSON, and a stranger is told nothing."""
+    cookie = enter(site)
+    page = ask(site, "/nope", Cookie=cookie, Accept=CHROMIUM)
+    assert (page.status, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "All conversations" in page.body
+    told = ask(site, "/nope", Cookie=cookie)
+    assert (told.status, told.headers["content-type"]) == (404, "application/problem+json")
+    assert '"code":"no-such-path"' in told.body
+    assert "This page is private" in ask(site, "/nope", Accept=CHROMIUM).body
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/export/md", "text/markdown; charset=utf-8"),
+        ("/export/html", "text/html; charset=utf-8"),
+        ("/export/json", "application/json"),
+        ("/export/jsonl", "application/x-ndjson"),
+        ("/text/1", "text/plain; charset=utf-8"),
+    ],
+)
+def test_a_type_is_said_once(site: Site, path: str, kind: str) -> None:
+    """With one charset where it needs one: JSON is always UTF-8."""
+    cookie = enter(site)
+    found = ask(site, conversation_path(site, cookie) + path, Cookie=cookie)
+    assert (found.status, found.headers["content-type"]) == (200, kind)
+
+
 def conversation_path(site: Site, cookie: str) -> str:
     found = re.search(r'href="(/c/[0-9a-f]{16})"', ask(site, "/", Cookie=cookie).body)
     assert found

@@ -205,6 +205,66 @@ def test_it_grows_as_more_is_said(visit: Visit, site: Site) -> None:
     ]
 
 
+def test_a_message_that_says_more_is_shown_anew(visit: Visit, site: Site) -> None:
+    """An answer that is completed in its place grows on the page; what was unfolded stays so."""
+    at = stories.datetime.now(stories.UTC)
+    call = {"id": "c1", "name": "Bash", "arguments": {"command": "make"}}
+    messages = [
+        SessionMessage("user", "Tell me.", at),
+        SessionMessage("assistant", "One", at, tool_calls=[call]),
+        SessionMessage("tool", "made it", at, tool_call_id="c1"),
+        SessionMessage("assistant", "The beg", at),
+    ]
+    story = Session("streamed", title="Streaming", created_at=at, updated_at=at, messages=messages)
+    storage = SessionStorage(site.folder / "xdg_data_home/src/opencode/sessions")
+    storage.save(story)
+    open_titled(visit, "Streaming", "/?tool=document")
+    page = visit.page
+    page.locator("#m2 summary").click()
+    page.evaluate("document.querySelector('#m1').seen = true")
+    for number, text in ((4, "The beginning, and the **end**."), (2, "One, two")):
+        old = story.messages[number - 1]
+        story.messages[number - 1] = SessionMessage(
+            "assistant", text, at, old.id, tool_calls=old.tool_calls
+        )
+        storage.save(story)
+        expect(page.locator(f"#m{number}")).to_contain_text(text[:8], timeout=10_000)
+    expect(page.locator("#m4 strong")).to_have_text("end")
+    expect(page.locator("#m2 details")).to_have_attribute("open", "")
+    assert page.evaluate("document.querySelector('#m1').seen"), "the first was drawn anew"
+    expect(page.locator("dd[data-total]")).to_have_text("4")
+
+
+def test_a_conversation_begins_on_the_page(visit: Visit, site: Site) -> None:
+    """Of one in which nothing was said yet the first message appears by itself."""
+    root = str(site.folder / "home/shop")
+    now = stories.datetime.now(stories.UTC)
+    stories.keep(root, stories.conversation("032-plan-new", now, [], title="Unsaid"))
+    open_titled(visit, "Unsaid")
+    expect(visit.page.locator("[data-unsaid]")).to_be_visible()
+    store = open_session_store(f"workspace:{root}")
+    store.append("032-plan-new", SessionMessage("user", "The first."))
+    expect(visit.page.locator("#m1")).to_contain_text("The first.", timeout=10_000)
+
+
+@pytest.mark.parametrize("at", ["1.5", "-1", "x", "%23", "1e3"])
+def test_what_is_no_number_leads_nowhere(visit: Visit, at: str) -> None:
+    """The page says so and shows the conversation as without it."""
+    open_titled(visit, "Kept by a program", "/?tool=document")
+    visit.go(f"{visit.page.url.removeprefix(visit.site.address)}?at={at}")
+    expect(visit.page.locator("#said")).to_contain_text("is not the number of a message")
+    expect(visit.page.locator("#m1")).to_be_in_viewport()
+
+
+def test_a_number_beyond_the_end_is_the_end(visit: Visit) -> None:
+    """As one below the first is the first."""
+    open_titled(visit, "A very long story", "/?kind=plan")
+    address = visit.page.url.removeprefix(visit.site.address)
+    for at, number in (("99999", 10_000), ("0", 1)):
+        visit.go(f"{address}?at={at}")
+        expect(visit.page.locator(f"#m{number}")).to_be_in_viewport()
+
+
 def scroll_until(page: Page, selector: str, to: str) -> None:
     """Scroll again and again, as a person does, until something is there."""
     end = time.monotonic() + 30

@@ -69,3 +69,35 @@ def test_a_token_that_cannot_be_a_cookie_is_not_made_one(service: Any) -> None:
     answer = ask(service, "/?token=a%3B%20Domain%3Devil%0d%0aX-Y%3A1")
     assert answer.status_code == 401
     assert "set-cookie" not in answer.headers
+
+
+def test_what_the_service_keeps_has_pages(service: Any) -> None:
+    """A list, and one page each; markup in it is text, and others' conversations are not there."""
+    from httpx import ASGITransport, AsyncClient
+
+    async def run() -> None:
+        transport = ASGITransport(service)
+        async with AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+            ids: list[str] = []
+            for token, text in ((LOCAL, "Find <b>React</b> libraries"), (OTHER, "A secret")):
+                bearer = {"Authorization": f"Bearer {token}"}
+                made = await client.post("/v1/conversations", headers=bearer)
+                ids.append(made.json()["id"])
+                said = {"role": "user", "content": text, "structuredData": {"type": "search"}}
+                await client.post(
+                    f"/v1/conversations/{ids[-1]}/messages", json=said, headers=bearer
+                )
+            assert (await client.get("/kept")).status_code == 401
+            await client.get(f"/?token={LOCAL}")
+            listed = (await client.get("/kept")).text
+            assert f'href="/kept/{ids[0]}"' in listed
+            assert ids[1] not in listed
+            opened = await client.get(f"/kept/{ids[0]}")
+            assert opened.status_code == 200
+            assert "Find &lt;b&gt;React&lt;/b&gt; libraries" in opened.text
+            assert "search" in opened.text
+            for id in (ids[1], "00000000-0000-4000-8000-000000000000"):
+                missing = await client.get(f"/kept/{id}")
+                assert (missing.status_code, "A secret" in missing.text) == (404, False)
+
+    asyncio.run(run())

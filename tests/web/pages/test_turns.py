@@ -6,7 +6,9 @@ import pytest
 
 from cortext import Session, SessionMessage
 from cortext.app.stats import Day, Share
+from cortext.formats.query import Snippet
 from cortext.web.pages import charts
+from cortext.web.pages.cards import pieces
 from cortext.web.pages.markdown import render
 from cortext.web.pages.turns import LONGEST, Turns
 
@@ -130,3 +132,26 @@ def test_bars_add_up() -> None:
     assert len(found) == 9
     assert found[0].length == 100
     assert sum(bar.share.conversations for bar in found) == sum(range(1, 13))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("The WORD is **before** it", "The | WORD | is before it"),
+        ("And keep `Cart.WORD` as *it* is", "And keep Cart.| WORD | as it is"),
+        ("**WORD** and ~~gone~~", "| WORD | and gone"),
+        ("refuses it. ```python def WORD(cart)", "refuses it.  def | WORD |(cart)"),
+        ("## A WORD > quoted", "A | WORD | quoted"),
+        ("see [the WORD](https://example.com/x) there", "see the | WORD | there"),
+        ("WORD 2**3 and a * b and __init__", "| WORD | 2**3 and a * b and __init__"),
+        ("x = f(*WORD, **kw)", "x = f(| WORD |, kw)"),
+        ("a list WORD [1] (2)", "a list | WORD | [1] (2)"),
+    ],
+)
+def test_a_piece_of_text_has_no_signs_of_markdown(text: str, shown: str) -> None:
+    """What was looked for stays marked; what only looks like a sign stays."""
+    at = text.index("WORD")
+    snippet = Snippet(text, [(at, at + 4)])
+    found = [piece.strip() for piece in pieces(snippet)]
+    assert found == [part.strip() for part in shown.split("|")]
+    assert "".join(pieces(snippet, signs=True)) == text

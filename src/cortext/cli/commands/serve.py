@@ -85,7 +85,7 @@ def command(
     A token is made at the first start, and every request for data has to have it. With memory:
     conversations are gone when the server stops; the other stores keep them.
 
-    The settings serve.rate and serve.max_body limit what a client may ask for.
+    The settings serve.rate, serve.max_body and serve.max_streams limit what a client may ask for.
     """
     folder = paths.service_tokens()
     with needs("serve", "the server"):
@@ -117,6 +117,7 @@ def command(
             names=names,
             rate=config["serve.rate"],
             max_body=config["serve.max_body"],
+            max_streams=config["serve.max_streams"],
         ),
         tell,
     )

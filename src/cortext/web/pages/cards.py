@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -17,6 +18,13 @@ from cortext.model.text import clean
 from cortext.web.pages.asking import Asked
 from cortext.web.pages.shelf import NAMES, key_of
 
+# Emphasis stands at a word, from outside; `2**3` and `a * b` are none.
+_SIGNS = re.compile(
+    r"`{3,}[\w+-]*|`"
+    r"|(?<![\w*])(?:\*{1,3}|~~)(?=\w)|(?<=[\w.,:;!?)])(?:\*{1,3}|~~)(?![\w*])"
+    r"|(?<!\S)(?:#{1,6}|>)(?=\s)"
+    r"|!?\[(?=[^\[\]]*\]\()|(?<=.)\]\([^()\s]*\)"
+)
 PAGE = 50
 """Conversations on a page."""
 _FOUND = 20
@@ -111,17 +119,31 @@ def short_folder(path: str) -> str:
 
 
 def _hit(hit: Hit) -> tuple[int, str, datetime, list[str]]:
-    return max(hit.number, 0), hit.role, local(hit.time), list(pieces(hit.snippet))
+    # What a tool printed is no markdown: there a sign is what it is.
+    cut = pieces(hit.snippet, signs=hit.role == "tool")
+    return max(hit.number, 0), hit.role, local(hit.time), list(cut)
 
 
-def pieces(snippet: Snippet) -> Iterator[str]:
-    """A text cut where what was looked for begins and ends."""
-    at = 0
+def pieces(snippet: Snippet, *, signs: bool = False) -> Iterator[str]:
+    """A text cut where what was looked for begins and ends; the `signs` of markdown are left out
+    around it, unless they are wanted."""
+    text, at = snippet.text, 0
+    marks = [] if signs else [found.span() for found in _SIGNS.finditer(text)]
     for start, end in snippet.spans:
-        yield clean(snippet.text[at:start])
-        yield clean(snippet.text[start:end])
+        yield clean(_without(marks, text, at, start))
+        yield clean(text[start:end])
         at = end
-    yield clean(snippet.text[at:])
+    yield clean(_without(marks, text, at, len(text)))
+
+
+def _without(marks: Sequence[tuple[int, int]], text: str, start: int, end: int) -> str:
+    """A part of a text, but for the marks that stand in it."""
+    kept: list[str] = []
+    for first, last in marks:
+        if start <= first and last <= end:
+            kept.append(text[start:first])
+            start = last
+    return "".join([*kept, text[start:end]])
 
 
 def _day(when: datetime) -> str:

@@ -8,9 +8,8 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from cortext.errors import CortextError
-from cortext.index.listed import Listed
 from cortext.model import json
-from cortext.web.pages.desk import Desk, print_of
+from cortext.web.pages.opened import Opened
 
 LOOK = 0.5
 """Seconds between two looks at the files."""
@@ -25,26 +24,23 @@ class Ending:
         self.is_near = False
 
 
-async def follow(
-    row: Listed, desk: Desk, seen: int, ending: Ending
-) -> AsyncGenerator[dict[str, Any]]:
-    """`grown`, with how many messages there are and the first that looks different, each time that
-    more was said; `gone` if it cannot be read any more."""
-    before: object = None
+async def follow(opened: Opened, seen: str, ending: Ending) -> AsyncGenerator[dict[str, Any]]:
+    """`grown`, with how many messages there are and the first that looks different from the version
+    that was `seen`, whenever something does: more was said, or a message says more than before.
+    `gone` if it cannot be read any more."""
     said = time.monotonic()
     while not ending.is_near:
-        now = await asyncio.to_thread(print_of, row)
-        if now != before:
-            before = now
-            try:
-                turns = (await asyncio.to_thread(desk.open, row)).turns
-            except (CortextError, OSError):
-                yield {"event": "gone", "data": "{}"}
-                return
-            if turns.total != seen:
-                facts = {"total": turns.total, "from": turns.changed_since(seen)}
-                yield {"event": "grown", "data": json.encode(facts).decode()}
-                seen, said = turns.total, time.monotonic()
+        try:
+            await asyncio.to_thread(opened.look)
+        except (CortextError, OSError):
+            yield {"event": "gone", "data": "{}"}
+            return
+        now = opened.version
+        first = None if now == seen else opened.changed_since(seen)
+        if first is not None:
+            facts = {"total": opened.turns.total, "from": first, "version": now}
+            yield {"event": "grown", "id": now, "data": json.encode(facts).decode()}
+            seen, said = now, time.monotonic()
         elif time.monotonic() > said + _ALIVE:
             yield {"event": "alive", "data": "{}"}
             said = time.monotonic()

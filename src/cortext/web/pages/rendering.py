@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from litestar import Response
+from litestar import Request, Response
 from litestar.enums import MediaType
 
 from cortext.model.text import clean
@@ -31,8 +31,8 @@ THEME = "cortext-theme"
 ROLES = {"user": "You", "assistant": "Agent", "tool": "Tool", "system": "System"}
 ASSETS = os.path.join(os.path.dirname(__file__), "assets")
 TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css",
+    ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
 
@@ -43,6 +43,16 @@ def page(template: str, *, status: int = 200, **values: Any) -> Response[str]:
     # Half a character, which old transcripts have, cannot be sent.
     text = text.encode("utf-8", "replace").decode("utf-8")
     return Response(text, status_code=status, media_type=MediaType.HTML, headers=HEADERS)
+
+
+def common(request: Request[Any, Any, Any]) -> dict[str, Any]:
+    """What every page needs to know of who asks."""
+    theme = request.cookies.get(THEME, "")
+    return {
+        "theme": theme if theme in ("light", "dark") else "",
+        "path": request.url.path,
+        "is_serving": "owned" in request.app.state,
+    }
 
 
 @cache

@@ -23,10 +23,12 @@ from cortext.web.pages import charts
 from cortext.web.pages.asking import Asked, choices
 from cortext.web.pages.cards import browse, card, search
 from cortext.web.pages.counting import Counting
-from cortext.web.pages.desk import Desk
+from cortext.web.pages.desk import Desk, document_of
 from cortext.web.pages.entering import only_the_person
+from cortext.web.pages.errors import refused
+from cortext.web.pages.kept import kept, kept_one
 from cortext.web.pages.live import Ending, follow
-from cortext.web.pages.rendering import ASSETS, HEADERS, THEME, TYPES, page
+from cortext.web.pages.rendering import ASSETS, HEADERS, TYPES, common, page
 from cortext.web.pages.shelf import Shelf
 from cortext.web.pages.turns import Turns
 
@@ -45,14 +47,18 @@ CountingHere = NamedDependency[Counting]
 EndingHere = NamedDependency[Ending]
 
 
-def pages_router(ending: Ending | None = None) -> Router:
-    """All pages, from `/` on. They answer only where the scope says under `OWNER` that the person
-    of this machine asks; a link with a token makes it the cookie that `Guard` looks for. `ending`
-    is told when the server ends, so that open connections do not hold it up."""
+def pages_router(ending: Ending | None = None, *, serving: bool = False) -> Router:
+    """All pages, from `/` on; where a service is `serving`, also those of what it keeps. They
+    answer only where the scope says under `OWNER` that the person of this machine asks; a link
+    with a token makes it the cookie that `Guard` looks for. `ending` is told when the server ends,
+    so that open connections do not hold it up."""
     shelf, desk, counting, end = Shelf(), Desk(), Counting(), ending or Ending()
+    handlers = [conversations, one, window, events, text, export, chart_page, asset_file]
+    if serving:
+        handlers += [kept, kept_one]
     return Router(
         path="/",
-        route_handlers=[conversations, one, window, events, text, export, chart_page, asset_file],
+        route_handlers=handlers,
         dependencies={
             "shelf": Provide(lambda: shelf, sync_to_thread=False),
             "desk": Provide(lambda: desk, sync_to_thread=False),
@@ -60,7 +66,7 @@ def pages_router(ending: Ending | None = None) -> Router:
             "ending": Provide(lambda: end, sync_to_thread=False),
         },
         before_request=only_the_person,
-        exception_handlers={CortextError: _refused},
+        exception_handlers={CortextError: refused},
         include_in_schema=False,
     )
 
@@ -73,7 +79,7 @@ def conversations(request: Ask, shelf: ShelfHere) -> Response[Any]:
     found = search(asked) if asked.q else browse(rows, asked)
     offered = choices(rows, asked)
     return page(
-        "list.html", **_common(request), asked=asked, page=found, choices=offered, all=len(rows)
+        "list.html", **common(request), asked=asked, page=found, choices=offered, all=len(rows)
     )
 
 
@@ -82,21 +88,26 @@ def one(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[An
     """One conversation: the window of it that `at` is in, else its beginning, or its end while it
     goes on."""
     opened = desk.open(shelf.row(key))
-    total = opened.turns.total
+    # Before the messages: what comes meanwhile is told to the page once more.
+    version, turns = opened.version, opened.turns
+    total = turns.total
     at = _number(request, "at", total if opened.row.status == "active" else 1)
     at = max(min(at, total), 1)
-    first = _begin(opened.turns, at)
+    first = _begin(turns, at)
     last = min(first + WINDOW - 1, total)
     return page(
         "conversation.html",
-        **_common(request),
+        **common(request),
         card=card(opened.row),
         opened=opened,
-        turns=list(opened.turns.window(first, last)),
+        document=document_of(opened.row),
+        turns=list(turns.window(first, last)),
+        total=total,
+        version=version,
         first=first,
         last=last,
         at=at,
-        requests=opened.turns.requests(at, _REQUESTS),
+        requests=turns.requests(at, _REQUESTS),
         resume=resume_command(opened.row),
         formats=FORMATS,
         key=key,
@@ -121,11 +132,13 @@ def window(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response
 async def events(
     request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere, ending: EndingHere
 ) -> ServerSentEvent:
-    """Says whenever more was said than the `seen` messages that the page knows."""
+    """Says whenever the conversation looks different from the version that the page has `seen`, or
+    that it was told of before its connection broke."""
     import asyncio
 
-    row = await asyncio.to_thread(shelf.row, key)
-    return ServerSentEvent(follow(row, desk, _number(request, "seen", 0), ending), headers=HEADERS)
+    opened = await asyncio.to_thread(lambda: desk.open(shelf.row(key)))
+    seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
+    return ServerSentEvent(follow(opened, seen, ending), headers=HEADERS)
 
 
 @get("/c/{key:str}/text/{number:int}", sync_to_thread=True)
@@ -150,7 +163,7 @@ def export(key: Key, format: FromPath[str], shelf: ShelfHere, desk: DeskHere) ->
     headers = {**HEADERS, "Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
     data = encode(opened.session, format)
     kind = _EXPORTED.get(format, "application/x-ndjson")
-    return Response(data, media_type=f"{kind}; charset=utf-8", headers=headers)
+    return Response(data, media_type=kind, headers=headers)
 
 
 @get("/charts", sync_to_thread=True)
@@ -160,7 +173,7 @@ def chart_page(request: Ask, shelf: ShelfHere, counting: CountingHere) -> Respon
     hours = [f"{hour:02}" for hour in range(24)]
     return page(
         "charts.html",
-        **_common(request),
+        **common(request),
         counted=counted,
         calendar=charts.calendar(counted.days, clock.now().astimezone().date()),
         tools=charts.bars(counted.tools),
@@ -191,11 +204,6 @@ def resume_command(row: Listed) -> str:
     return reopens(row, row.key if row.tool else row.address, shlex.quote)
 
 
-def _common(request: Ask) -> dict[str, Any]:
-    theme = request.cookies.get(THEME, "")
-    return {"theme": theme if theme in ("light", "dark") else "", "path": request.url.path}
-
-
 def _begin(turns: Turns, at: int) -> int:
     """Where the window begins in which a message is shown."""
     shown = turns.shown_in(min(at, turns.total))
@@ -205,9 +213,3 @@ def _begin(turns: Turns, at: int) -> int:
 def _number(request: Ask, name: str, default: int) -> int:
     given = request.query_params.get(name, "")
     return int(given) if _NUMBER.fullmatch(given) else default
-
-
-def _refused(request: Ask, error: CortextError) -> Response[Any]:
-    """An error is one sentence, and what to do about it."""
-    status = 404 if isinstance(error, SessionNotFoundError) else 400
-    return page("error.html", status=status, **_common(request), error=error, status_code=status)

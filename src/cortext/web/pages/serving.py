@@ -10,10 +10,12 @@ from types import FrameType
 
 import uvicorn
 from litestar import Litestar
+from litestar.exceptions import HTTPException
 
 from cortext.errors import CortextError
 from cortext.web.pages.door import LOOPBACK, Door
 from cortext.web.pages.entering import PARAMETER
+from cortext.web.pages.errors import odd
 from cortext.web.pages.live import Ending
 from cortext.web.pages.router import pages_router
 
@@ -46,7 +48,12 @@ def serve(port: int | None, tell: Tell) -> None:
 
 def pages_app(ending: Ending | None = None) -> Litestar:
     """The pages alone, without a door."""
-    return Litestar([pages_router(ending)], openapi_config=None, logging_config=None)
+    return Litestar(
+        [pages_router(ending)],
+        exception_handlers={HTTPException: odd, Exception: odd},
+        openapi_config=None,
+        logging_config=None,
+    )
 
 
 class _Server(uvicorn.Server):

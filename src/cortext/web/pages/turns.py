@@ -6,6 +6,7 @@ conversation of any length costs what is seen of it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from cortext.formats import stubs
 from cortext.formats.parts import place_invocations
 from cortext.model import json
-from cortext.model.message import ToolInvocation
+from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 from cortext.model.text import clean
 
@@ -59,15 +60,29 @@ class Turns:
     """The turns of a session."""
 
     def __init__(self, session: Session) -> None:
+        self._session = session
         self._messages = session.messages
-        self.total = len(session.messages)
+        self.total = 0
         self._answers: dict[tuple[int, int], int] = {}
         self._answered: dict[int, int] = {}
-        ids = self._pair()
+        self._asked: list[int] = []
+        self._waiting: dict[str, tuple[int, int]] = {}  # the latest: some tools count ids anew
+        self._nameless: list[tuple[int, int]] = []
+        self._ids: set[str] = set()
+        self.extend()
         self._beside: dict[int, list[ToolInvocation]] = {}
         for position, invocation in place_invocations(session):
-            if invocation.id not in ids:
+            if invocation.id not in self._ids:
                 self._beside.setdefault(position + 1, []).append(invocation)
+
+    def extend(self) -> None:
+        """Take in the messages that the session has had since; these alone are looked through."""
+        for number in range(self.total + 1, len(self._messages) + 1):
+            self._pair(number)
+            if self._messages[number - 1].role == "user":
+                self._asked.append(number)
+        # At the end: what is not yet paired is not yet shown to other threads.
+        self.total = len(self._messages)
 
     def window(self, first: int, last: int) -> Iterator[Turn]:
         """Those from a number to another. A result stands with its call, wherever that is."""
@@ -84,42 +99,46 @@ class Turns:
 
     def changed_since(self, total: int) -> int:
         """The first turn that looks different from when there were only so many messages."""
-        calls = [call for answer, call in self._answered.items() if answer > total]
-        return min([total + 1, *calls])
+        return min(map(self.shown_in, range(total + 1, self.total + 1)), default=total + 1)
 
     def requests(self, around: int, most: int) -> list[tuple[int, str]]:
         """What the person said, each on one line; of many, those around a message."""
-        numbers = [n for n, message in enumerate(self._messages, 1) if message.role == "user"]
-        if len(numbers) > most:
-            before = sum(1 for number in numbers if number < around)
-            start = min(max(before - most // 2, 0), len(numbers) - most)
-            numbers = numbers[start : start + most]
+        before = bisect_left(self._asked, around)
+        start = max(min(before - most // 2, len(self._asked) - most), 0)
+        numbers = self._asked[start : start + most]
         return [(n, one_line(self._messages[n - 1].content, 90)) for n in numbers]
 
     def text(self, number: int) -> str:
         """All that a message says."""
         return self._messages[number - 1].content
 
-    def _pair(self) -> set[str]:
-        """Find the call of each result; the ids of all calls."""
-        waiting: dict[str, tuple[int, int]] = {}  # the latest: some tools count ids anew
-        ids: set[str] = set()
-        nameless: list[tuple[int, int]] = []
-        for number, message in enumerate(self._messages, 1):
-            if message.tool_calls:
-                nameless = []
-                for index, data in enumerate(message.tool_calls):
-                    id = stubs.id_of(data)
-                    ids.add(id)
-                    waiting[id] = number, index
-                    nameless.append((number, index))
-            elif message.role == "tool":
-                id = message.tool_call_id
-                call = waiting.pop(id, None) if id else (nameless.pop(0) if nameless else None)
-                if call and call not in self._answers:
-                    self._answers[call] = number
-                    self._answered[number] = call[0]
-        return ids
+    def difference(self, other: Turns) -> Iterator[int]:
+        """The numbers of the turns that look different there, or are not there."""
+        pairs = zip(self._messages, other._messages, strict=False)
+        for number, (mine, theirs) in enumerate(pairs, 1):
+            if mine is not theirs and _look(mine) != _look(theirs):
+                yield self.shown_in(number)
+        yield from map(self.shown_in, range(min(self.total, other.total) + 1, self.total + 1))
+        for number in self._beside.keys() | other._beside.keys():
+            if self._beside.get(number) != other._beside.get(number):
+                yield number
+
+    def _pair(self, number: int) -> None:
+        """Find the call of a result; remember calls."""
+        message = self._messages[number - 1]
+        if message.tool_calls:
+            self._nameless = []
+            for index, data in enumerate(message.tool_calls):
+                id = stubs.id_of(data)
+                self._ids.add(id)
+                self._waiting[id] = number, index
+                self._nameless.append((number, index))
+        elif message.role == "tool":
+            id, nameless = message.tool_call_id, self._nameless
+            call = self._waiting.pop(id, None) if id else (nameless.pop(0) if nameless else None)
+            if call and call not in self._answers:
+                self._answers[call] = number
+                self._answered[number] = call[0]
 
     def _turn(self, number: int) -> Turn:
         message = self._messages[number - 1]
@@ -146,6 +165,21 @@ class Turns:
         if found:
             calls = [_shown(*stubs.read_invocation(one), 0, None) for one in found]
             yield Turn(0, "tool", "", found[0].timestamp, "", calls, Said(""))
+
+
+def first_difference(old: Turns, new: Turns) -> int | None:
+    """The first turn of a conversation that looks different since it was read anew; None if all
+    look the same."""
+    return min((*old.difference(new), *new.difference(old)), default=None)
+
+
+def _look(message: SessionMessage) -> tuple[object, ...]:
+    """All that a turn shows of a message, but for its time: some records have none, and get that
+    of their reading."""
+    return (
+        *(message.role, message.content, message.name, message.tokens, message.tool_calls),
+        *(message.tool_call_id, message.structured_data),
+    )
 
 
 def one_line(text: str, longest: int) -> str:

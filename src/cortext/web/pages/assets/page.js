@@ -33,12 +33,16 @@ async function copy(id) {
   }
 }
 
-// A conversation is a window on its messages: `first` to `last` of `all` are in the page.
+// A conversation is a window on its messages: `first` to `last` of `all` are in the page, as they
+// were in `version`; from `stale` on they may look different now, and there are `total` of them.
 const view = turns && {
   key: turns.dataset.key,
+  version: turns.dataset.version,
   first: Number(turns.dataset.first),
   last: Number(turns.dataset.last),
   all: Number(turns.dataset.all),
+  total: Number(turns.dataset.all),
+  stale: Infinity,
   busy: false,
 };
 const STEP = 40;
@@ -58,7 +62,8 @@ function inPlace(change) {
   const still = $$(".turn", turns).find((one) => one.getBoundingClientRect().bottom > 60);
   const before = still && still.getBoundingClientRect().top;
   change();
-  if (still && still.isConnected) scrollBy({ top: still.getBoundingClientRect().top - before, behavior: "instant" });
+  const now = still && (still.isConnected ? still : still.id && document.getElementById(still.id));
+  if (now) scrollBy({ top: now.getBoundingClientRect().top - before, behavior: "instant" });
 }
 
 function showEdges() {
@@ -95,6 +100,7 @@ async function extend(down) {
   } finally {
     view.busy = false;
   }
+  refresh();
   look();
 }
 
@@ -120,6 +126,7 @@ async function jump(number) {
     } finally {
       view.busy = false;
     }
+    refresh();
   }
   const found = $(`#m${number}`);
   if (!found) return;
@@ -136,36 +143,105 @@ function mark(turn, scroll = true) {
   if (scroll) turn.scrollIntoView({ block: "nearest", behavior: "instant" });
 }
 
-async function grow(event) {
-  const told = JSON.parse(event.data);
+// A turn as the server drew it, without what the reader did to it.
+function drawn(turn) {
+  const copy = turn.cloneNode(true);
+  copy.classList.remove("at");
+  for (const one of $$("details[open]", copy)) one.open = false;
+  return copy.outerHTML;
+}
+
+// What the reader unfolded stays so in a turn that is drawn anew.
+function unfoldAs(turn, before) {
+  turn.classList.toggle("at", before.classList.contains("at"));
+  const folds = $$("details", turn);
+  $$("details", before).forEach((one, index) => { if (one.open && folds[index]) folds[index].open = true; });
+}
+
+// Put turns in the place of all from a number on; those that look the same stay the very same.
+function replaceFrom(old, nodes) {
+  const known = new Map(old.filter((one) => one.id).map((one) => [one.id, one]));
+  for (const turn of $$(".turn", nodes)) {
+    const before = known.get(turn.id);
+    if (!before) continue;
+    if (drawn(before) === drawn(turn)) turn.replaceWith(before);
+    else unfoldAs(turn, before);
+  }
+  for (const one of old) if (turns.contains(one)) one.remove();
+  $("[data-edge=down]").before(nodes);
+}
+
+async function fetchAll(from, to) {
+  const nodes = document.createDocumentFragment();
+  let got = null;
+  for (let at = from; at <= to; at = got.last + 1) {
+    got = await fetchTurns({ from: at, to: Math.min(to, at + 199) });
+    nodes.append(got.nodes);
+    if (got.last < at) break;
+  }
+  return { nodes, got };
+}
+
+// Draw again what looks different, also a message that was there and says more now.
+async function refresh() {
+  if (view.busy || view.stale === Infinity) return;
   const atEnd = view.last >= view.all;
-  if (told.total < view.all) { location.reload(); return; }
-  view.all = told.total;
-  if (!atEnd || view.busy) { showEdges(); return; }
-  const follows = innerHeight + scrollY > document.body.scrollHeight - 200;
-  const from = Math.max(Math.min(told.from, view.last + 1), view.first);
+  const all = $$(".turn", turns);
+  const kept = all.findLastIndex((one) => one.dataset.n && Number(one.dataset.n) < view.stale);
+  const from = kept < 0 ? view.first : Number(all[kept].dataset.n) + 1;
+  const to = atEnd ? view.total : view.last;
+  view.stale = Infinity;
+  view.all = Math.max(view.all, view.total);
+  if (from > to) { showEdges(); return; }
+  const follows = atEnd && innerHeight + scrollY > document.body.scrollHeight - 200;
   view.busy = true;
   try {
-    const got = await fetchTurns({ from, to: Math.min(told.total, from + 199) });
-    drop((n) => n >= from);
-    $("[data-edge=down]").before(got.nodes);
-    Object.assign(view, { last: got.last, all: got.all });
+    const { nodes, got } = await fetchAll(from, to);
+    inPlace(() => replaceFrom(all.slice(kept + 1), nodes));
+    if (got) Object.assign(view, { last: got.last, all: Math.max(got.all, view.all) });
     showEdges();
   } finally {
     view.busy = false;
   }
   if (follows) scrollTo({ top: document.body.scrollHeight, behavior: "instant" });
+  refresh();
+}
+
+function grow(told) {
+  if (told.total < view.total) { location.reload(); return; }
+  view.version = told.version;
+  view.total = told.total;
+  view.stale = Math.min(view.stale, told.from);
+  refresh();
+}
+
+// Tells of what is new, while somebody looks: a browser has only six connections to a server.
+function listen(key, version, told) {
+  let source = null;
+  const close = () => { if (source) { source.close(); source = null; told.lost(); } };
+  const begin = () => {
+    if (source || document.hidden) return;
+    source = new EventSource(`/c/${key}/events?seen=${encodeURIComponent(version())}`);
+    source.addEventListener("open", told.open);
+    source.addEventListener("error", told.lost);
+    source.addEventListener("grown", (event) => told.grown(JSON.parse(event.data)));
+    source.addEventListener("gone", () => { close(); document.removeEventListener("visibilitychange", turn); });
+  };
+  const turn = () => (document.hidden ? close() : begin());
+  document.addEventListener("visibilitychange", turn);
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", begin);
+  begin();
 }
 
 function follow() {
-  const source = new EventSource(`/c/${view.key}/events?seen=${view.all}`);
   const live = $("[data-live]");
   let goesOn = "active" in turns.dataset;
-  source.addEventListener("open", () => { live.hidden = !goesOn; });
-  source.addEventListener("error", () => { live.hidden = true; });
-  source.addEventListener("grown", (event) => { goesOn = true; live.hidden = false; grow(event); });
-  source.addEventListener("gone", () => { source.close(); live.hidden = true; });
-  addEventListener("pagehide", () => source.close());
+  listen(view.key, () => view.version, {
+    open: () => { live.hidden = !goesOn; },
+    lost: () => { live.hidden = true; },
+    grown: (told) => { goesOn = true; live.hidden = false; grow(told); },
+  });
 }
 
 // Where the reader is, in the list of what was asked and in the field for a number.
@@ -248,7 +324,14 @@ if (asking) {
   if (location.hash === "#search") $("input[type=search]").focus();
 }
 
+const unsaid = $("[data-unsaid]");
+if (unsaid) {
+  const { key, version } = unsaid.dataset;
+  listen(key, () => version, { open() {}, lost() {}, grown: () => location.reload() });
+}
+
 if (view) {
+  const goTo = (number) => jump(Math.min(Math.max(number, 1), view.all));
   let waiting = false;
   addEventListener("scroll", () => {
     if (waiting) return;
@@ -257,14 +340,16 @@ if (view) {
   }, { passive: true });
   $("[data-jump-form]").addEventListener("submit", (event) => {
     event.preventDefault();
-    const number = Number($(".jump input").value);
+    const given = $(".jump input").value.trim();
     $(".jump input").blur();
-    if (number) jump(Math.min(Math.max(number, 1), view.all));
+    if (/^[0-9]{1,9}$/.test(given)) goTo(Number(given));
   });
-  const fromHash = () => { const found = /^#m([0-9]{1,9})$/.exec(location.hash); if (found) jump(Math.min(Number(found[1]), view.all)); return found; };
+  const fromHash = () => { const found = /^#m([0-9]{1,9})$/.exec(location.hash); if (found) goTo(Number(found[1])); return found; };
   addEventListener("hashchange", fromHash);
   const at = new URLSearchParams(location.search).get("at");
-  if (!fromHash() && at) jump(Math.min(Number(at) || 1, view.all));
+  const isNumber = /^[0-9]{1,9}$/.test(at || "");
+  if (at && !isNumber) say(`“${at.slice(0, 20)}” is not the number of a message`);
+  if (!fromHash() && isNumber) goTo(Number(at));
   else if (!location.hash && view.last >= view.all && view.first > 1) scrollTo({ top: document.body.scrollHeight });
   place();
   look();

@@ -1,0 +1,69 @@
+"""A session that is rows of a database, as it grows: only the rows that changed are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from cortext.app.following import end_now, news, transcript_at
+from cortext.app.growing import Growing
+from cortext.app.tailing import News, Tail
+from cortext.bridges.recent import Changed, Mark
+from cortext.index.listed import Listed
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+
+
+class RowsTail(Tail):
+    """As `Tail`. Rows say to the millisecond when they were changed, and one may be changed again
+    in the same: so each look goes back to before the last one."""
+
+    def __init__(self, growing: Growing, row: Listed) -> None:
+        self._row = row
+        self._last: Mark | None = None
+        self._before: Mark | None = None
+        super().__init__(growing)
+
+    def _whole(self) -> Session:
+        # Before it is read: what comes meanwhile is found again, and known by its id.
+        self._before = self._last = self._end()
+        return super()._whole()
+
+    def _read(self) -> News:
+        changed = self._changed()
+        if changed is None:
+            return super()._read()
+        self._before, self._last = self._last, changed.mark
+        old = self.session.messages
+        messages = joined(old, [*changed.again, *changed.new])
+        if messages is None:
+            return super()._read()
+        self.session = replace(self.session, messages=messages)
+        return News()
+
+    def _end(self) -> Mark | None:
+        found = transcript_at(self._row.tool, self._row.key, self._row.path)
+        try:
+            return end_now(*found) if found else None
+        except FileNotFoundError:
+            return None  # the tool has it no more; our copy may be there
+
+    def _changed(self) -> Changed | None:
+        found = transcript_at(self._row.tool, self._row.key, self._row.path)
+        try:
+            return news(*found, self._before) if found and self._before else None
+        except FileNotFoundError:
+            return None
+
+
+def joined(
+    old: Sequence[SessionMessage], latest: Sequence[SessionMessage]
+) -> list[SessionMessage] | None:
+    """A conversation with its end as it is now; None if the latest messages are not its end."""
+    places = {message.id: place for place, message in enumerate(old)}
+    first = min((places[m.id] for m in latest if m.id in places), default=len(old))
+    ids = {message.id for message in latest}
+    if any(message.id not in ids for message in old[first:]):
+        return None
+    return [*old[:first], *latest]
