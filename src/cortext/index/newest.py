@@ -30,8 +30,8 @@ _RUNS = """
 SELECT r.first, r.count, r.number, r.at, r.latest, r.spots, o.root, o.path
 FROM runs r CROSS JOIN sources o ON o.id = r.source WHERE r.first > ? AND r.first <= ?
 """
-_BEGIN, _FEW = 3, 8
-"""Blocks that are looked through first, and how many texts of them tell how many more it takes."""
+_BEGIN = 3
+"""Blocks that are looked through first: what they have tells how many more it takes."""
 _RANGES = 16
 """Ranges of numbers for which the index is asked one by one."""
 _Block = tuple[int, int]
@@ -97,7 +97,7 @@ class Newest:
 
     def _matched(self) -> Iterator[tuple[Sequence[_Block], list[int]]]:
         """Blocks, those with the greatest times first, and what matches in them, in order. At a
-        time as many as should have enough; where hardly any match, all that have something."""
+        time as many as should have enough; where the first have none, all that have something."""
         if self._within:
             there = self._blocks_of(self._within)
             blocks = self._in_order(there)
@@ -114,7 +114,7 @@ class Newest:
             yield blocks, ids
             looked += numbers
             found += len(ids)
-            if found < _FEW:
+            if not found:
                 ids = self._ids_between(0, fact(self._db, "next"))
                 yield self._in_order({id // BLOCK for id in ids}.difference(looked)), ids
                 return
