@@ -103,3 +103,22 @@ def test_what_cannot_come_near(space: Space, question: str) -> None:
     """One word, alternatives, and words of which none was said."""
     space.add("001-a", "redis")
     assert near(question) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["when will we use kubernetes helm charts", '{"x":1}', "what did we get", "let us make charts"],
+)
+def test_what_is_everywhere_says_nothing(space: Space, question: str) -> None:
+    """Where all that a question is about is unknown, words that any sentence has are no answer; nor
+    is a digit of some code."""
+    space.add("001-a", "we use it", "and what will we make of 1 thing", "did you get that?")
+    assert near(question) is None
+
+
+def test_what_was_typed_is_named_as_it_was(space: Space) -> None:
+    """Also in a script without spaces."""
+    space.add("001-a", "redis is fast")
+    found = near("redis 量子コンピュータ zebra")
+    assert found
+    assert found.without == ["量子コンピュータ", "zebra"]

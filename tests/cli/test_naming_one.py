@@ -201,7 +201,8 @@ def test_a_choice_begins_with_the_titles(person: Person) -> None:
 
 
 def test_copies_of_a_workspace(person: Person) -> None:
-    """What is in two checkouts is found once, by the id; what differs, by a name that works."""
+    """What is in two checkouts is found once, by the id; of what has gone on in one the longer is
+    found, beside that of the checkout where one is, by names that work."""
     space = person.project("space")
     ok(space, "init")
     id = begin(space, "plan", "cache", "Why the zebu?")
@@ -220,8 +221,11 @@ def test_copies_of_a_workspace(person: Person) -> None:
     folder = folder_of(copy, id)
     lines = folder / ".session/messages.jsonl"
     lines.write_bytes(lines.read_bytes() + lines.read_bytes().replace(b"zebu", b"yak"))
-    found = rows(person.folder, "search", "zebu")
-    assert {hit["id"] for hit in found} == {str(folder_of(space, id)), str(folder)}
+    assert {hit["id"] for hit in rows(person.folder, "search", "zebu")} == {str(folder)}
+    assert {hit["id"] for hit in rows(copy, "search", "zebu")} == {str(folder)}
+    both = {str(folder_of(space, id)), str(folder)}
+    assert {hit["id"] for hit in rows(space, "search", "zebu")} == both
+    assert "yak" in ok(person.folder, "show", id)
     assert "yak" in ok(person.folder, "show", str(folder))
 
 

@@ -70,7 +70,7 @@ def test_sub_agents(place: Place) -> None:
     assert (hit["id"], hit["role"], hit["message"]) == (id, "agents", None)
     found = place.search("ocelot")
     assert "   a sub-agent, 2026-11-16 " in found
-    assert f"   cortext show {id}\n" in found
+    assert f"   cortext show {id} --at agents\n" in found
 
 
 def test_one_conversation_does_not_flood(place: Place) -> None:

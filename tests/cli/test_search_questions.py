@@ -1,5 +1,8 @@
 """`cortext search`: what people type, what comes near it, and what is said if nothing does."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from cortext import SessionMessage
@@ -157,3 +160,18 @@ def test_what_makes_no_sense(place: Place, options: list[str], told: str) -> Non
     assert done.returncode in (2, 3)
     assert told in done.stderr
     assert ("Traceback" in done.stderr, done.stdout) == (False, "")
+
+
+def test_what_was_not_looked_at_is_said(place: Place, tmp_path: Path) -> None:
+    """The end of a very long question, and a workspace that is gone."""
+    keep(place, "001-plan-a", SessionMessage("user", "parser and more"))
+    done = cortext(place.root, "search", "parser " * 40 + "nobody", env=place.env)
+    assert (done.returncode, "only the first words" in done.stderr) == (0, True)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    cortext(gone, "init", env=place.env)
+    shutil.rmtree(gone)
+    done = cortext(place.root, "search", "hippopotamus", env=place.env)
+    assert done.returncode == 1
+    assert "gone is not there now" in done.stderr
+    assert "not there now" not in cortext(place.root, "search", "parser", env=place.env).stderr

@@ -16,6 +16,15 @@ def test_only_the_words(place: Place) -> None:
     def said(typed: str) -> str:
         return cortext(place.root, "search", typed, env=place.env).stderr
 
-    assert said("c++") == "the last 2 have the words, but not the signs with them\n"
+    assert said("c++") == "2 of these have the words, but not the signs with them\n"
     assert said("c#") == "these have the words, but not the signs with them\n"
     assert said("vitamin") == ""
+
+
+def test_programs_are_told_which(place: Place) -> None:
+    """Each hit says whether it has the signs, wherever it stands among the others."""
+    keep(place, "001-plan-a", SessionMessage("user", "we wrote it in c++"))
+    keep(place, "002-plan-b", SessionMessage("user", "vitamin c"))
+    exact = {hit["id"]: hit["exact"] for hit in place.hits("c++")}
+    assert exact == {"001-plan-a": True, "002-plan-b": False}
+    assert [hit["exact"] for hit in place.hits("vitamin")] == [True]

@@ -101,7 +101,7 @@ def _ten(space: Space, seconds: float) -> None:
     surely: set[int] = set()  # those that began when another had found it already
     with ending([appends, indexes, *searching]):
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while (now := time.monotonic()) < end or (done < SEARCHERS and now < end + 60):
             for number, child in enumerate(searching):
                 if child.poll() is not None:
                     found += _went_well(child, surely=number in surely)

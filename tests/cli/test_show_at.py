@@ -11,7 +11,7 @@ import pytest
 
 from cortext import Session, SessionMessage, open_session_store
 from tests.cli.test_show import SCRIPT, STYLE, in_terminal, keep
-from tests.command import begin, cortext, ok
+from tests.command import begin, cortext, folder_of, ok
 from tests.homes import lay_out, move_project, said
 
 
@@ -66,7 +66,8 @@ def test_what_tools_did_does_not_count(workspace: Path) -> None:
     ("options", "told"),
     [
         (["--at", "3"], "001-plan-short has 2 messages, counted from 1"),
-        (["--at", "0"], "0 is not in the range"),
+        (["--at", "0"], "'0' is no message; give 7, document or agents"),
+        (["--at", "agents"], "001-plan-short has no sub-agents"),
         (["--at", "1", "-n", "2"], "--at says which messages are shown"),
         (["--at", "1", "--message", "2"], "--at says which messages are shown"),
     ],
@@ -104,6 +105,81 @@ def test_in_a_terminal(workspace: Path) -> None:
     shown = in_terminal(workspace, "show", id, "--at", "10")
     assert numbers(shown) == [8, 9, 10, 11, 12]
     assert any("#10 " in line and "◀" in line for line in shown.splitlines())
+
+
+def test_what_a_tool_printed(workspace: Path) -> None:
+    """Is told in full below its own heading, also in a terminal, which folds it into its call."""
+    call = {"id": "c1", "name": "Bash", "arguments": {"command": "make it"}}
+    printed = "\n".join(["the ibex is here", *(f"line {n}" for n in range(40))])
+    keep(
+        workspace,
+        "001-debug-x",
+        SessionMessage("user", "Where is it?"),
+        SessionMessage("assistant", "I look.", tool_calls=[call]),
+        SessionMessage("tool", printed, tool_call_id="c1"),
+        SessionMessage("assistant", "There."),
+    )
+    shown = STYLE.sub("", in_terminal(workspace, "show", "001", "--at", "3"))
+    before, _, after = shown.partition("#3 tool")
+    assert ("#2 assistant" in before, "the ibex is here" in before) == (True, False)
+    assert after.split("\n", 1)[0].rstrip("─ ").endswith("◀")
+    assert after.index("the ibex is here") < after.index("line 20") < after.index("#4 assistant")
+    shown = STYLE.sub("", in_terminal(workspace, "show", "001", "--at", "2"))
+    assert ("make it" in shown, "result: message 3" in shown, "#3" in shown) == (True, True, False)
+
+
+def test_its_document(workspace: Path) -> None:
+    """The markdown and nothing else, where a session has both."""
+    id = begin(workspace, "plan", "Written", "said aloud")
+    path = folder_of(workspace, id) / "plan.md"
+    path.write_text("# Written\n\nWe keep xylophones.\n", encoding="utf-8")
+    for shown in (
+        ok(workspace, "show", id, "--at", "document"),
+        STYLE.sub("", in_terminal(workspace, "show", id, "--at", "document")),
+    ):
+        assert ("We keep xylophones." in shown, "said aloud" in shown) == (True, False)
+        assert "no session" not in shown
+    found = json.loads(ok(workspace, "show", id, "--at", "document", "--json"))
+    assert (found["id"], found["markdown"], found["messages"]) == (id, str(path), [])
+    assert "xylophones" in found["text"]
+    path.unlink()
+    assert f"{id} has no document" in cortext(workspace, "show", id, "--at", "document").stderr
+
+
+def test_its_sub_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a search finds with them is shown in full, also in a terminal, without the rest."""
+    homes = lay_out(tmp_path)
+    root = tmp_path / "space"
+    root.mkdir()
+    move_project(homes, root)
+    for name, value in homes.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CI", "true")
+    id, _ = said("claude")
+    beside = homes.transcript("claude").parent / id / "subagents"
+    beside.mkdir(parents=True)
+    line = {
+        "type": "assistant", "uuid": "a1", "sessionId": id, "isSidechain": True, "agentId": "1",
+        "timestamp": "2026-01-05T10:00:00.000Z", "cwd": str(root),
+        "message": {"role": "assistant", "content": [{"type": "text", "text": "An okapi!"}]},
+    }  # fmt: skip
+    (beside / "agent-1.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert [hit["role"] for hit in json.loads(ok(root, "search", "okapi", "--json"))] == ["agents"]
+    shown = STYLE.sub("", in_terminal(root, "show", id, "--at", "agents"))
+    assert ("An okapi!" in shown, "sub-agent · " in shown) == (True, True)
+    assert "emptied" not in shown
+    answer = json.loads(ok(root, "show", id, "--at", "agents", "--json"))
+    assert answer["messages"] == []
+    assert [each["content"] for each in answer["sub_agents"][0]["messages"]] == ["An okapi!"]
+
+
+def test_the_shell_knows_the_places(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After --at: what is no message."""
+    monkeypatch.setenv("_CORTEXT_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "cortext show x --at ")
+    monkeypatch.setenv("COMP_CWORD", "4")
+    assert cortext(workspace).stdout.split() == ["plain,document", "plain,agents"]
 
 
 def test_the_numbers_of_a_search(workspace: Path, data_home: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_hint_where_nothing_is_found(space: Path) -> None:
 def test_no_doubled_question_mark(space: Path) -> None:
     """After a title that is a question."""
     put(space, "001-plan-x", "hello", title="How do we bill the exports?")
-    done = cortext(space, "resume", "bilking imports of the year", "--context")
+    done = cortext(space, "resume", "bill exprots of the year", "--context")
     assert "How do we bill the exports?\n" in done.stderr
 
 
@@ -205,3 +205,32 @@ def test_no_notice_of_copies_without_a_tool(
     done = cortext(tmp_path, "sync")
     assert "no transcripts of AI tools" in done.stderr
     assert "compressed copies" not in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--all"]])
+@pytest.mark.parametrize("columns", [24, 40, 60])
+def test_a_tight_terminal_still_has_titles(space: Path, options: list[str], columns: int) -> None:
+    """Beside the number and how long ago; the tool too, where there is room for it."""
+    put(space, "001-plan-a-name-that-goes-on-and-on", "hello", title="Marmots in the yard")
+    lines = terminal(space, ["list", *options], columns=columns).text.splitlines()
+    heading, *rows = [line for line in lines if re.match(r" *(#|\d) ", line)]
+    assert ("AGE" in heading, "LAST ACTIVE" in heading) == (columns < 60, columns >= 60)
+    assert ("TOOL" in heading, "TITLE" in heading) == (columns > 24, True)
+    (row,) = [row for row in rows if "Marmots in the" in row]
+    assert row.split()[1] in (["now"] if columns < 60 else ["001", "space"])
+    assert len(rows) > 3
+    assert all(len(line) <= columns for line in (heading, *rows))
+
+
+def test_only_what_is_near_is_offered(space: Path) -> None:
+    """A title with a word that is alike; not any that has some of the letters."""
+    put(space, "001-plan-x", "hello", title="A plan for open telemetry")
+    assert "did you mean" not in cortext(space, "tail", "nope").stderr
+    assert "001-plan-x: A plan for open" in cortext(space, "tail", "telemetri gone").stderr
+
+
+def test_one_message_is_one(space: Path) -> None:
+    """What is about to be deleted is counted as people count."""
+    put(space, "001-plan-x", "hello")
+    assert "001-plan-x" in (told := cortext(space, "delete", "001", "--yes").stderr)
+    assert told.rstrip().endswith(", 1 message")

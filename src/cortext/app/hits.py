@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted, filtered
@@ -91,12 +91,27 @@ class Finder(Search):
         self, query: Query, rows: dict[Identity, Listed], narrow: Narrow, *, most: int
     ) -> dict[Identity, Spot]:
         """Of each of these conversations that has it, the newest text with it."""
+        return self.telling_signs(query, rows, narrow, most=most)[0]
+
+    def telling_signs(
+        self, query: Query, rows: dict[Identity, Listed], narrow: Narrow, *, most: int
+    ) -> tuple[dict[Identity, Spot], set[Identity]]:
+        """As `having`, with those in which nothing has the signs that were typed."""
         first: dict[Identity, Spot] = {}
-        for spot in self._spots(query, rows, narrow, most, each=1).found:
+        found = self._spots(query, rows, narrow, most, each=1)
+        for spot in found.found:
             # A message says more than a title.
             if spot.identity not in first or first[spot.identity].number <= TITLE < spot.number:
                 first[spot.identity] = spot
-        return first
+        exact = {spot.identity for spot in found.found if spot.id not in found.loose}
+        return first, first.keys() - exact
+
+    def only(self, takes: Callable[[Listed], bool]) -> Finder:
+        """The same over fewer conversations; what it has read is not read again."""
+        fewer = object.__new__(Finder)
+        fewer._words, fewer._conversations = self._words, self._conversations
+        fewer.rows = [row for row in self.rows if takes(row)]
+        return fewer
 
     def among(self, question: Question) -> dict[Identity, Listed]:
         """The conversations that may have it."""

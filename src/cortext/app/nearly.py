@@ -10,19 +10,28 @@ from typing import NamedTuple
 
 from cortext.app.hits import Answer, Finder, Group, Question
 from cortext.app.search import Spots, hits
+from cortext.formats.folding import is_alone
 from cortext.formats.query import Clause, Query, Term, parse
 from cortext.index.listed import Listed
 from cortext.index.words import Identity, Spot
 
 LOOSE, WITHOUT, APART, SOME = "loose", "without", "apart", "some"
+_HOW = {
+    LOOSE: "no message has these words side by side; these have all of them",
+    WITHOUT: "no message has all of these words",
+    APART: "no message has all of these words; these conversations have, in different messages",
+    SOME: "no message has all of these words; these have some of them",
+}
 _SENTENCE = """
 a about all also am an and any are as at be been but by can could did do does done for from
-had has have he her here him his how i if in into is it its just me might my no not of off on or our
-out please remember said say she should so some tell than that the their them then there these they
-this those to up us was we were what when where which who whom whose why will with would you your
+get gets getting go goes going got had has have he her here him his how i if in into is it its just
+know let like made make makes making me might my need needed needs no not of off on one or our out
+please put remember said say see she should so some something tell than that the their them then
+there these they thing things think this those to up us use used uses using want wanted wants was
+way we were what when where which who whom whose why will with would you your
 """
 _SMALL = frozenset(_SENTENCE.split())
-"""Words that make a sentence, and say nothing about what it is about."""
+"""Words that make a sentence, and say little about what it is about."""
 _ENDING = re.compile(r"(?<=...)(?:ings|ing|ed|es|s|d|e)$")
 _ENDINGS = ("", "e", "s", "es", "d", "ed", "ing")
 _MOST = 8
@@ -41,6 +50,13 @@ class Nearly(NamedTuple):
     without: Sequence[str] = ()
 
 
+def told(found: Nearly) -> str:
+    """How it is near, in words; as clean as what was typed."""
+    if found.how == WITHOUT and not found.without:
+        return f"{_HOW[WITHOUT]}; with other endings, these have"
+    return _HOW[found.how] + (f"; without: {', '.join(found.without)}" if found.without else "")
+
+
 def nearly(finder: Finder, question: Question) -> Nearly | None:
     """What has most of what was typed, the best first; None if nothing has, or too little was
     typed to leave anything out."""
@@ -48,31 +64,43 @@ def nearly(finder: Finder, question: Question) -> Nearly | None:
     if whole is None or whole.either:
         return None
     terms = [part for part in whole.wanted if isinstance(part, Term)]
-    apart = [_apart(term) for term in terms]
-    words = [*{word.tokens: word for each in apart for word in each}.values()]
+    parts = [apart(term) for term in terms]
+    words = [*{word.tokens: word for each in parts for word in each}.values()]
     if len(terms) < len(whole.wanted) or len(words) < 2:
         return None
     near = _Near(finder, question._replace(best=True), whole.unwanted)
-    if any(len(each) > 1 for each in apart) and (found := near.all_of(words)):
+    if any(len(each) > 1 for each in parts) and (found := near.all_of(words)):
         return Nearly(found, LOOSE)
+    if not any(map(_tells, words)):
+        return None  # any part of it is everywhere
     kept = telling(words)[:_MOST]
-    return near.best(kept, [_typed(word) for word in words if word not in kept])
+    return near.best(kept, [typed(word) for word in words if word not in kept])
 
 
 def telling(words: Sequence[Term]) -> Sequence[Term]:
     """Those that say what it is about; all, if none does."""
-    return [word for word in words if word.tokens[0] not in _SMALL] or words
+    return [word for word in words if _tells(word)] or words
 
 
-def _apart(term: Term) -> list[Term]:
+def _tells(word: Term) -> bool:
+    first = word.tokens[0]
+    # A letter or a digit is a part of code that was taken apart.
+    return first not in _SMALL and (len(word.tokens) > 1 or len(first) > 1 or not first.isascii())
+
+
+def typed(term: Term) -> str:
+    """What a person typed, as one word where that was one."""
+    return "".join(
+        token if not n or is_alone(token) or is_alone(term.tokens[n - 1]) else f" {token}"
+        for n, token in enumerate(term.tokens)
+    )
+
+
+def apart(term: Term) -> list[Term]:
     """The words of a phrase, each for itself; what is written without spaces stays whole."""
     if len(term.tokens) == 1 or not all(map(str.isascii, term.tokens)):
         return [term]
     return [Term((token,)) for token in term.tokens]
-
-
-def _typed(term: Term) -> str:
-    return " ".join(term.tokens)
 
 
 def _forms(term: Term) -> list[Term]:
@@ -102,7 +130,7 @@ class _Near:
         """All of the words, in one message or in one conversation; else as many as there are."""
         said = {word: self._said(word) for word in words}
         there = [form for form in said.values() if form]
-        without = without + [_typed(word) for word in words if not said[word]]
+        without = without + [typed(word) for word in words if not said[word]]
         if there and (found := self.all_of(there)):
             return Nearly(found, WITHOUT, without)
         if len(there) > 1 and (found := self._in_one(there)):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cortext.app.hits import Finder, Question
-from cortext.app.nearly import telling
+from cortext.app.nearly import apart, telling, typed
 from cortext.formats.query import Query, Term, parse
 from cortext.index.listed import Listed
 from cortext.index.resolve import nearest
@@ -59,13 +59,23 @@ def why_nothing(finder: Finder, question: Question) -> Nothing:
             unwanted = [p for p in whole.unwanted if isinstance(p, Term)]
             return Nothing(excluded=_words(unwanted) or ["what is not wanted"])
     terms = telling([term for term in query.terms if not term.is_prefix])
-    tokens = [token for term in terms for token in term.tokens]
-    typed = " ".join(" ".join(term.tokens) for term in query.terms)
-    return Nothing(unknown=[*unknown(tokens).items()], titles=_alike(typed, finder.rows))
+    text = " ".join(map(typed, query.terms))
+    return Nothing(unknown=_unknown(terms), titles=_alike(text, finder.rows))
+
+
+def _unknown(terms: Sequence[Term]) -> list[tuple[str, str]]:
+    """What was typed that has a word which is nowhere; what is written without spaces once."""
+    words = [word for term in terms for word in apart(term)]
+    nearest_to = unknown([token for word in words for token in word.tokens])
+    found: dict[str, str] = {}
+    for word in words:
+        if any(token in nearest_to for token in word.tokens):
+            found[typed(word)] = nearest_to[word.tokens[0]] if len(word.tokens) == 1 else ""
+    return [*found.items()]
 
 
 def _words(terms: Sequence[Term]) -> list[str]:
-    return [" ".join(term.tokens) for term in terms]
+    return [*map(typed, terms)]
 
 
 def _narrowed(finder: Finder, question: Question) -> Nothing | None:

@@ -12,6 +12,7 @@ from cortext.app.naming import Names, reopens
 from cortext.app.search import Hit
 from cortext.cli.lists import short as short_path
 from cortext.cli.lists import short_id
+from cortext.cli.opening import AGENTS, DOCUMENT
 from cortext.cli.quoting import quoted
 from cortext.cli.text import cells, clean, local
 from cortext.clock import from_micros
@@ -29,6 +30,7 @@ _OTHERS = {
     "document": "its document",
     "title": "its summary",
 }
+_LOOSE = "without the signs"
 _SEEN = ("«", "»")
 """Marks that take room."""
 Span = tuple[int, int]
@@ -63,24 +65,27 @@ class HitPage:
         yield from self._commands(number, group)
 
     def _hit(self, row: Listed, hit: Hit) -> Iterator[str]:
-        piece = hit.snippet
+        piece, (on, off) = hit.snippet, self._dim
         if hit.role == "title":
             piece = snippet(row.summary, self._terms)
             if not piece.spans:
+                if not hit.exact:
+                    yield f"{_INDENT}{on}its title is {_LOOSE}{off}"
                 return  # the title stands above
         number = f"#{hit.number} " if hit.number > 0 else ""
         when = f", {local(from_micros(hit.time))}" if hit.time else ""
-        head = f"{number}{_who(hit)}{when}: "
+        signs = "" if hit.exact else f", {_LOOSE}"
+        head = f"{number}{_who(hit)}{when}{signs}: "
         spans = [(start + len(head), end + len(head)) for start, end in piece.spans]
         yield from self._laid_out(head + piece.text, spans, _INDENT)
 
     def _commands(self, number: int, group: Group) -> Iterator[str]:
         row, names = group.row, self._names
-        at = next((hit.number for hit in group.hits if hit.number > 0), 0)
         name = names.of(row, *([short_id(row)] if self._width else ()))
         typed = str(number) if self._width else quoted(name)
         show = f"cortext show {typed}"
-        found = [reopens(row, name, quoted), f"{show} --at {at}" if at else show]
+        opened = [f"{show} --at {spot}" for spot in _spots(group.hits)] or [show]
+        found = [reopens(row, name, quoted), *opened]
         if group.more and not self._question.only:
             found.append(f"more of it: --conversation {typed}")
         lines: list[str] = []
@@ -134,6 +139,13 @@ def _cuts(text: str, width: int, most: int) -> list[Span]:
         cuts.append((start, end))
         start = end
     return cuts or [(0, 0)]
+
+
+def _spots(hits: Sequence[Hit]) -> list[str]:
+    """Where `show` can open it: the first of the messages, and what is none."""
+    numbers = [str(hit.number) for hit in hits if hit.number > 0]
+    roles = dict.fromkeys(hit.role for hit in hits)
+    return numbers[:1] + [role for role in roles if role in (DOCUMENT, AGENTS)]
 
 
 def _who(hit: Hit) -> str:

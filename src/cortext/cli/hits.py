@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cortext.app.hits import Answer, Finder, Question
 from cortext.app.search import Hit
-from cortext.cli.lists import keep_up, where_it_is
+from cortext.cli.lists import keep_up, say_missing, where_it_is
 from cortext.cli.text import clean, say, show
 from cortext.cli.waiting import Bar
 
@@ -31,9 +31,7 @@ def search(
     if not found:
         answer = _nothing(finder, question, as_json=as_json, paged=paged)
     _say_dropped(question)
-    if not all(exact := answer.exact):
-        what = f"the last {exact.count(False)} have" if any(exact) else "these have"
-        say(f"{what} the words, but not the signs with them")
+    _say_loose(answer.exact)
     if answer.more:
         say(f"there is more: -n {2 * question.most} shows it")
     keep_up(finder.conversations)
@@ -46,16 +44,31 @@ def _nothing(finder: Finder, question: Question, *, as_json: bool, paged: bool) 
     from cortext.cli.not_found import say_why
 
     near = say_why(finder, question)
+    # What is not there, or cannot be read, may have what was asked for.
+    for note in finder.conversations.damaged:
+        say(f"warning: {clean(note, lines=False)}")
+    for root in finder.missing:
+        say_missing(root)
     if as_json or not near.groups:
         return Answer([], more=False)
     _show(finder, near, question, paged=paged)
     return near
 
 
+def _say_loose(exact: Sequence[bool]) -> None:
+    """Of those that were shown, how many have not the signs that were typed."""
+    if count := exact.count(False):
+        which = "1 of these has" if count == 1 else f"{count} of these have"
+        which = which if any(exact) else "these have"
+        say(f"{which} the words, but not the signs with them")
+
+
 def _say_dropped(question: Question) -> None:
     from cortext.formats.query import parse
 
     query = parse(question.text)
+    if query.cut:
+        say("of so long a question only the first words were looked for: 40, or 2,000 characters")
     for term in query.dropped if query else ():
         say(f'NOT "{clean(" ".join(term.tokens))}" is left out: it stands alone, beside OR')
 
@@ -137,6 +150,7 @@ def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
         "message": hit.number if hit.number > 0 else None,
         "role": hit.role,
         "timestamp": wire.iso(from_micros(hit.time)) if hit.time else None,
+        "exact": hit.exact,
         "text": hit.snippet.text,
         "matches": [list(span) for span in hit.snippet.spans],
         "resume": reopens(row, name, quoted),

@@ -26,6 +26,13 @@ _ROOMY = 100
 """Columns of a terminal that has room for everything."""
 _LITTLE = 14
 """Columns of a name, and of a folder, in one that has not."""
+_TIGHT = 60
+"""Columns of one in which a time is told as how long ago it is."""
+_LEAST = 16
+"""Columns of a title, before there is room for what can be done without."""
+_SPARE = ("MESSAGES", "STATUS", "ID", "WORKSPACE", "TOOL")
+"""What can be done without, the first before the others."""
+_STEPS = ((60, "m"), (24, "h"), (7, "d"), (52, "w"))
 _NUMBER = 3
 """Digits of a conversation's id before its type."""
 _LONG = 36
@@ -228,7 +235,11 @@ def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
         if narrow:
             folders = [path.rpartition("/")[2] or path for path in folders]
         shown["WORKSPACE"] = folders
-    shown["LAST ACTIVE"] = [_when(row, narrow=narrow) for row in rows]
+    if 0 < width < _TIGHT:
+        now = time.time()
+        shown["AGE"] = [age(row.last_active, now) for row in rows]
+    else:
+        shown["LAST ACTIVE"] = [_when(row, narrow=narrow) for row in rows]
     if not (narrow and everywhere):
         shown["STATUS"] = [row.status or "-" for row in rows]
     # Nobody counts the messages of a transcript to list it.
@@ -279,8 +290,21 @@ def _when(row: Listed, *, narrow: bool) -> str:
     return at[5:] if at[:4] == time.strftime("%Y") else at[:10]
 
 
+def age(micros: int, now: float) -> str:
+    """How long ago, in at most three characters or so."""
+    count = max(int(now - micros / 1_000_000) // 60, 0)
+    if not count:
+        return "now"
+    for size, name in _STEPS:
+        if count < size:
+            return f"{count}{name}"
+        count //= size
+    return f"{count}y"
+
+
 def columns(headings: list[str], rows: list[list[str]]) -> str:
-    """Columns of text; only a terminal cuts lines off at its edge."""
+    """Columns of text; only a terminal cuts lines off at its edge, and a narrow one has those that
+    leave room for the titles."""
     widths = [max(map(cells, column)) for column in zip(headings, *rows, strict=True)]
     if edge := _width():
         # What names a conversation must not push out what it is about, nor where it was had.
@@ -290,6 +314,9 @@ def columns(headings: list[str], rows: list[list[str]]) -> str:
             min(width, widest) if name in ("ID", "WORKSPACE") else width
             for name, width in zip(headings, widths, strict=True)
         ]
+        kept = _kept(dict(zip(headings, widths, strict=True)), edge)
+        widths = [widths[n] for n in kept]
+        headings, *rows = [[line[n] for n in kept] for line in (headings, *rows)]
     return "\n".join(
         to_edge(
             "  ".join(
@@ -299,6 +326,18 @@ def columns(headings: list[str], rows: list[list[str]]) -> str:
         )
         for row in (headings, *rows)
     )
+
+
+def _kept(widths: dict[str, int], edge: int) -> list[int]:
+    """Which columns there is room for beside the titles. A number names a row as well as its id."""
+    left = dict(widths)
+    title = min(left.pop("TITLE", 0), _LEAST)
+    for name in _SPARE:
+        if sum(left.values()) + 2 * len(left) + title <= edge:
+            break
+        if name != "ID" or "#" in left:
+            left.pop(name, None)
+    return [n for n, name in enumerate(widths) if name in left or name == "TITLE"]
 
 
 def _titled(row: Listed) -> str:

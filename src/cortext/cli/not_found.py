@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from cortext.app.hits import Answer, Finder, Question
-from cortext.app.nearly import WITHOUT, Nearly, nearly
+from cortext.app.nearly import nearly, told
 from cortext.app.nothing import Nothing, why_nothing
 from cortext.cli.lists import nothing_yet, short, short_id
 from cortext.cli.text import clean, say, to_edge
 
-_HOW = {
-    "loose": "no message has these words side by side; these have all of them",
-    "without": "no message has all of these words",
-    "apart": "no message has all of these words; these conversations have, in different messages",
-    "some": "no message has all of these words; these have some of them",
-}
-_ENDINGS = "no message has all of these words; with other endings, these have"
 _IN_PART = "of what tools printed, only a part is searched"
 
 
@@ -33,12 +27,9 @@ def say_why(finder: Finder, question: Question) -> Answer:
         _say_narrowed(why, question)
     else:
         found = nearly(finder, question)
-        say(_how(found) if found else "nothing was found")
-        for word, other in why.unknown:
-            if found and word not in found.without:
-                continue  # with another ending it was
-            instead = f'; did you mean "{clean(other)}"?' if other else f" ({_IN_PART})"
-            say(f'"{clean(word)}" was not found anywhere{instead}')
+        say(clean(told(found), lines=False) if found else "nothing was found")
+        # What is not given up was found with another ending.
+        _say_unknown([each for each in why.unknown if not found or each[0] in found.without])
         if found:
             return found.answer
         for row in why.titles:
@@ -46,11 +37,15 @@ def say_why(finder: Finder, question: Question) -> Answer:
     return Answer([], more=False)
 
 
-def _how(found: Nearly) -> str:
-    words = clean(", ".join(found.without), lines=False)
-    if found.how == WITHOUT and not words:
-        return _ENDINGS
-    return f"{_HOW[found.how]}{f'; without: {words}' if words else ''}"
+def _say_unknown(words: Sequence[tuple[str, str]]) -> None:
+    """Each with what may be meant; those for which there is nothing, together."""
+    for word, other in words:
+        if other:
+            say(f'"{clean(word)}" was not found anywhere; did you mean "{clean(other)}"?')
+    lost = [f'"{clean(word, lines=False)}"' for word, other in words if not other]
+    if lost:
+        was = "was" if len(lost) == 1 else "were"
+        say(f"{', '.join(lost)} {was} not found anywhere ({_IN_PART})")
 
 
 def _say_excluded(why: Nothing) -> None:

@@ -1,11 +1,11 @@
-"""A conversation opened at one of its messages."""
+"""A conversation opened at one of its messages, at its document, or at its sub-agents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cortext.cli.render import Page
+from cortext.cli.render import Block, Page
 
 if TYPE_CHECKING:
     from cortext.model.message import SessionMessage
@@ -15,6 +15,8 @@ _BESIDE = 2
 """Messages that say something, before and after the one that is opened at."""
 _FARTHEST = 20
 _HERE = "◀"
+DOCUMENT, AGENTS = "document", "agents"
+"""Where else than in a message a search finds something."""
 
 
 def around(messages: Sequence[SessionMessage], at: int) -> range:
@@ -33,6 +35,20 @@ def around(messages: Sequence[SessionMessage], at: int) -> range:
     first = reach(range(at - 1, max(at - _FARTHEST, 0), -1))
     last = reach(range(at + 1, min(at + _FARTHEST, len(messages)) + 1))
     return range(first, last + 1)
+
+
+def told_around(session: Session, wanted: range, at: int) -> Iterator[Block]:
+    """Messages with their tool calls as stubs, but for the one that is opened at: that is told in
+    full, also if it is a result that stands in the stub of its call."""
+    from cortext.cli.telling import in_full, short
+
+    yield from short(session, range(wanted.start, at))
+    yield from in_full(session, range(at, at + 1), alone=False)
+    if session.messages[at - 1].tool_calls:
+        # What came of them.
+        stubs = short(session, range(at, at + 1))
+        yield from (block for block in stubs if block.role == "tool" and not block.heading)
+    yield from short(session, range(at + 1, wanted.stop))
 
 
 def opened_at(page: Page, at: int, wanted: range, session: Session | None) -> Page:

@@ -8,6 +8,10 @@ from cortext.index.listed import AUR, Listed
 
 _CLOSE = 80
 """How alike a misspelt title is, of 100."""
+_FAINT, _NEAR, _WORD = 45, 75, 80
+"""How alike a title is that is looked at at all, one that may be meant, and a word of one: a short
+word is, more or less, a part of any title."""
+_LOOKED, _OFFERED = 12, 3
 _SHORTEST = 3
 """Digits that a number which names something has, as `001` does."""
 _ENOUGH = 4
@@ -82,10 +86,22 @@ def misspelt(query: str, rows: Sequence[Listed]) -> list[Listed]:
 
 
 def nearest(query: str, rows: Sequence[Listed]) -> list[Listed]:
-    """What looks most like it, when nothing matches."""
-    from rapidfuzz import fuzz
+    """What looks like it, or has a word that does, when nothing matches; maybe none."""
+    from rapidfuzz import fuzz, utils
 
-    return _alike(query, rows, fuzz.WRatio, most=3, least=45)
+    text = utils.default_process(query)
+
+    def is_near(row: Listed) -> bool:
+        title = utils.default_process(row.title)
+        return fuzz.WRatio(text, title) >= _NEAR or any(
+            fuzz.ratio(typed, word) >= _WORD
+            for typed in text.split()
+            for word in title.split()
+            if len(typed) > _SHORTEST
+        )
+
+    found = _alike(query, rows, fuzz.WRatio, most=_LOOKED, least=_FAINT)
+    return [row for row in found if is_near(row)][:_OFFERED]
 
 
 def _alike(

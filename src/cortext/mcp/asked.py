@@ -79,6 +79,10 @@ class Get(_Asked):
     full: Annotated[
         bool, Meta(description="Tool calls and their results in full, not in one line each.")
     ] = False
+    part: Annotated[
+        Literal["messages", "document", "agents"],
+        Meta(description="Its messages, its markdown document, or what its sub-agents said."),
+    ] = "messages"
     everywhere: Everywhere = False
 
 

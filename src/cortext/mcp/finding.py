@@ -10,8 +10,9 @@ from msgspec import Struct
 from cortext.app.conversations import Wanted
 from cortext.app.dates import Span, date_range
 from cortext.app.decisions import get_decisions as decided
+from cortext.app.hits import Question
 from cortext.app.naming import reopens
-from cortext.app.search import Hit, Place
+from cortext.app.search import Hit, Narrow, Place
 from cortext.formats.query import folded, parse
 from cortext.index.listed import Listed
 from cortext.mcp import asked
@@ -30,23 +31,37 @@ from cortext.mcp.answers import (
     short,
     when,
 )
+from cortext.mcp.near import near
 from cortext.mcp.reach import Reach, read_row
 
+_PLACES = {"title": "its title", "document": "its document", "agents": "its sub-agents"}
 _PASSAGES = 3
 """Texts of one conversation in a context."""
 _LOOKED = 200
-_HOW = "get_conversation shows more: an `id`, and `from` with the number of a message."
+_HOW = (
+    "get_conversation shows more: an `id`, and `from` with the number of a message, or `part` with "
+    "`document` or `agents`."
+)
+_OUTSIDE = "`all: true` looks outside this workspace, if the person wants that."
 
 
 class Found(Struct, kw_only=True):
     """Texts, the newest first. `next` is the `from` of the next page; None is the end. The last
     `without_signs` of them have the words that were asked for, but not their signs. `unread`:
-    conversations that are not read yet, so that there may be more."""
+    conversations that are not read yet, so that there may be more.
+
+    Where there are none: `near` are texts that come near, `without` the words that these are
+    without, `did_you_mean` words or titles that may be meant, and `narrowed_by` the arguments
+    without which there is something."""
 
     notice: str = NOTICE
     hits: list[Text]
     next: str | None
     without_signs: int = 0
+    near: list[Text] = []
+    without: list[str] = []
+    did_you_mean: list[str] = []
+    narrowed_by: list[str] = []
     unread: int = 0
 
 
@@ -110,24 +125,45 @@ def search_workspace(reach: Reach, given: asked.Search) -> Answer:
         everywhere=everywhere,
         after=after,
     )
+    if not found and after is None:
+        narrow = Narrow(since=span.since, until=span.until)
+        question = Question(given.query, Wanted(kind=kind), narrow, most=given.limit)
+        return _nothing(reach, question, everywhere)
     page, nonce = found[: given.limit], new_nonce()
     more = str(page[-1].place) if len(found) > len(page) else None
     loose = sum(not hit.exact for hit in page)
     hits = [_text(reach, hit, nonce) for hit in page]
-    first = f"{len(hits)} texts, the newest first." if hits else "Nothing was found."
+    first = f"{len(hits)} texts, the newest first." if hits else "There are no more."
     if loose:
         which = "They" if loose == len(hits) else f"The last {loose}"
         first += f" {which} have the words, but not the signs, that were asked for."
-    elif after and not hits:
-        first = "There are no more."
-    elif not hits and not everywhere:
-        first += " `all: true` looks outside this workspace, if the person wants that."
     last = [f'There is more: `from: "{more}"` has the next ones.'] if more else []
     last += [_HOW] if hits else []
     blocks = [_block(hit, n) for n, hit in enumerate(hits, 1)]
     return Answer(
         Found(hits=hits, next=more, without_signs=loose), fenced(nonce, first, blocks, last)
     )
+
+
+def _nothing(reach: Reach, question: Question, everywhere: bool) -> Answer:
+    """Why nothing was found, and what comes near; what is outside the workspace comes last."""
+    told, nonce = near(reach.finder(everywhere=everywhere), question), new_nonce()
+    texts = [_text(reach, hit, nonce) for hit in told.hits]
+    titles = [short(row.title) for row in told.titles]
+    blocks = [_block(text, n) for n, text in enumerate(texts, 1)]
+    blocks += [Block(f"did you mean {reach.name(row)} · {short(row.title)}") for row in told.titles]
+    last = [f'Did you mean "{word}"?' for word in told.words]
+    last += [_HOW] if blocks else []
+    last += [] if everywhere else [_OUTSIDE]
+    facts = Found(
+        hits=[],
+        next=None,
+        near=texts,
+        without=[*told.without],
+        did_you_mean=[*told.words] or titles,
+        narrowed_by=[*told.narrowed],
+    )
+    return Answer(facts, fenced(nonce, told.first, blocks, last))
 
 
 def get_context(reach: Reach, given: asked.Context) -> Answer:
@@ -149,7 +185,7 @@ def get_context(reach: Reach, given: asked.Context) -> Answer:
         blocks += [Block("where it stopped:", barred(it.summary))] if it.summary else []
         blocks += [_block(text) for text in each.texts]
     first = f"{len(known)} conversations about this." if known else "Nothing was found."
-    last = [_HOW] if known else []
+    last = [_HOW] if known else [] if given.everywhere else [_OUTSIDE]
     return Answer(Context(conversations=known), fenced(nonce, first, blocks, last))
 
 
@@ -203,7 +239,7 @@ def get_decisions(reach: Reach, given: asked.Decisions) -> Answer:
         for n, it in enumerate(found, 1)
     ]
     first = f"{len(found)} decisions." if found else "No decision was found."
-    last = [_HOW] if found else []
+    last = [_HOW] if found else [] if given.everywhere else [_OUTSIDE]
     return Answer(Decisions(decisions=found), fenced(nonce, first, blocks, last))
 
 
@@ -253,7 +289,7 @@ def _text(reach: Reach, hit: Hit, nonce: str) -> Text:
 
 
 def _block(text: Text, number: int | None = None) -> Block:
-    place = f"message {text.message}" if text.message else f"its {text.role}"
+    place = f"message {text.message}" if text.message else _PLACES.get(text.role, text.role)
     facts = [text.id, text.title, place, text.role, text.timestamp]
     count = "" if number is None else f"{number}. "
     return Block(count + " · ".join(facts), bars(text.text))

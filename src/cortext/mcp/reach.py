@@ -10,15 +10,16 @@ from cortext import paths
 from cortext.app.apart import called
 from cortext.app.conversations import Conversations, Wanted
 from cortext.app.dates import Span
+from cortext.app.hits import Finder
 from cortext.app.naming import Names
-from cortext.app.search import Hit, Narrow, Place, Search
+from cortext.app.search import Hit, Narrow, Place
 from cortext.app.whereabouts import is_below, once
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
 from cortext.index.listed import Listed
 from cortext.index.resolve import nearest, resolve
 from cortext.index.words import MARKDOWN, TITLE
 from cortext.lifecycle.types import Types, UnknownTypeError
-from cortext.mcp.own import own_session
+from cortext.mcp.own import Own, own_session
 from cortext.model.session import Session
 
 EVERY = "all"
@@ -108,11 +109,14 @@ class Reach:
         narrow = Narrow(since=span.since, until=span.until)
 
         def takes(row: Listed) -> bool:
-            # The client's own session has every word that is asked for.
-            return (row.tool, row.key) not in self._own and (everywhere or self._has(row))
+            return self._takes(row, everywhere=everywhere)
 
         find = self._search.find
         return find(text, Wanted(kind=kind), narrow, most=most, after=after, takes=takes)
+
+    def finder(self, *, everywhere: bool) -> Finder:
+        """A search of what is reached, but for the client's own session."""
+        return self._search.only(lambda row: self._takes(row, everywhere=everywhere))
 
     def search_once(
         self,
@@ -158,11 +162,11 @@ class Reach:
         return self._names.of(row)
 
     @cached_property
-    def _all(self) -> Search:
-        return Search()
+    def _all(self) -> Finder:
+        return Finder()
 
     @cached_property
-    def _search(self) -> Search:
+    def _search(self) -> Finder:
         self._all.refresh()
         return self._all
 
@@ -171,9 +175,16 @@ class Reach:
         return Names(self._all.rows)
 
     @cached_property
-    def _own(self) -> set[tuple[str, str]]:
-        own = own_session()
-        return {(own.tool, id) for id in own.ids} if own else set()
+    def _own(self) -> Own | None:
+        return own_session()
+
+    def _takes(self, row: Listed, *, everywhere: bool) -> bool:
+        """Whether it is searched. The client's own session has every word that is asked for, and so
+        has the conversation that it belongs to."""
+        own = self._own
+        if own and own.tool in row.tools and any(id in own.ids for id in (row.key, *row.native)):
+            return False
+        return everywhere or self._has(row)
 
     def _has(self, row: Listed) -> bool:
         return row.where == self.folder if self._is_broad else self._is_below(row)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from cortext.errors import CortextError
 from cortext.formats.briefing import Left, Past, escape, render_history, render_record
-from cortext.formats.history import history
 from cortext.index.listed import AUR, Listed
-from cortext.mcp import asked
+from cortext.mcp import asked, parts
 from cortext.mcp.answers import NOTICE, Answer, Conversation, conversation, marked, new_nonce
-from cortext.mcp.reach import Reach, read_row
-from cortext.model import json, wire
-from cortext.model.message import SessionMessage
-from cortext.model.session import Session
+from cortext.mcp.parts import MESSAGES
+from cortext.mcp.reach import Reach
+from cortext.model import wire
 
 BUDGET = 40_000
 """Characters of one answer: tools refuse or cut what is much longer."""
@@ -31,7 +29,8 @@ class Said(Struct, kw_only=True):
 
 
 class Page(Struct, kw_only=True):
-    """Messages of a conversation. `next` is the `from` of the next page; None is the end."""
+    """Messages of a conversation, or pieces of its document. `next` is the `from` of the next page;
+    None is the end."""
 
     notice: str = NOTICE
     conversation: Conversation
@@ -51,27 +50,33 @@ class Saved(Struct, kw_only=True):
 def get_conversation(reach: Reach, given: asked.Get) -> Answer:
     """Read a past conversation, message by message. Tool calls are one line each unless `full`."""
     row = reach.one(given.id, everywhere=given.everywhere)
-    return page(reach, row, first=given.first, limit=given.limit, full=given.full)
+    return page(reach, row, first=given.first, limit=given.limit, full=given.full, part=given.part)
 
 
 def page(
-    reach: Reach, row: Listed, *, first: int = 1, limit: int = 50, full: bool = False
+    reach: Reach,
+    row: Listed,
+    *,
+    first: int = 1,
+    limit: int = 50,
+    full: bool = False,
+    part: str = MESSAGES,
 ) -> Answer:
-    """Messages of a conversation from a number on, in about `BUDGET` characters."""
-    session = read_row(row)
-    total, id, nonce = len(session.messages), reach.name(row), new_nonce()
+    """Messages of a conversation from a number on, in about `BUDGET` characters; or of another part
+    of it."""
+    id, nonce = reach.name(row), new_nonce()
+    total, told, option = parts.told(row, id, part, first=first, full=full, longest=BUDGET // 2)
     if first > max(total, 1):
         raise CortextError(
             f"{id} has {total} messages, so there is no message {first}",
             hint="`from` counts from 1",
         )
-    told = _in_full(session) if full else _in_short(session, id)
     records: list[tuple[int, Past | Left]] = []
     room, more = BUDGET, None
     for number, past in told:
         if number < first:
             continue
-        cut = _cut(past, number, id)
+        cut = _cut(past, number, f"cortext show {id} {option.format(number)}")
         size = sum(len(render_record(record, nonce)) for record in cut)
         if records and (number >= first + limit or size > room):
             more = number
@@ -118,30 +123,15 @@ def save_conversation(reach: Reach, given: asked.Save) -> Answer:
     return Answer(saved, "\n".join(lines))
 
 
-def _in_short(session: Session, id: str) -> Iterator[tuple[int, Past]]:
-    for part in history(session, lambda number: f"get_conversation {id} from {number}, full"):
-        yield part.number, part.past
-
-
-def _in_full(session: Session) -> Iterator[tuple[int, Past]]:
-    for number, message in enumerate(session.messages, 1):
-        yield number, Past(message.role, message.timestamp, _whole(message))
-
-
-def _whole(message: SessionMessage) -> str:
-    calls = [json.encode(call).decode("utf-8", "replace") for call in message.tool_calls or ()]
-    return "\n".join([*([message.content] if message.content else []), *calls])
-
-
-def _cut(past: Past, number: int, id: str) -> Sequence[Past | Left]:
-    """A message without its middle, if it alone would be too much."""
+def _cut(past: Past, number: int, show: str) -> Sequence[Past | Left]:
+    """A message without its middle, if it alone would be too much; `show` has it all."""
     half = BUDGET // 4
     if len(past.text) <= 2 * half:
         return [past]
     words = f"{len(past.text) - 2 * half:,} characters of message {number}"
     return [
         past._replace(text=past.text[:half]),
-        Left(f"{words}: cortext show {id} --message {number}"),
+        Left(f"{words}: {show}"),
         past._replace(text=past.text[-half:]),
     ]
 

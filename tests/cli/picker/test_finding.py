@@ -6,6 +6,7 @@ from threading import Event
 import pytest
 from textual import events
 
+from cortext import Session, SessionMessage, open_session_store
 from cortext.cli.picker import background
 from cortext.cli.picker.app import LOOKING, Picker
 from cortext.cli.picker.background import Contents
@@ -178,8 +179,70 @@ def test_what_may_be_called_so(workspace: Path) -> None:
         begin(workspace, "plan", "Marmalade engine", "Is it?")
 
     async def story(pilot, picker) -> None:
-        await pilot.press(*"marmalade xx engine")
+        await pilot.press(*"mormalade ingine")
         await shows(pilot, "nothing has these words", 'did you mean "Marmalade engine"?')
         assert screen(picker).count("did you mean") == 1
+
+    play(story)
+
+
+def test_what_comes_near(workspace: Path) -> None:
+    """Where nothing has all of the words: below a line that says so, with the words that are
+    missing; Enter before anybody saw it opens none of them."""
+    begin(workspace, "plan", "Delta", "The marmots sleep.", "Of badgers nobody spoke.")
+
+    async def story(pilot, picker) -> None:
+        in_one_burst(picker, *"zebras or what, marmots badgers", "enter")
+        await until(pilot, lambda: titles(picker)[0:1] == ["-- none has it all; these come near"])
+        assert titles(picker) == [
+            "-- none has it all; these come near",
+            "-- without: or, what, zebras",
+            "Delta",
+        ]
+        await shows(pilot, "1 of 4 ", "The marmots sleep.")
+        assert (picker.chosen.title, picker.return_value) == ("Delta", None)
+        await pilot.press("enter")
+        await until(pilot, lambda: picker.return_value is not None)
+
+    chosen = play(story).return_value
+    assert isinstance(chosen, Chosen)
+    assert chosen.row.title == "Delta"
+
+
+def test_what_has_not_the_signs(workspace: Path) -> None:
+    """Stands below a line of its own."""
+    begin(workspace, "plan", "Delta", "written in c++")
+    begin(workspace, "plan", "Vitamins", "vitamin c")
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"c++")
+        await until(
+            pilot,
+            lambda: (
+                titles(picker)
+                == ["-- said in these", "Delta", "-- with the words, not the signs", "Vitamins"]
+            ),
+        )
+        await shows(pilot, "2 of 5 ")
+
+    play(story)
+
+
+def test_what_a_tool_printed(workspace: Path) -> None:
+    """Is unfolded on the page, and marked."""
+    call = {"id": "c1", "name": "Bash", "arguments": {"command": "make it"}}
+    printed = "\n".join(["begin", "an ibex", *(f"line {n}" for n in range(30))])
+    session = Session("009-debug-x", title="Busy", kind="debug")
+    session.messages = [
+        SessionMessage("user", "Where is it?"),
+        SessionMessage("assistant", "I look.", tool_calls=[call]),
+        SessionMessage("tool", printed, tool_call_id="c1"),
+        *(SessionMessage("assistant", f"There {n}.") for n in range(40)),
+    ]
+    open_session_store(f"workspace:{workspace}").save(session)
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"ibex")
+        await shows(pilot, "Busy", "an ibex", "$ make it")
 
     play(story)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cortext.app.trash import delete
+from cortext.cli.chart import counted
 from cortext.cli.choose import choose, describe
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.options import complete_id
@@ -30,7 +31,7 @@ def command(id: tuple[str, ...], yes: bool) -> None:
     if row.tool:
         _forget(row, yes)
         return
-    click.echo(f"to the trash: {describe(row)}, {row.messages} messages", err=True)
+    click.echo(f"to the trash: {describe(row)}, {counted(row.messages, 'message')}", err=True)
     agree("delete it?", yes)
     entry = delete(row)
     click.echo(f"deleted; `cortext trash restore {entry.id[:8]}` brings it back")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cortext.cli.opening import around, opened_at
+from cortext.cli.opening import AGENTS, DOCUMENT, around, opened_at, told_around
 from cortext.cli.options import all_option, complete_id, json_option, print_json, store_option
 from cortext.cli.paging import can_page, encodable, page_through
 from cortext.cli.render import Page, plain, rendered
@@ -20,6 +20,8 @@ from cortext.cli.text import clean
 from cortext.errors import InvalidIdError, SessionNotFoundError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from cortext.formats.records import Damage
     from cortext.index.listed import Listed
     from cortext.model.session import Session
@@ -39,6 +41,28 @@ class Numbers(click.ParamType[range]):
         if found is None or int(found[2] or found[1]) < int(found[1]):
             self.fail(f"{value!r} is no message; give 7 or 7-12, counted from 1", param, ctx)
         return range(int(found[1]), int(found[2] or found[1]) + 1)
+
+
+class Spot(click.ParamType[int | str]):
+    """Where a search found something: the number of a message, or what is none."""
+
+    name = "N"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        if isinstance(value, int) or value in (DOCUMENT, AGENTS):
+            return value
+        if not re.fullmatch(r"[1-9]\d{0,8}", str(value), re.ASCII):
+            self.fail(f"{value!r} is no message; give 7, {DOCUMENT} or {AGENTS}", param, ctx)
+        return int(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(w) for w in (DOCUMENT, AGENTS) if w.startswith(incomplete)]
 
 
 class _Found(NamedTuple):
@@ -66,9 +90,10 @@ class _Found(NamedTuple):
 )
 @click.option(
     "--at",
-    type=click.IntRange(min=1),
+    type=Spot(),
     metavar="N",
-    help="Message N, as a search tells it, with what was said before and after.",
+    help="Message N, as a search tells it, in full, with what was said before and after; or "
+    "`document`, or `agents` for what sub-agents said.",
 )
 @click.option(
     "--full/--stubs",
@@ -84,7 +109,7 @@ def command(
     everywhere: bool,
     last: int | None,
     numbers: range | None,
-    at: int | None,
+    at: int | str | None,
     full: bool | None,
     as_text: bool,
     no_pager: bool,
@@ -101,7 +126,10 @@ def command(
         raise click.UsageError("--at says which messages are shown: leave out --message and -n")
     words = " ".join(query)
     found = _in_store(store, words) if store else _conversation(words, everywhere)
-    wanted = _wanted(found, numbers or (range(at, at + 1) if at else None), last)
+    if isinstance(at, str):
+        found, wanted, full, at = _beside(found, at), range(1, 1), True, None
+    else:
+        wanted = _wanted(found, numbers or (range(at, at + 1) if at else None), last)
     if at and found.session:
         found, wanted = found._replace(side=()), around(found.session.messages, at)
     terminal = sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
@@ -109,8 +137,7 @@ def command(
         print_json(_as_dict(found, wanted))
     else:
         whole = numbers is not None or (not terminal if full is None else full)
-        page = _page(found, wanted, whole=whole, alone=numbers is not None)
-        page = opened_at(page, at, wanted, found.session) if at else page
+        page = _page(found, wanted, whole=whole, alone=numbers is not None, at=at)
         _print(page, rich=terminal and not as_text, paged=terminal and not no_pager)
     _warn(found.damages)
 
@@ -172,6 +199,16 @@ def _wanted(found: _Found, numbers: range | None, last: int | None) -> range:
     return range(numbers.start, min(numbers.stop, count + 1))
 
 
+def _beside(found: _Found, what: str) -> _Found:
+    """Only the document of a conversation, or what its sub-agents said."""
+    name = found.row.key if found.row else found.session.id if found.session else ""
+    if what == DOCUMENT and found.markdown:
+        return _Found(None, (), found.row, found.markdown)
+    if what == AGENTS and found.side:
+        return found._replace(markdown="")
+    raise click.UsageError(f"{name} has no {'document' if what == DOCUMENT else 'sub-agents'}")
+
+
 def _as_dict(found: _Found, wanted: range) -> dict[str, Any]:
     """A session as a document has it; a conversation also says where its markdown is."""
     session, row = found.session, found.row
@@ -187,25 +224,29 @@ def _as_dict(found: _Found, wanted: range) -> dict[str, Any]:
     return {**session.to_dict(), **where}
 
 
-def _page(found: _Found, wanted: range, *, whole: bool, alone: bool) -> Page:
+def _page(found: _Found, wanted: range, *, whole: bool, alone: bool, at: int | None = None) -> Page:
     from cortext.cli.render import Block
     from cortext.cli.telling import facts, in_full, short, side_by_side
 
     session, row = found.session, found.row
     files = [found.markdown] if found.markdown else []
     if session is None:
-        described = [row.key, row.kind, "no session"] if row else []
+        described = [row.key, row.kind, row.status or "no session"] if row else []
         block = Block("", "", _text(found.markdown), markdown=True)
         return Page(
             row.title if row else "", [" · ".join(filter(None, described)), *files], [block]
         )
     files += found.files
-    blocks = in_full(session, wanted, alone=alone) if whole else short(session, wanted)
+    if whole:
+        blocks = in_full(session, wanted, alone=alone)
+    else:
+        blocks = told_around(session, wanted, at) if at else short(session, wanted)
     if found.side and not alone:
         blocks = chain(blocks, side_by_side(found.side, whole=whole))
     title = row.title if row else session.title
     key, status = (row.key, row.status) if row else (session.id, session.status)
-    return Page(title, [*facts(session, key, status), *files], blocks)
+    page = Page(title, [*facts(session, key, status), *files], blocks)
+    return opened_at(page, at, wanted, session) if at else page
 
 
 def _text(path: str) -> str:

@@ -24,7 +24,6 @@ from cortext.cli.picker.widgets import Field, Item, Rows
 from cortext.index.listed import Listed
 from cortext.model.text import clean
 
-SAID = "said in these"
 LOOKING = "looking into what was said …"
 _PAUSE = 0.15
 """Seconds without a key before it is looked for in what was said."""
@@ -152,7 +151,8 @@ class Picker(Acting):
             action, self._then = self._then, ""
             if action:
                 self.say("")
-            if action and self.chosen is not None:
+            # What only comes near nobody has seen yet, nor meant.
+            if action and self.chosen is not None and not said.near:
                 await self.run_action(action)
 
         self.from_thread(show)
@@ -160,17 +160,14 @@ class Picker(Acting):
     def _show(self, *, keep: bool = False) -> None:
         """The list, for what was typed. `keep`: what is chosen stays so."""
         titled = self.shelf.titled(self._typed)
-        items: Sequence[Item] = titled
-        if self._said and self._said.found:
-            known = {row.identity for row in titled}
-            said = [found.row for found in self._said.found if found.row.identity not in known]
-            items = [*titled, SAID, *said] if said else titled
+        said = self._said.below(titled) if self._said else ()
+        items: Sequence[Item] = [*titled, *said] if said else titled
         chosen = self.rows.chosen if keep else None
         self.rows.words = self._typed.casefold().split()
         self.rows.with_folders = self.shelf.is_everywhere
         self.rows.note = () if items else self._why_empty()
         self.rows.put(items, chosen.identity if chosen else None)
-        shown = len(items) - (len(items) > len(titled))
+        shown = len(titled) + sum(isinstance(item, Listed) for item in said)
         self._scope.update(self._told_scope(shown), layout=False)
 
     def _why_empty(self) -> Sequence[str]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from cortext.index.listed import Listed
     from cortext.index.words import Identity
 
+SAID = "said in these"
+LOOSE = "with the words, not the signs"
 _MOST = 60
 """Conversations."""
 _FEW = 20
@@ -81,12 +83,23 @@ class Asked(NamedTuple):
 
 
 class Said(NamedTuple):
-    """Where it was said, the latest first, and whether in more than that; if nowhere, what else
-    there is to say."""
+    """Where it was said, the latest first, and whether in more than that. If nowhere, what else
+    there is to say, and with `near` what was found comes only near."""
 
     found: Sequence[Found] = ()
     more: bool = False
     instead: Sequence[str] = ()
+    near: bool = False
+
+    def below(self, titled: Sequence[Listed]) -> Sequence[Listed | str]:
+        """What stands in the list below those that are called so, with lines that say why."""
+        known = {row.identity for row in titled}
+        said = [one for one in self.found if one.row.identity not in known]
+        if self.near:
+            return [*self.instead, *(one.row for one in said)]
+        exact = [one.row for one in said if one.exact]
+        loose = [one.row for one in said if not one.exact]
+        return [*([SAID, *exact] if exact else ()), *([LOOSE, *loose] if loose else ())]
 
 
 def having(finder: Finder, text: str, rows: dict[Identity, Listed]) -> Said:
@@ -95,8 +108,11 @@ def having(finder: Finder, text: str, rows: dict[Identity, Listed]) -> Said:
     from cortext.formats.query import parse
 
     query = parse(as_typed(text))
-    spots = finder.having(query, rows, Narrow(), most=_MOST + 1) if query else {}
-    found = [Found(rows[identity], spot.number) for identity, spot in spots.items()]
+    if not query:
+        return Said()
+    spots, loose = finder.telling_signs(query, rows, Narrow(), most=_MOST + 1)
+    found = [Found(rows[key], spot.number, key not in loose) for key, spot in spots.items()]
+    found.sort(key=lambda one: not one.exact)
     return Said(found[:_MOST], more=len(found) > _MOST)
 
 
@@ -117,7 +133,7 @@ class Contents:
             return said
         from cortext.cli.picker.instead import instead
 
-        return Said(instead=instead(finder, asked))
+        return instead(finder, asked)
 
     def _up_to_date(self, shelf: Shelf) -> Finder:
         from cortext.app.hits import Finder

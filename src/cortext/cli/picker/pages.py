@@ -6,9 +6,10 @@ Only some messages are laid out: the last ones, or those around the words that w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from cortext.cli.picker.blocks import Part, blocks, piece
 from cortext.errors import CortextError
 from cortext.formats import query as queries
 from cortext.index.listed import Listed
@@ -17,17 +18,14 @@ from cortext.model.text import clean
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from cortext.cli.render import Block
     from cortext.formats.query import Term
     from cortext.model.message import SessionMessage
     from cortext.model.session import Session
 
 _SHOWN = 24
 """Messages."""
-_LONGEST = 6000
-"""Characters of a message, of which the rest is left out."""
-_BEFORE = 1000
-"""Of these, how many before the words."""
+_DOCUMENT = 24_000
+"""Characters of a document, of which the rest is left out."""
 _RESULT = 1000
 """Characters of what a tool printed."""
 _NOTHING = "nothing was said yet"
@@ -56,22 +54,11 @@ class Page(NamedTuple):
 
 class Wanted(NamedTuple):
     """Which page: of what, how wide, with which words marked, and around which message; -1 is the
-    conversation's document."""
+    conversation's document, -2 what its sub-agents said."""
 
     row: Listed
     width: int
     text: str
-    number: int = 0
-
-
-class _Part(NamedTuple):
-    """Messages of a session that are laid out: the number of the first, how many come after them,
-    the places in all of it, and the one that is shown."""
-
-    session: Session
-    first: int = 1
-    after: int = 0
-    places: Sequence[int] = ()
     number: int = 0
 
 
@@ -114,12 +101,13 @@ def _told(wanted: Wanted) -> Page:
     """The conversation, or what matters of it."""
     from rich.text import Text
 
-    from cortext.index.words import MARKDOWN
+    from cortext.index.words import MARKDOWN, SIDE
 
     row = wanted.row
-    if not row.status or (wanted.number == MARKDOWN and not row.tool):
-        text = Text(_markdown(row) or _NOTHING, overflow="fold")
-        return _wrapped(text, wanted.width)
+    if not row.status or wanted.number in (MARKDOWN, SIDE):
+        other = _of_agents(row) if wanted.number == SIDE else _markdown(row)
+        shown = clean(piece(other, _terms(wanted.text), _DOCUMENT)) or _NOTHING
+        return _wrapped(Text(shown, overflow="fold"), wanted.width)
     part = _read(wanted)
     lines, numbers = _laid_out(part, wanted)
     if part.first > 1:
@@ -138,7 +126,7 @@ def _wrapped(text: Text, width: int) -> Page:
     return Page(lines, [0] * len(lines))
 
 
-def _laid_out(part: _Part, wanted: Wanted) -> tuple[list[Text], list[int]]:
+def _laid_out(part: Part, wanted: Wanted) -> tuple[list[Text], list[int]]:
     """The lines, and of which message each is."""
     from rich.text import Text
 
@@ -146,7 +134,7 @@ def _laid_out(part: _Part, wanted: Wanted) -> tuple[list[Text], list[int]]:
 
     lines: list[Text] = []
     numbers: list[int] = []
-    for number, block in _blocks(part, _terms(wanted.text)):
+    for number, block in blocks(part, _terms(wanted.text)):
         page = render.Page("", [], [block])
         _, *drawn = render.rendered(page, width=wanted.width, colour=True)
         text = "\n".join(drawn) if lines else "\n".join(drawn).lstrip("\n")
@@ -160,7 +148,7 @@ def _left(count: int, when: str) -> str:
     return f"… {count} {when} message{'s' if count > 1 else ''}"
 
 
-def _read(wanted: Wanted) -> _Part:
+def _read(wanted: Wanted) -> Part:
     """What is laid out of the session: around a place that has the words, or its end."""
     from cortext.model.session import Session
 
@@ -169,7 +157,7 @@ def _read(wanted: Wanted) -> _Part:
         from cortext.lifecycle.workspace import Workspace
 
         last = Workspace(row.root).store.tail(row.path, _SHOWN)
-        return _Part(Session(row.key, messages=last), row.messages - len(last) + 1)
+        return Part(Session(row.key, messages=last), row.messages - len(last) + 1)
     session = _whole(row)
     messages, count = session.messages, len(session.messages)
     places = _places(messages, as_typed(wanted.text))
@@ -179,7 +167,7 @@ def _read(wanted: Wanted) -> _Part:
     end = min(start + _SHOWN, count)
     if end - start < count:
         session = Session(row.key, messages=messages[start:end])
-    return _Part(session, start + 1, count - end, places, number)
+    return Part(session, start + 1, count - end, places, number)
 
 
 def _whole(row: Listed) -> Session:
@@ -191,12 +179,14 @@ def _whole(row: Listed) -> Session:
 def _places(messages: Sequence[SessionMessage], text: str) -> list[int]:
     """The numbers of the messages that a search for it finds, the last first; if there is none,
     of those that have the most of its words."""
+    from cortext.formats.wording import wording
+
     query = queries.parse(text)
     if not query:
         return []
     found: dict[int, list[int]] = {}
     for number in range(len(messages), 0, -1):
-        content = messages[number - 1].content
+        content = wording(messages[number - 1])
         has = [bool(queries.find(content, [term])) for term in query.terms]
         is_found = query.whole and _has(content, query.whole) and query.is_in(content)
         score = len(has) + 1 if is_found else sum(has)
@@ -213,42 +203,6 @@ def _has(text: str, part: Term | queries.Clause) -> bool:
     return has and not any(_has(text, each) for each in part.unwanted)
 
 
-def _blocks(part: _Part, terms: Sequence[Term]) -> Iterator[tuple[int, Block]]:
-    """Each with the number of its message."""
-    from cortext.cli.render import Block
-    from cortext.formats.history import history
-
-    told, before = "", part.first - 1
-    for one in history(part.session, lambda number: f"message {number + before}"):
-        past = one.past
-        heading = _heading(part.session, one.number, past.role)
-        spoken = past.role in ("user", "assistant")
-        shown = "" if heading == told else heading
-        yield one.number + before, Block(shown, past.role, _piece(past.text, terms), spoken)
-        told = heading if past.role != "tool" else told
-
-
-def _piece(text: str, terms: Sequence[Term]) -> str:
-    """Of a long text, the part that has the words, or the beginning."""
-    if len(text) <= _LONGEST:
-        return text
-    at = next((start for start, _ in queries.find(text, terms)), 0)
-    start = at - _BEFORE if at > _LONGEST - _BEFORE else 0
-    left, right = "… " if start else "", " …" if start + _LONGEST < len(text) else ""
-    return f"{left}{text[start : start + _LONGEST]}{right}"
-
-
-def _heading(session: Session, number: int, role: str) -> str:
-    """Who speaks; what tools did belongs to whoever called them."""
-    from cortext.cli.text import local
-
-    if role == "tool" or number > len(session.messages):
-        return ""
-    message = session.messages[number - 1]
-    who = {"user": "you", "assistant": "agent"}.get(role, role)
-    return f"{who} · {local(message.timestamp)}"
-
-
 def _markdown(row: Listed) -> str:
     from cortext.durability.read import read_file
     from cortext.stores.layout import document_in
@@ -256,5 +210,11 @@ def _markdown(row: Listed) -> str:
     name = "" if row.tool else document_in(row.place.folder)
     if not name:
         return ""
-    data = read_file(os.path.join(row.place.folder, name))
-    return clean(data.decode("utf-8", "replace")[: 4 * _LONGEST])
+    return read_file(os.path.join(row.place.folder, name)).decode("utf-8", "replace")
+
+
+def _of_agents(row: Listed) -> str:
+    from cortext.app.new_texts import side_text
+    from cortext.app.reading import read_all
+
+    return side_text(read_all(row, _RESULT).side)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
+from cortext.cli.lists import age
 from cortext.index.listed import Listed
 from cortext.model.text import clean
 
 MARKS = {"active": "●", "completed": "✓"}
-_STEPS = ((60, "m"), (24, "h"), (7, "d"), (52, "w"))
 _AGE, _SIGN, _TOOL = 3, 3, 8
 _FOLDER, _FOLDERS = 8, 16
 """Columns that the name of a folder may take from a title, and those that it takes of what is
@@ -17,18 +17,6 @@ _LEAST = 18
 """Columns of a title, before anything but its age stands beside it."""
 _ROOMY = 60
 """Columns of a line that has room for the names of tools."""
-
-
-def age(micros: int, now: float) -> str:
-    """How long ago, in at most three characters or so."""
-    count = max(int(now - micros / 1_000_000) // 60, 0)
-    if not count:
-        return "now"
-    for size, name in _STEPS:
-        if count < size:
-            return f"{count}{name}"
-        count //= size
-    return f"{count}y"
 
 
 def laid_out(row: Listed, room: int, now: float, *, with_folder: bool) -> tuple[str, str, str]:

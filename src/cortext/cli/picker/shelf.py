@@ -64,10 +64,12 @@ class Shelf:
 
 
 class Found(NamedTuple):
-    """A conversation in which something was said, and the number of the message."""
+    """A conversation in which something was said, the number of the message, and whether it has
+    the signs that were typed."""
 
     row: Listed
     number: int
+    exact: bool = True
 
 
 class Chosen(NamedTuple):

@@ -1,0 +1,72 @@
+"""What an agent is told where nothing has what it asked for: why, what comes near, and what may
+have been meant. All of it is of the conversations that it may see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext.app.hits import Finder, Question
+from cortext.app.nearly import nearly, told
+from cortext.app.nothing import Nothing, why_nothing
+from cortext.app.search import Hit, Narrow
+from cortext.formats.query import parse
+from cortext.index.listed import Listed
+from cortext.mcp.answers import short
+
+_ARGUMENTS = {"--type": "type", "--since": "date_range", "--until": "date_range"}
+_NOTHING = "Nothing was found."
+
+
+class Near(NamedTuple):
+    """A sentence of ours; texts that come near, and the words that these are without; words that
+    may be meant, else titles; and the arguments without which there is something."""
+
+    first: str
+    hits: Sequence[Hit] = ()
+    without: Sequence[str] = ()
+    words: Sequence[str] = ()
+    titles: Sequence[Listed] = ()
+    narrowed: Sequence[str] = ()
+
+
+def near(finder: Finder, question: Question) -> Near:
+    """What there is to say of a question that nothing answers."""
+    why = why_nothing(finder, question)
+    if not why.asked or why.excluded:
+        return Near(_excluded(why))
+    if why.empty or why.elsewhere:
+        return _narrowed(why)
+    found, words = nearly(finder, question), _meant(finder, why)
+    if found is None:
+        return Near(_NOTHING, words=words, titles=() if words else why.titles)
+    hits = [hit for group in found.answer.groups for hit in group.hits]
+    sentence = told(found)
+    without = [short(word) for word in found.without]
+    return Near(f"{_NOTHING} But {sentence}.", hits[: question.most], without, words)
+
+
+def _meant(finder: Finder, why: Nothing) -> list[str]:
+    """Words that are like those that nobody said. The index knows those of all conversations: only
+    what was said in these is told."""
+    rows = finder.among(Question(""))
+    like = dict.fromkeys(word for _, word in why.unknown if word)
+    return [word for word in like if finder.having(parse(f'"{word}"'), rows, Narrow(), most=1)]
+
+
+def _excluded(why: Nothing) -> str:
+    words = ", ".join(map(short, why.excluded))
+    if why.asked:
+        return f"{_NOTHING} All texts with these words have what is excluded too: {words}."
+    return f"There is no word to look for{f': {words} is only excluded' if words else ''}."
+
+
+def _narrowed(why: Nothing) -> Near:
+    given = [*dict.fromkeys(_ARGUMENTS[name] for name in (why.empty or why.narrowed))]
+    names = " or ".join(f"`{name}`" for name in given)
+    if why.empty:
+        return Near(f"{_NOTHING} With this {names} there is no conversation at all.")
+    if not given:
+        given = [*dict.fromkeys(_ARGUMENTS.values())]
+        names = " and ".join(f"`{name}`" for name in given)
+    return Near(f"{_NOTHING} Without {names} there is something.", narrowed=given)

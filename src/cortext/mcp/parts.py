@@ -1,0 +1,100 @@
+"""The parts of a conversation that can be read, as what is told of each, counted from 1."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from cortext.app.reading import read_all
+from cortext.durability.read import read_file
+from cortext.errors import CortextError
+from cortext.formats.briefing import Past
+from cortext.formats.history import history
+from cortext.index.listed import Listed
+from cortext.mcp.reach import read_row
+from cortext.model import json
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.layout import document_in
+
+MESSAGES, DOCUMENT, AGENTS = "messages", "document", "agents"
+
+
+class Told(NamedTuple):
+    """How many there are; what is told, each with its number; and the option of `cortext show` that
+    shows one whole, in which {} stands for its number."""
+
+    total: int
+    past: Iterator[tuple[int, Past]]
+    option: str
+
+
+def told(row: Listed, id: str, part: str, *, first: int, full: bool, longest: int) -> Told:
+    """A part of a conversation; what is asked for `first` is in it, also if it is a result that
+    stands in the line of its call. Of a document, pieces of so many characters at most are counted.
+    CortextError if it has no such part."""
+    if part == DOCUMENT:
+        pieces = _pieces(row, id, longest)
+        return Told(len(pieces), ((n, p) for n, p in enumerate(pieces, 1)), "--at document")
+    if part == AGENTS:
+        sessions = read_all(row).side if row.tool else ()
+        if not sessions:
+            raise CortextError(f"{id} has no sub-agents", hint="`part` can be left out")
+        total = sum(len(session.messages) for session in sessions)
+        return Told(total, _of_agents(sessions, id, full=full), "--at agents")
+    session = read_row(row)
+    past = _in_full(session) if full else _from(first, session, _in_short(session, id))
+    return Told(len(session.messages), past, "--message {}")
+
+
+def _from(
+    first: int, session: Session, past: Iterator[tuple[int, Past]]
+) -> Iterator[tuple[int, Past]]:
+    is_told = not 0 < first <= len(session.messages)
+    for number, each in past:
+        if number > first and not is_told:
+            yield first, _whole_of(session.messages[first - 1])
+        is_told = is_told or number >= first
+        yield number, each
+    if not is_told:
+        yield first, _whole_of(session.messages[first - 1])
+
+
+def _pieces(row: Listed, id: str, longest: int) -> list[Past]:
+    name = "" if row.tool else document_in(row.place.folder)
+    if not name:
+        raise CortextError(f"{id} has no document", hint="`part` can be left out")
+    text = read_file(os.path.join(row.place.folder, name)).decode("utf-8", "replace")
+    starts = range(0, max(len(text), 1), longest)
+    return [Past(DOCUMENT, row.active_at, text[start : start + longest]) for start in starts]
+
+
+def _of_agents(sessions: Sequence[Session], id: str, *, full: bool) -> Iterator[tuple[int, Past]]:
+    before = 0
+    for session in sessions:
+        past = _in_full(session) if full else _in_short(session, id, f" part {AGENTS}", before)
+        for number, each in past:
+            yield number + before, each
+        before += len(session.messages)
+
+
+def _in_short(
+    session: Session, id: str, of: str = "", before: int = 0
+) -> Iterator[tuple[int, Past]]:
+    def whole(number: int) -> str:
+        return f"get_conversation {id}{of} from {number + before}, full"
+
+    for part in history(session, whole):
+        yield part.number, part.past
+
+
+def _in_full(session: Session) -> Iterator[tuple[int, Past]]:
+    for number, message in enumerate(session.messages, 1):
+        yield number, _whole_of(message)
+
+
+def _whole_of(message: SessionMessage) -> Past:
+    calls = [json.encode(call).decode("utf-8", "replace") for call in message.tool_calls or ()]
+    text = "\n".join([*([message.content] if message.content else []), *calls])
+    return Past(message.role, message.timestamp, text)
