@@ -1,4 +1,5 @@
-"""Whether cortext and the AI tools of a person work together: facts, and what is wrong.
+"""Whether cortext and the AI tools of a person work together, and whether all that is kept can be
+read: facts, and what is wrong.
 
 Nothing is changed and no tool is started; our own MCP server is, as they would. That a tool is not
 connected is no fault: listing, archiving and resuming need no set-up.
@@ -9,12 +10,16 @@ from __future__ import annotations
 import os
 import shutil
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 
 from cortext import __version__, clock, paths
 from cortext.app.archive import sizes
 from cortext.app.errors_log import last_errors
+from cortext.app.health.looking import Progress, look_over
+from cortext.app.health.machine import is_tested, version_of
+from cortext.app.health.problem import NOTE, Mend, Problem
 from cortext.app.mcp_health import GONE, UNREADABLE, Entry, ServerHealth, entry_of, server_health
 from cortext.app.setup import COMMANDS, found_tools, has_hooks
 from cortext.bridges import settings
@@ -30,17 +35,11 @@ _RECENT = timedelta(days=7)
 ALL, SOME, NONE, NOT_USED = "all", "some", "none", "not used"
 
 
-class Problem(msgspec.Struct):
-    """What is wrong, and what to do."""
-
-    text: str
-    hint: str
-
-
 class ToolHealth(msgspec.Struct):
     """One tool of this machine. `program` is None where it is not on the PATH; `hooks` and
     `commands` say how many of ours are in it: all, some, none, or that it has no use for them;
-    `server` whether it has our MCP server: present, missing, or what else is there."""
+    `server` whether it has our MCP server: present, missing, or what else is there. `version` is
+    empty where nothing tells it, and `tested` whether our tests know it or a later one."""
 
     tool: str
     program: str | None
@@ -48,6 +47,8 @@ class ToolHealth(msgspec.Struct):
     hooks: str
     commands: str
     server: str
+    version: str = ""
+    tested: bool = True
 
     @property
     def connected(self) -> bool:
@@ -67,7 +68,9 @@ class ArchiveHealth(msgspec.Struct):
 
 
 class Health(msgspec.Struct):
-    """All of it; `errors` are the last lines of the log, the oldest first."""
+    """All of it; `errors` are the last lines of the log, the oldest first. `conversations` is how
+    many files and folders with conversations there are, `read` how many of them were read now: the
+    others are as they were when nothing was wrong with them."""
 
     version: str
     program: str | None
@@ -76,10 +79,38 @@ class Health(msgspec.Struct):
     archive: ArchiveHealth
     errors: list[str]
     problems: list[Problem]
+    conversations: int = 0
+    read: int = 0
+
+    @property
+    def is_well(self) -> bool:
+        """Nothing is wrong; a note tells only what to know."""
+        return all(problem.severity == NOTE for problem in self.problems)
+
+
+class Examined(NamedTuple):
+    """The facts, and what would mend what is wrong."""
+
+    health: Health
+    mends: list[Mend]
 
 
 def examine() -> Health:
     """Look at everything. What cannot be read is a problem among the others."""
+    return diagnose().health
+
+
+def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Examined:
+    """As `examine`, with what would mend it. `deep` reads also the files that have not changed
+    since nothing was wrong with them."""
+    health = _connections()
+    looked = look_over(deep=deep, progress=progress)
+    health.conversations, health.read = looked.conversations, looked.read
+    health.problems += looked.problems
+    return Examined(health, looked.mends)
+
+
+def _connections() -> Health:
     problems: list[Problem] = []
     found = {tool: entry_of(tool) for tool in found_tools()}
     tools = [_tool(tool, entry, problems) for tool, entry in found.items()]
@@ -99,7 +130,18 @@ def examine() -> Health:
 
 def _tool(tool: str, entry: Entry, problems: list[Problem]) -> ToolHealth:
     hooks, commands = _hooks(tool, problems), _commands(tool, problems)
-    return ToolHealth(tool, shutil.which(tool), own_home(tool), hooks, commands, entry.state)
+    program = shutil.which(tool)
+    version = version_of(program)
+    return ToolHealth(
+        tool,
+        program,
+        own_home(tool),
+        hooks,
+        commands,
+        entry.state,
+        version,
+        is_tested(tool, version),
+    )
 
 
 def _server(entries: dict[str, Entry], problems: list[Problem]) -> ServerHealth:

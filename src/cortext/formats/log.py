@@ -26,9 +26,9 @@ LOG = Format(
 )
 
 
-def encode(session: Session) -> bytes:
+def encode(session: Session, format: Format = LOG) -> bytes:
     """The whole file."""
-    return encode_head_line(session) + b"".join(encode_records(session, LOG))
+    return encode_head_line(session) + b"".join(encode_records(session, format))
 
 
 def encode_head_line(session: Session, stored: StoredRecords | None = None) -> bytes:

@@ -22,6 +22,11 @@ class Format(NamedTuple):
     always_counts: bool
 
 
+def with_checksums(format: Format) -> Format:
+    """The same arrangement, whose lines are written with a checksum each."""
+    return format._replace(records=format.records._replace(checksums=True))
+
+
 class StoredRecords(NamedTuple):
     """What stands on disk already when only a head is written: the messages, the ids of
     the tool calls in their lines, and the tool calls in the head."""

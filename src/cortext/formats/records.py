@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from cortext.formats import checksum
 from cortext.model import json, wire
 from cortext.model.message import SessionMessage, ToolInvocation, all_complete
 
@@ -18,16 +19,18 @@ INVOCATIONS = "tool_invocations"
 
 
 class RecordTable(NamedTuple):
-    """One dialect of a record: other names for some fields, and what marks a line as one."""
+    """One dialect of a record: other names for some fields, what marks a line as one, and whether
+    lines are written with a checksum. They are read with and without."""
 
     names: Mapping[str, str] = {}
     type: str = ""
+    checksums: bool = False
 
     @property
     def reserved(self) -> frozenset[str]:
         """The keys that a line needs for itself."""
         own = {"type", INVOCATIONS} if self.type else {INVOCATIONS}
-        return wire.message_keys(self.names) | own
+        return wire.message_keys(self.names) | own | {checksum.KEY}
 
 
 class Damage(NamedTuple):
@@ -61,12 +64,14 @@ def encode_record(
     if type(message) is not SessionMessage:
         raise ValueError(f"a message is a SessionMessage, not {type(message).__name__}")
     if not (message.extra or invocations or table.names):
-        return (json.encode(message) if table.type else encode_plain(message)) + b"\n"
+        line = json.encode(message) if table.type else encode_plain(message)
+        return (checksum.seal(line) if table.checksums else line) + b"\n"
     data: dict[str, Any] = {"type": table.type} if table.type else {}
     data.update(wire.message_to_dict(message, table.names, table.reserved))
     if invocations:
         data[INVOCATIONS] = [invocation.to_dict() for invocation in invocations]
-    return json.encode(data) + b"\n"
+    line = json.encode(data)
+    return (checksum.seal(line) if table.checksums else line) + b"\n"
 
 
 def encode_plain(message: SessionMessage) -> bytes:
@@ -76,7 +81,7 @@ def encode_plain(message: SessionMessage) -> bytes:
 
 def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
     """The record of one line; ValueError says why it is none."""
-    data = wire.as_dict(json.decode(line, notes))
+    data = wire.as_dict(json.decode(checksum.unseal(line), notes))
     if table.type:
         found = data.pop("type", table.type)
         if found != table.type:
@@ -167,7 +172,7 @@ def _decode_plain(
     if table.names or (not table.type and may_hide_type(data, start)):
         return None
     try:
-        messages = _plain.decode_lines(memoryview(data)[start:end])
+        messages = _plain.decode_lines(checksum.unseal_lines(data, start, end))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return messages if all_complete(messages) else None

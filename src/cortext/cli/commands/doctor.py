@@ -6,30 +6,106 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cortext.cli.choose import can_ask
+from cortext.cli.confirm import yes_option
 from cortext.cli.options import json_option, print_json
 from cortext.cli.text import clean
 
 if TYPE_CHECKING:
-    from cortext.app.doctor import ArchiveHealth, Health, ToolHealth
+    from cortext.app.doctor import ArchiveHealth, Examined, Health, ToolHealth
+    from cortext.app.health.mending import Outcome
+
+_WORDS = {"error": "problem", "warning": "warning", "note": "note"}
 
 
 @click.command("doctor")
+@click.option("--fix", is_flag=True, help="Mend what can be mended without losing anything.")
+@click.option("--deep", is_flag=True, help="Read also what has not changed since it was sound.")
+@yes_option
 @json_option
-def command(as_json: bool) -> None:
-    """Say whether cortext and your AI tools work together, and what went wrong in the background.
+def command(fix: bool, deep: bool, yes: bool, as_json: bool) -> None:
+    """Say whether cortext and your AI tools work together, whether everything that is kept can be
+    read, and what went wrong in the background.
 
-    Nothing is changed. The exit code is 1 where something is wrong.
+    Without `--fix` nothing is changed. With it you see a plan first and are asked; the original of
+    everything that is changed is kept. The exit code is 1 where something is wrong.
     """
-    from cortext.app.doctor import examine
-
-    health = examine()
+    if yes and not fix:
+        raise click.UsageError("--yes answers what --fix asks: give both")
+    found = _look(deep)
+    if fix:
+        _fix(found, yes, as_json)
+        return
     if as_json:
-        print_json(health)
+        print_json(found.health)
     else:
-        for line in _sentences(health):
-            click.echo(clean(line, lines=False))
-    if health.problems:
+        _say(_sentences(found.health))
+    if not found.health.is_well:
         raise click.exceptions.Exit(1)
+
+
+def _look(deep: bool) -> Examined:
+    from cortext.app.doctor import diagnose
+    from cortext.cli.waiting import Bar
+
+    bar = Bar("bytes looked at")
+    try:
+        return diagnose(deep=deep, progress=bar.progress)
+    finally:
+        bar.clear()
+
+
+def _say(lines: list[str], *, err: bool = False) -> None:
+    for line in lines:
+        click.echo(clean(line, lines=False), err=err)
+
+
+def _fix(found: Examined, yes: bool, as_json: bool) -> None:
+    """Show the plan, ask, do it, and say what is still wrong."""
+    from cortext.app.health.mending import Outcome, mend_all
+
+    outcome = Outcome([], [])
+    if found.mends:
+        _say(_plan(found), err=True)
+        _agree(len(found.mends), yes)
+        outcome = mend_all(found.mends)
+        found = _look(False)
+    if as_json:
+        print_json({"mended": outcome.mended, "failed": outcome.failed, "health": found.health})
+    else:
+        _say([*_done(outcome), *_problems(found.health)])
+    if outcome.failed or not found.health.is_well:
+        raise click.exceptions.Exit(1)
+
+
+def _plan(found: Examined) -> list[str]:
+    steps = [f"{number}. {mend.sentence}" for number, mend in enumerate(found.mends, 1)]
+    return ["what will be done; the original of every conversation is kept:", *steps]
+
+
+def _agree(count: int, yes: bool) -> None:
+    """Go on only with a yes."""
+    if yes:
+        return
+    if not can_ask():
+        click.echo("error: nothing was done: there is nobody to ask", err=True)
+        click.echo("hint: `cortext doctor --fix --yes` does it without asking", err=True)
+        raise click.exceptions.Exit(2)
+    what = "this" if count == 1 else f"these {count} things"
+    if not click.confirm(f"do {what}?", err=True):
+        click.echo("nothing was done", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _done(outcome: Outcome) -> list[str]:
+    lines: list[str] = []
+    for done in outcome.mended:
+        kept = f"; kept: {', '.join(done.kept)}" if done.kept else ""
+        lines.append(f"mended: {done.did}{kept}")
+    for failed in outcome.failed:
+        lines.append(f"not done: {failed.step}: {failed.why}")
+        lines += [f"hint: {failed.hint}"] if failed.hint else []
+    return lines
 
 
 def _sentences(health: Health) -> list[str]:
@@ -41,12 +117,35 @@ def _sentences(health: Health) -> list[str]:
     lines.append(_of_places())
     lines += _of_server(health)
     lines.append(_of_archive(health.archive))
+    lines += _of_conversations(health)
     if health.errors:
         lines += ["the last errors in hooks and in the background:"]
         lines += [f"- {line}" for line in health.errors]
+    return [*lines, *_problems(health)]
+
+
+def _problems(health: Health) -> list[str]:
+    lines: list[str] = []
     for problem in health.problems:
-        lines += [f"problem: {problem.text}", f"hint: {problem.hint}"]
-    return lines if health.problems else [*lines, "nothing is wrong"]
+        lines.append(f"{_WORDS[problem.severity]}: {problem.text}")
+        # What `--fix` mends is said once, for all of them.
+        lines += [] if problem.mend else [f"hint: {problem.hint}"]
+    if any(problem.mend for problem in health.problems):
+        mends = sum(bool(problem.mend) for problem in health.problems)
+        lines.append(f"hint: `cortext doctor --fix` mends {mends} of them: it shows how, and asks")
+    return [*lines, "nothing is wrong"] if health.is_well else lines
+
+
+def _of_conversations(health: Health) -> list[str]:
+    """Nothing, where there are none."""
+    if not health.conversations:
+        return []
+    from cortext.cli.chart import counted
+
+    looked = counted(health.conversations, "conversation")
+    rest = health.conversations - health.read
+    same = f"; {rest:,} have not changed since they were sound (`--deep` reads them too)"
+    return [f"looked at {looked}, {health.read:,} of them read{same if rest else ''}"]
 
 
 def _of_places() -> str:
@@ -64,6 +163,8 @@ def _of_tool(tool: ToolHealth) -> str:
     from cortext.cli.lists import short
 
     at = short(tool.program) if tool.program else "its program is not on the PATH"
+    at += f" {tool.version}" if tool.version else ""
+    at += "" if tool.tested else " (newer than what was tested)"
     parts = [
         f"{there} of our {what} {'is' if there == 'none' else 'are'} in it"
         for what, there in (("hooks", tool.hooks), ("commands", tool.commands))

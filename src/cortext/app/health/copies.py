@@ -1,0 +1,177 @@
+"""The archive: compressed copies of the tools' transcripts, member by member."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.app.archive import folder_of, temp_dir
+from cortext.app.health.problem import NOTHING, Found, Mend, Mended, Problem
+from cortext.bridges.places import TOOLS
+from cortext.durability.follow import set_generation_aside, stamp
+from cortext.durability.lock import FileLock
+from cortext.durability.packed import MOST, SUFFIX, BrokenMemberError, Packed, pack
+from cortext.durability.read import open_file, read_range
+from cortext.durability.replace import (
+    link_or_copy,
+    make_private_dir,
+    replace,
+    storage_errors,
+)
+from cortext.durability.sync import sync_dir
+from cortext.errors import CortextError, SessionLockedError
+
+_OURS = 8 * MOST
+"""Bytes that a part of ours never holds: a larger one is of another program."""
+_HINT = "`cortext doctor --fix` keeps what can be read, and takes the rest from the tool again"
+
+
+class Copy(NamedTuple):
+    """One copy in the archive."""
+
+    tool: str
+    path: str
+
+
+def copies() -> Iterator[Copy]:
+    """All copies, without those that are kept under numbers: these are what they are."""
+    for tool in TOOLS:
+        for folder, _, names in os.walk(folder_of(tool)):
+            for name in sorted(names):
+                if name.endswith(SUFFIX) and ".~" not in name:
+                    yield Copy(tool, os.path.join(folder, name))
+
+
+def check_copy(copy: Copy) -> Found:
+    """What is wrong with one copy. One that a sync is writing now may look damaged."""
+    try:
+        damages = _damages(copy.path)
+    except FileNotFoundError:
+        return NOTHING
+    except OSError as error:
+        text = f"{copy.path} cannot be read: {(error.strerror or str(error)).lower()}"
+        return Found([Problem(text, "check who owns it and its permissions", path=copy.path)])
+    if not damages or _sync_is_at_work():
+        return NOTHING
+    mend = f"write {copy.path} anew with what can be read, and copy the rest from {copy.tool}"
+    problems = [
+        Problem(f"{copy.path}: {text}", _HINT, path=copy.path, mend=mend) for text in damages
+    ]
+    return Found(problems, Mend(mend, partial(_mend, copy)))
+
+
+def _damages(path: str) -> list[str]:
+    fd = open_file(path)
+    try:
+        packed = Packed(fd)
+        found = [f"of the compressed copy {gap}" for gap in packed.gaps]
+        for member in packed.members:
+            if member.size > _OURS:
+                continue  # it was unpacked already, to find where it ends
+            try:
+                packed.member(member)
+            except BrokenMemberError as error:
+                found.append(str(error))
+        if packed.rest:
+            found.append(f"its last {packed.rest} bytes are not a whole part: it is truncated")
+        return found
+    finally:
+        os.close(fd)
+
+
+def _sync_is_at_work() -> bool:
+    try:
+        with _lock(0.0):
+            return False
+    except SessionLockedError:
+        return True
+
+
+def _lock(wait: float = 10.0) -> FileLock:
+    return FileLock(os.path.join(paths.archive(), ".lock"), guards=paths.archive(), wait=wait)
+
+
+def _mend(copy: Copy) -> Mended | None:
+    with storage_errors("mend", copy.path), _lock():
+        if not _damages(copy.path):
+            return None
+        blocks, mtime = _readable(copy.path), os.stat(copy.path).st_mtime_ns
+        make_private_dir(temp_dir())
+        if not blocks:
+            kept = set_generation_aside(copy.path)
+        else:
+            # A second name first: at no instant is there no copy.
+            kept = _second_name(copy.path)
+            replace(copy.path, map(pack, blocks), temp_dir=temp_dir())
+            stamp(copy.path, mtime)
+    size = sum(map(len, blocks))
+    return Mended(f"{copy.path} holds the {size} bytes that can be read{_again(copy)}", [kept])
+
+
+def _second_name(path: str) -> str:
+    """A number for a copy, the first that is free, as `set_generation_aside` gives them."""
+    bare, number = path.removesuffix(SUFFIX), 1
+    while os.path.lexists(kept := f"{bare}.~{number}{SUFFIX}"):
+        number += 1
+    link_or_copy(path, kept)
+    sync_dir(os.path.dirname(path))
+    return kept
+
+
+def _again(copy: Copy) -> str:
+    """What the tool still has is copied anew; a clause that says so."""
+    from cortext.app.sync import sync
+
+    try:
+        done = sync(tools=[copy.tool], wait=10.0)
+    except CortextError as error:
+        return f"; the rest could not be copied again: {error}"
+    more = sum(one.read for one in done.tools)
+    if not more:
+        return f"; {copy.tool} has no more of it"
+    return f", and {more} bytes were copied from {copy.tool} again"
+
+
+def _readable(path: str) -> list[bytes]:
+    """The whole lines that can be had, in pieces that fit into a member. Of what is lost in the
+    middle a line ends before it."""
+    fd = open_file(path)
+    try:
+        packed = Packed(fd)
+        found: list[bytes] = []
+        for member in packed.members:
+            if member.size > _OURS:
+                found.append(zlib.decompress(packed.raw(member), zlib.MAX_WBITS | 16))
+                continue
+            try:
+                found.append(packed.member(member))
+            except BrokenMemberError as error:
+                found.append(_whole_lines(error.data))
+        rest = read_range(fd, packed.end, packed.end + packed.rest)
+    finally:
+        os.close(fd)
+    found.append(_whole_lines(_unpacked(rest)))
+    return _pieces(found)
+
+
+def _pieces(blocks: Sequence[bytes]) -> list[bytes]:
+    return [block[start : start + MOST] for block in blocks for start in range(0, len(block), MOST)]
+
+
+def _whole_lines(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _unpacked(data: bytes) -> bytes:
+    """What can be had of a member that was not written to its end."""
+    inflater, found = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
+    for start in range(0, len(data), 256):
+        try:
+            found += inflater.decompress(data[start : start + 256], 8 * MOST)
+        except zlib.error:
+            break
+    return found

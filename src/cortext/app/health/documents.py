@@ -1,0 +1,247 @@
+"""Session documents: `{id}.json`, with `{id}.backup` beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+from cortext.app.health.calls import missing_results, trouble_of
+from cortext.app.health.heads import made_up, newest, values_in, version_at_start
+from cortext.app.health.problem import (
+    NOTE,
+    NOTHING,
+    WARNING,
+    Found,
+    Mend,
+    Mended,
+    Problem,
+    Trouble,
+    problem_of,
+)
+from cortext.app.health.rescue import HALF, whole_value
+from cortext.durability.lock import FileLock
+from cortext.durability.read import read_file, read_file_and_stat
+from cortext.durability.replace import refuse_link, replace, set_aside, side_dir, storage_errors
+from cortext.errors import NewerVersionError
+from cortext.formats import document
+from cortext.formats.document import Block
+from cortext.model import json, wire
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.checks import refuse_newer
+from cortext.stores.document import SessionStorage
+
+_WHERE = re.compile(r" at (?:character|byte) (\d+)")
+_NULS = re.compile(rb"\0+")
+
+
+class _State(NamedTuple):
+    """A document as it is now: the session that can be had of it, None if there is none."""
+
+    session: Session | None
+    troubles: Sequence[Trouble]
+    stubs: Sequence[SessionMessage]
+
+    @property
+    def to_write(self) -> bool:
+        return any(trouble.mends for trouble in self.troubles)
+
+
+def check_document(folder: str, id: str) -> Found:
+    """What is wrong with one document."""
+    path = f"{folder}/{id}.json"
+    try:
+        state = _look(folder, id)
+    except NewerVersionError as error:
+        return Found([Problem(str(error), error.hint, NOTE, error.path)])
+    except FileNotFoundError:
+        return NOTHING  # deleted meanwhile
+    except OSError as error:
+        text = f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
+        return Found([Problem(text, "check who owns it and its permissions", path=path)])
+    troubles = [*state.troubles, *trouble_of(state.stubs)]
+    if not troubles:
+        return NOTHING
+    count = len(state.session.messages) if state.session else 0
+    sentence = f"write {path} anew, with the {count} messages that can be read"
+    if not state.to_write:
+        sentence = f"add that there was no result to {path}" if state.stubs else ""
+    problems = [problem_of(path, trouble, sentence) for trouble in troubles]
+    mends = any(problem.mend for problem in problems)
+    return Found(problems, Mend(sentence, partial(_mend, folder, id)) if mends else None)
+
+
+def _look(folder: str, id: str) -> _State:
+    """NewerVersionError, OSError."""
+    path = f"{folder}/{id}.json"
+    data, _ = read_file_and_stat(path)
+    refuse_newer(document.decode_version(data) or version_at_start(data), path)
+    try:
+        session = document.decode(data).session
+    except ValueError as error:
+        return _rescue(folder, id, data, str(error))
+    troubles = list[Trouble]()
+    if b'"messages"' not in data:
+        troubles.append(Trouble("its messages are missing"))
+        _add_missing(session, document.salvage(data, id)[0])
+        session = _with_backup(session, folder, id)
+    if HALF.search(data):
+        session = _whole(session, troubles)
+    _drop_repeated(session, troubles)
+    answered = {call.id for call in session.tool_history}
+    return _State(session, troubles, missing_results(session.messages, answered))
+
+
+def _whole(session: Session, troubles: list[Trouble]) -> Session:
+    data = session.to_dict()
+    better = whole_value(data)
+    if better == data:
+        return session
+    troubles.append(Trouble("a character is cut in the middle", severity=WARNING))
+    return Session.from_decoded(cast("dict[str, Any]", better))
+
+
+def _drop_repeated(session: Session, troubles: list[Trouble]) -> None:
+    """Messages that stand there twice, word for word."""
+    once = {message.id: message for message in reversed(session.messages)}
+    kept = [m for m in session.messages if once[m.id] is m or once[m.id] != m]
+    count = len(session.messages) - len(kept)
+    if count:
+        what = "1 message stands" if count == 1 else f"{count} messages stand"
+        troubles.append(Trouble(f"{what} in it twice", severity=WARNING))
+        session.messages = kept
+
+
+def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
+    troubles = list[Trouble]()
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.find(b"\0")) + 1
+        text = f"{data.count(0)} NUL bytes stand where something was written"
+        troubles.append(Trouble(text, line))
+    cleaned = _NULS.sub(b"", data).decode("utf-8", "replace").encode("utf-8")
+    if cleaned != _NULS.sub(b"", data):
+        line = _first_bad_line(data)
+        troubles.append(Trouble("a character is cut in the middle", line, WARNING))
+    try:
+        session = document.decode(cleaned).session
+    except ValueError:
+        session = _of_several(cleaned, troubles)
+    # What stands behind a gap is a line of its own.
+    lines = _NULS.sub(b"\n", data).decode("utf-8", "replace").encode("utf-8")
+    if session is None:
+        session = _salvaged(folder, id, lines, troubles, why)
+    else:
+        _add_missing(session, document.salvage(lines, id)[0])
+    if session is None:
+        return _State(None, [Trouble(f"nothing of it can be read: {why}", mends=False)], ())
+    session.id = id
+    session = _whole(session, troubles) if HALF.search(data) else session
+    if any(trouble.severity != WARNING for trouble in troubles):
+        session = _with_backup(session, folder, id)
+    _drop_repeated(session, troubles)
+    answered = {call.id for call in session.tool_history}
+    return _State(session, troubles, missing_results(session.messages, answered))
+
+
+def _first_bad_line(data: bytes) -> int:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return data.count(b"\n", 0, error.start) + 1
+    return 1
+
+
+def _of_several(data: bytes, troubles: list[Trouble]) -> Session | None:
+    """The newest of several documents in one file, with what only the others have."""
+    found = [one for one in values_in(data.decode("utf-8")) if "created_at" in one]
+    try:
+        sessions = [Session.from_decoded(one) for one in found]
+    except ValueError:
+        return None
+    if len(sessions) < 2:
+        return None
+    troubles.append(Trouble(f"it holds {len(sessions)} documents: the newest head counts"))
+    best = sessions[found.index(newest(found))]
+    for other in sessions:
+        _add_missing(best, other)
+    return best
+
+
+def _salvaged(
+    folder: str, id: str, data: bytes, troubles: list[Trouble], why: str
+) -> Session | None:
+    session, damages = document.salvage(data, id)
+    backup = _backup(folder, id)
+    if not session.messages and not session.tool_history and backup is None:
+        return None
+    troubles.append(Trouble(f"it cannot be read whole: {why}", _line_of(why, data)))
+    troubles += [Trouble(damage.detail) for damage in damages]
+    if not _has_head(data):
+        head = backup or made_up(id, session.messages, session.created_at)
+        head.messages, head.tool_history = session.messages, session.tool_history
+        return head
+    return session
+
+
+def _line_of(why: str, data: bytes) -> int | None:
+    """The line of what an error of the decoder speaks of."""
+    found = _WHERE.search(why)
+    return data.count(b"\n", 0, int(found[1])) + 1 if found else None
+
+
+def _has_head(data: bytes) -> bool:
+    cut = data.find(b',"messages":[')
+    try:
+        return cut > 0 and "created_at" in wire.as_dict(json.decode(data[:cut] + b"}"))
+    except ValueError:
+        return False
+
+
+def _backup(folder: str, id: str) -> Session | None:
+    try:
+        return document.decode(read_file(f"{folder}/{id}.backup")).session
+    except (OSError, ValueError):
+        return None
+
+
+def _with_backup(session: Session, folder: str, id: str) -> Session:
+    """With the messages that only the version before it has."""
+    backup = _backup(folder, id)
+    if backup is not None:
+        _add_missing(session, backup)
+    return session
+
+
+def _add_missing(session: Session, other: Session) -> None:
+    known = {message.id for message in session.messages}
+    more = [message for message in other.messages if message.id not in known]
+    calls = {call.id for call in session.tool_history}
+    session.tool_history += [call for call in other.tool_history if call.id not in calls]
+    if more:
+        both = [*session.messages, *more]
+        session.messages = sorted(both, key=lambda message: message.timestamp)
+
+
+def _mend(folder: str, id: str) -> Mended | None:
+    path = f"{folder}/{id}.json"
+    state = _look(folder, id)
+    if not state.to_write:
+        if not state.stubs:
+            return None
+        SessionStorage(folder).append(id, *state.stubs)
+        return Mended(f"{path} says that there was no result", [f"{folder}/{id}.backup"])
+    lock = FileLock(f"{side_dir(folder)}/locks/{id}.lock", guards=path)
+    with storage_errors("mend", path), lock:
+        session, troubles, stubs = state = _look(folder, id)
+        if session is None or not (troubles and state.to_write):
+            return None
+        session.messages = [*session.messages, *stubs]
+        refuse_link(path)
+        kept = set_aside(path, "corrupt")
+        messages = Block().extended(session.messages)
+        chunks = document.encode(session, messages, Block().extended(session.tool_history))
+        replace(path, chunks, temp_dir=side_dir(folder))
+    count = len(session.messages)
+    return Mended(f"{path} was written anew, with {count} messages", [kept])

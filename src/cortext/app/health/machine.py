@@ -1,0 +1,139 @@
+"""The machine around us: other programs of our names, network disks, versions of the tools."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+
+from cortext.app.health.problem import NOTE, WARNING, Problem
+from cortext.durability.read import read_file
+from cortext.model import json, wire
+
+TESTED = {"claude": "2.1.325", "codex": "0.166.0", "gemini": "0.61.0", "opencode": "1.18.33"}
+"""The release of each tool whose histories the tests hold."""
+_SCRIPTS = {"cortext": WARNING, "aur": NOTE}
+_INSTEAD = {
+    "cortext": "your tools start that one: put the folder of ours before it in PATH, or call it "
+    "`cortext-sessions`",
+    "aur": "`cortext spawn` does what our `aur spawn` does",
+}
+_REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs")
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_LARGEST_SCRIPT = 1 << 16
+
+
+def check_names() -> list[Problem]:
+    """Other programs, and another package, that have our names."""
+    found: list[Problem] = []
+    for name, severity in _SCRIPTS.items():
+        first = next(_on_path(name), "")
+        if first and not _is_ours(first, name):
+            text = f"another program called `{name}` comes first on the PATH: {first}"
+            found.append(Problem(text, _INSTEAD[name], severity, first))
+    try:
+        other = metadata.distribution("cortext").version
+    except metadata.PackageNotFoundError:
+        return found
+    text = f"the package `cortext` {other}, which is not ours, is installed beside this one"
+    hint = "ours is `cortext-sessions`; the other has modules of the same name: `pip uninstall` it"
+    return [*found, Problem(text, hint, WARNING)]
+
+
+def _on_path(name: str) -> Iterator[str]:
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            yield path
+
+
+def _is_ours(path: str, name: str) -> bool:
+    """Whether a program starts us: it is the script beside this Python, or says so; what pyenv and
+    its like put into the PATH starts whatever it is told to."""
+    own = os.path.join(os.path.dirname(sys.executable), name)
+    if os.path.realpath(path) == os.path.realpath(own) or "/shims/" in path:
+        return True
+    try:
+        if os.path.getsize(path) > _LARGEST_SCRIPT:
+            return False
+        return b"cortext.cli" in read_file(path)
+    except OSError:
+        return True  # what nobody can read tells nothing
+
+
+def check_disks(folders: Iterable[str]) -> list[Problem]:
+    """Folders of ours on a disk of the network."""
+    mounts = _mounts()
+    found: dict[tuple[str, str], list[str]] = {}
+    for folder in folders:
+        kind, where = _mount_of(os.path.realpath(folder), mounts)
+        if kind in _REMOTE:
+            found.setdefault((kind, where), []).append(folder)
+    return [
+        Problem(
+            f"{there[0]} is on a network disk ({kind}, at {where}): locks may not hold there",
+            "write to it from one machine at a time; appends are safe, two at once may not be",
+            NOTE,
+            there[0],
+        )
+        for (kind, where), there in found.items()
+    ]
+
+
+def _mounts() -> list[tuple[str, str]]:
+    """Where each file system is, and of what kind; the latest last."""
+    try:
+        rows = read_mounts().decode("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+    parts = [row.split(" ") for row in rows]
+    return [(_unescape(part[1]), part[2]) for part in parts if len(part) > 2]
+
+
+def read_mounts() -> bytes:
+    """The table of mounts of this process; OSError where the system has none."""
+    with open("/proc/self/mounts", "rb") as file:
+        return file.read()
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
+
+
+def _mount_of(path: str, mounts: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    best = "", ""
+    for where, kind in mounts:
+        inside = path == where or path.startswith(where.rstrip("/") + "/")
+        if inside and len(where) >= len(best[1]):
+            best = kind, where
+    return best
+
+
+def version_of(program: str | None) -> str:
+    """The version of a tool, by where its program is and the package around it; "" if nothing
+    tells. It is not started."""
+    if program is None:
+        return ""
+    real = os.path.realpath(program)
+    folder = os.path.dirname(real)
+    for _ in range(4):
+        try:
+            package = wire.as_dict(json.decode(read_file(os.path.join(folder, "package.json"))))
+        except (OSError, ValueError):
+            folder = os.path.dirname(folder)
+            continue
+        return str(package.get("version") or "")
+    found = _VERSION.findall(real)
+    return found[-1] if found else ""
+
+
+def is_tested(tool: str, version: str) -> bool:
+    """Whether the tests know this release, or an earlier one of the same line."""
+    tested, given = (_numbers(text) for text in (TESTED.get(tool, ""), version))
+    return given <= tested
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

@@ -1,0 +1,67 @@
+"""What is wrong, what to do about it, and what would mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+ERROR, WARNING, NOTE = "error", "warning", "note"
+"""Something is damaged or does not work; something may go wrong; something to know."""
+
+
+class Problem(msgspec.Struct):
+    """One thing, in a sentence that names the file and the line, and what to do. `mend` is what
+    `--fix` would do about it, and empty where that does nothing."""
+
+    text: str
+    hint: str
+    severity: str = ERROR
+    path: str = ""
+    line: int | None = None
+    mend: str = ""
+
+
+class Mended(msgspec.Struct):
+    """What was done, and where that is kept which was changed by it."""
+
+    did: str
+    kept: list[str]
+
+
+class Mend(NamedTuple):
+    """One step of a plan. `do` looks again before it changes anything: None if there is nothing
+    to do any more. OSError or CortextError, and then nothing was changed."""
+
+    sentence: str
+    do: Callable[[], Mended | None]
+
+
+class Found(NamedTuple):
+    """What is wrong with one thing, and what mends all of it that can be."""
+
+    problems: Sequence[Problem] = ()
+    mend: Mend | None = None
+
+
+NOTHING = Found()
+
+
+class Trouble(NamedTuple):
+    """One damage inside a file. `mends` says that taking it away loses nothing."""
+
+    text: str
+    line: int | None = None
+    severity: str = ERROR
+    mends: bool = True
+
+
+def problem_of(path: str, trouble: Trouble, mend: str = "", hint: str = "") -> Problem:
+    """The sentence of a trouble in a file."""
+    where = path if trouble.line is None else f"{path}, line {trouble.line}"
+    mend = mend if trouble.mends else ""
+    usual = "`cortext doctor --fix` mends it" if mend else "it was left as it is"
+    return Problem(
+        f"{where}: {trouble.text}", hint or usual, trouble.severity, path, trouble.line, mend
+    )

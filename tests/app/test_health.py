@@ -1,0 +1,285 @@
+"""What `cortext doctor` looks at besides the sessions themselves."""
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cortext import paths
+from cortext.app.capture import capture
+from cortext.app.health import machine
+from cortext.app.health.derived import check_database
+from cortext.app.health.folders import check_folder
+from cortext.app.health.leftovers import check_modes, check_temps, open_to_others, temp_files
+from cortext.app.health.locks import check_locks, lock_files
+from cortext.app.health.looking import look_over
+from cortext.app.health.mending import mend_all
+from cortext.app.health.problem import Mend, Mended
+from cortext.durability.trash import Trash
+from cortext.errors import SessionLockedError
+from cortext.lifecycle.known import remember_workspace
+from cortext.lifecycle.workspace import Workspace
+from cortext.stores.log import LogStore
+from tests.app.captures import Bench
+from tests.app.damage import Kept, flipped_bit, half_emoji
+
+HOLD = """
+import fcntl, os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+fcntl.flock(fd, fcntl.LOCK_EX)
+print("held", flush=True)
+if sys.argv[2:] == ["child"]:
+    if os.fork():
+        os._exit(0)
+sys.stdin.read()
+"""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def held(path: Path, *args: str) -> subprocess.Popen[bytes]:
+    """A process that has a lock, and ends when its stdin does."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path), *args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    return process
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    """The lock of a session that was written to."""
+    kept = Kept("log", tmp_path / "logs").make()
+    return tmp_path / f"logs/.cortext/locks/{kept.id}.lock"
+
+
+def test_a_stopped_holder_is_named(lock: Path) -> None:
+    """With its number and since when it runs; one that runs is nothing to tell."""
+    folders = [str(lock.parents[2])]
+    with held(lock) as process:
+        assert check_locks(lock_files(folders)) == []
+        process.send_signal(signal.SIGSTOP)
+        try:
+            until(lambda: bool(check_locks(lock_files(folders))))
+            (problem,) = check_locks(lock_files(folders))
+        finally:
+            process.send_signal(signal.SIGCONT)
+    assert f"{lock} is held by process {process.pid} (" in problem.text
+    assert "which is stopped and runs since 20" in problem.text
+    assert f"`kill {process.pid}`" in problem.hint
+
+
+def test_a_dead_holder_holds_nothing(lock: Path) -> None:
+    """The lock file that it leaves is free: the next writer gets it."""
+    with held(lock) as process:
+        process.kill()
+    assert check_locks(lock_files([str(lock.parents[2])])) == []
+    fd = os.open(lock, os.O_RDWR)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(fd)
+
+
+def test_a_child_that_outlived_its_parent_is_told_of(lock: Path) -> None:
+    """The system names the parent, which has ended; the child has the file open."""
+    with held(lock, "child") as process:
+        process.wait()
+        (problem,) = check_locks(lock_files([str(lock.parents[2])]))
+        assert f"is held for process {process.pid}, which has ended" in problem.text
+        with pytest.raises(SessionLockedError):
+            LogStore(lock.parents[2], lock_wait=0).amend("001-debug-slow", title="x")
+
+
+def test_temp_files_go_to_the_trash(tmp_path: Path) -> None:
+    """Those that are old, and only what looks like ours."""
+    old, new = (tmp_path / f".a.{letter * 16}.tmp" for letter in "ab")
+    for path in (old, new, tmp_path / "mine.tmp"):
+        path.write_bytes(b"words")
+        os.utime(path, (0, 0))
+    os.utime(new)
+    found = check_temps(temp_files([str(tmp_path)]))
+    assert found.problems[0].text.endswith(f"1 temp file of processes that were killed: {old}")
+    assert found.mend is not None
+    found.mend.do()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "mine.tmp"]
+    (entry,) = Trash(paths.trash()).list()
+    assert Path(paths.trash(), entry.id, "0").read_bytes() == b"words"
+    assert found.mend.do() is None
+
+
+def test_modes_are_closed_to_others(tmp_path: Path) -> None:
+    folder = tmp_path / "tokens"
+    folder.mkdir(mode=0o755)
+    for name, mode in (("open", 0o644), ("closed", 0o600)):
+        (folder / name).touch()
+        (folder / name).chmod(mode)
+    folder.chmod(0o750)
+    found = check_modes("keys", list(open_to_others([str(folder)])))
+    assert found.problems[0].text.startswith("other users can read or change 2 places with keys: ")
+    assert found.mend is not None
+    done = found.mend.do()
+    assert done is not None
+    assert f"{folder} had 750, {folder}/open had 644" in done.did
+    assert [folder.stat().st_mode & 0o777, (folder / "open").stat().st_mode & 0o777] == [
+        0o700,
+        0o600,
+    ]
+    assert list(open_to_others([str(folder)])) == []
+
+
+def test_a_damaged_database_is_removed_and_a_sound_one_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite3"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE a (b)")
+        db.executemany("INSERT INTO a VALUES (?)", [("x" * 500,)] * 100)
+    db.close()
+    assert check_database(str(path)).problems == ()
+    data = bytearray(path.read_bytes())
+    data[4096:8192] = b"\xff" * 4096
+    path.write_bytes(data)
+    found = check_database(str(path))
+    assert found.mend is not None
+    found.mend.do()
+    assert not path.exists()
+
+
+def test_another_program_of_our_name_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that starts us is none, wherever it is."""
+    for name, text in (("cortext", "#!/bin/sh\necho hello\n"), ("aur", "import cortext.cli.aur")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (problem,) = machine.check_names()
+    where = f"{tmp_path}/cortext"
+    assert problem.text == f"another program called `cortext` comes first on the PATH: {where}"
+
+
+def test_a_network_disk_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the table of mounts, in which a space is written as a number."""
+    folder = tmp_path / "my share/work"
+    table = f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path}/my\\040share nfs4 rw 0 0\n"
+    monkeypatch.setattr(machine, "read_mounts", table.encode)
+    (problem,) = machine.check_disks([str(folder), str(folder / "b"), str(tmp_path / "near")])
+    assert problem.text.startswith(f"{folder} is on a network disk (nfs4, at {tmp_path}/my share)")
+    assert "locks may not hold there" in problem.text
+    assert problem.severity == "note"
+
+
+def test_versions_are_read_and_not_asked_for(tmp_path: Path) -> None:
+    """From the package around a program, or the folder that it is in."""
+    package = tmp_path / "lib/gemini/bundle"
+    package.mkdir(parents=True)
+    (package.parent / "package.json").write_text(json.dumps({"version": "9.1.0"}), encoding="utf-8")
+    (package / "gemini.js").touch()
+    assert machine.version_of(str(package / "gemini.js")) == "9.1.0"
+    versions = tmp_path / "versions"
+    versions.mkdir()
+    (versions / "2.1.300").touch()
+    (tmp_path / "claude").symlink_to(versions / "2.1.300")
+    assert machine.version_of(str(tmp_path / "claude")) == "2.1.300"
+    assert machine.version_of(None) == ""
+    assert machine.is_tested("claude", "2.1.300")
+    assert not machine.is_tested("gemini", "9.1.0")
+    assert machine.is_tested("codex", "")
+
+
+def test_what_is_sound_is_read_once(tmp_path: Path) -> None:
+    """A second look reads what changed; a flipped bit changes no time, and `deep` finds it."""
+    kept = Kept("log", Path(paths.spawn_sessions())).make(checksums=True)
+    Kept("document", Path(paths.document_dir())).make()
+    for path in (kept.lines, *Path(paths.document_dir()).glob("*.json")):
+        os.utime(path, (1.7e9, 1.7e9))
+    assert (look_over().conversations, look_over().read) == (2, 0)
+    size = kept.lines.stat().st_size
+    flipped_bit(kept)
+    os.utime(kept.lines, (1.7e9, 1.7e9))
+    assert kept.lines.stat().st_size == size
+    assert look_over().problems == []
+    seen: list[tuple[int, int]] = []
+    deep = look_over(deep=True, progress=lambda done, of: seen.append((done, of)))
+    assert [problem.line for problem in deep.problems] == [4]
+    assert seen[-1][0] == seen[-1][1] > size
+
+
+def test_a_step_that_fails_stops_no_other() -> None:
+    def fails() -> Mended | None:
+        raise PermissionError(13, "Permission denied")
+
+    done = Mended("b", [])
+    outcome = mend_all([Mend("a", fails), Mend("b", lambda: done), Mend("c", lambda: None)])
+    assert outcome.mended == [done]
+    assert [(failed.step, failed.why) for failed in outcome.failed] == [("a", "Permission denied")]
+
+
+def over_the_third(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b"\0" * 99 + b"\n", *lines[3:]]))
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, over_the_third])
+def test_lost_messages_are_taken_from_the_tool_again(
+    damage: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a conversation that was had in one, and whose transcript is still there."""
+    bench = Bench("claude", tmp_path, monkeypatch)
+    bench.bind()
+    root, place = bench.bound.root, bench.bound.place
+    assert capture(root, place).new > 3
+    before = [m.id for m in bench.workspace.store.read(place.name).session.messages]
+    damage(Path(place.lines))
+    found = check_folder(root, place)
+    assert found.mend is not None
+    done = found.mend.do()
+    assert done is not None
+    count = 1 if damage is over_the_third else len(before)
+    assert done.did.endswith(f"and {count} were taken from the tool again")
+    after = [m.id for m in bench.workspace.store.read(place.name).session.messages]
+    assert after == before
+
+
+def test_what_the_trash_cannot_list_is_named() -> None:
+    lost = Path(paths.trash(), "somebody")
+    lost.mkdir(parents=True)
+    (problem,) = [one for one in look_over().problems if one.path == str(lost)]
+    assert problem.text == f"{lost} is in the trash, and its note cannot be read: where was it?"
+
+
+def test_conversations_are_private_where_they_began(tmp_path: Path) -> None:
+    """What came by git is others' too, and has the modes that git gives."""
+    workspace = Workspace.init(tmp_path / "work")
+    document = Path(workspace.new("brainstorm", "caching").document)
+    Kept("workspace", tmp_path / "work", "900-debug-cloned").make().lines.chmod(0o644)
+    lines = document.parent / ".session/messages.jsonl"
+    lines.chmod(0o640)
+    (problem,) = [one for one in look_over().problems if "other users" in one.text]
+    assert problem.text.endswith(f"1 place with conversations: {lines}")
+
+
+def test_a_look_writes_nothing_but_what_it_remembers(tmp_path: Path) -> None:
+    """Not even a folder for locks, in a workspace that nobody wrote to here."""
+    workspace = tmp_path / "work"
+    kept = Kept("workspace", workspace).make()
+    shutil.rmtree(workspace / "conversations/.cortext")
+    half_emoji(kept)
+    remember_workspace(str(workspace))
+    before = {path: path.lstat().st_mtime_ns for path in workspace.rglob("*")}
+    assert [problem.line for problem in look_over().problems if problem.mend] == [2]
+    assert {path: path.lstat().st_mtime_ns for path in workspace.rglob("*")} == before
