@@ -19,6 +19,7 @@ from bench import (
     picker,
     race,
     search,
+    secrets,
     service,
     spawn,
     starts,
@@ -64,7 +65,8 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
     found = search.in_child(f"{folder}/l", 5 if quick else 20, messages, python)
     found["tools"] = tool_refresh.in_child(f"{folder}/l-tools", 5 if quick else 20)
     m = picker.in_child(f"{folder}/m", 5 if quick else 15)
-    n = service.in_child(2 if quick else 5) | http.in_child(3 if quick else 8)
+    n = service.in_child(2 if quick else 5, python) | http.in_child(3 if quick else 8)
+    o = secrets.figures(5 if quick else 20)
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -119,6 +121,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         Bar("(m) the picker of 10,000 on the screen", m["paint"] / m["bare"], 45, "x"),
         Bar("(m) a key until its list is there", m["key"] * 1e3, 50, "ms"),
         *service_bars(n),
+        *(Bar(f"(o) secrets looked for in a {x}", o[x], 50, "MB/s", at_least=True) for x in o),
     ]
     figures = {
         "a": a,
@@ -135,6 +138,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         "l": found,
         "m": m,
         "n": n,
+        "o": o,
     }
     return figures, bars
 
@@ -168,6 +172,13 @@ def service_bars(figures: dict[str, float]) -> list[Bar]:
         found += [
             Bar("(n) Redis: add / raw push", figures["add"] / figures["raw push"], 1.5, "x"),
             Bar("(n) Redis: history / range", figures["history"] / figures["raw range"], 1.5, "x"),
+        ]
+    if "RedisSession add" in figures:
+        add = figures["add beside it"] / figures["RedisSession add"]
+        history = figures["history beside it"] / figures["RedisSession history"]
+        found += [
+            Bar("(n) Redis: add / RedisSession add", add, 1, "x"),
+            Bar("(n) Redis: history / RedisSession's", history, 1, "x"),
         ]
     return found
 

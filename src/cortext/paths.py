@@ -144,6 +144,11 @@ def spawn_sessions() -> str:
     return os.path.join(aurora_home(), "spawn", "sessions")
 
 
+def redaction_key() -> str:
+    """What the marks of redacted secrets are made with."""
+    return os.path.join(data_home(), "cortext", "redaction.key")
+
+
 def watch_mark() -> str:
     """What `cortext watch` holds for as long as it runs."""
     return os.path.join(data_home(), "cortext", "watch.lock")

@@ -83,7 +83,7 @@ def sync(
         )
     began = time.monotonic()
     result = Synced(paths.archive(), [], [])
-    with _lock(wait):
+    with archive_lock(wait):
         _prepare()
         for tool in TOOLS if tools is None else tools:
             result.tools.append(_Run(tool, result.errors).all(progress))
@@ -91,7 +91,7 @@ def sync(
     return result
 
 
-def _lock(wait: float) -> FileLock:
+def archive_lock(wait: float) -> FileLock:
     return FileLock(os.path.join(paths.archive(), ".lock"), guards=paths.archive(), wait=wait)
 
 
@@ -218,11 +218,11 @@ def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
     if Config.load(None)["archive.enabled"] != "on":
         return False
     errors: list[Failed] = []
-    with _lock(wait):
+    with archive_lock(wait):
         _prepare()
         own = [one.path for one in open_bridge(tool).sources() if one.id == id]
         _Run(tool, errors).all(only=lambda item: item.id == id or item.path in own)
-        return not errors and bool(_copies(tool, id))
+        return not errors and bool(copies_of(tool, id))
 
 
 class Deleted(NamedTuple):
@@ -248,10 +248,10 @@ def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Delete
     """
     # What was said since the last sync can be had back as well.
     keep(tool, id, wait=wait)
-    with _lock(wait):
+    with archive_lock(wait):
         _prepare()
         own = [one.path for one in open_bridge(tool).sources() if one.id == id]
-        copies = _copies(tool, id)
+        copies = copies_of(tool, id)
         if not copies and not own:
             raise SessionNotFoundError(id, path=folder_of(tool))
         label = f"{tool} {id}: {title}" if title else f"{tool} {id}"
@@ -263,12 +263,12 @@ def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Delete
 
 def pass_over(tool: str, id: str, *, wait: float = 10.0) -> None:
     """Neither list nor copy a session of a tool: what was said in it is kept elsewhere."""
-    with _lock(wait):
+    with archive_lock(wait):
         _prepare()
         remember_forgotten(Forgotten(tool, id, wire.iso(clock.now())))
 
 
-def _copies(tool: str, id: str) -> list[str]:
+def copies_of(tool: str, id: str) -> list[str]:
     """All files and folders of the archive that are of one session."""
     home, found = folder_of(tool), list[str]()
     for source in open_bridge(tool, home).sources():

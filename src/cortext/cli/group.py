@@ -50,6 +50,8 @@ GROUPS = {
         "mcp": "Serve past conversations to AI tools.",
         "hook": "What the hooks of AI tools call.",
         "slash": "What the slash commands inside AI tools call.",
+        "scan": "Look for keys and passwords in conversations.",
+        "redact": "Mask keys and passwords in conversations.",
         "stats": "How much you talk, with what, and when.",
         "copy": "Copy sessions from one store to another.",
         "demo": "A tour of the main job, on real files in a throw-away folder.",

@@ -1,0 +1,51 @@
+"""A text as it reads when its escapes are seen through."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+# `\n`, `\"`, `\u003d` and the like; a string in a string doubles the backslash.
+_ESCAPE = re.compile(r"\\{1,16}(?:u00([2-7][0-9a-fA-F])|([nrtbf\"'/]))")
+
+
+class Plain:
+    """A text as it reads when its escapes are seen through; `span` leads back to the given one."""
+
+    def __init__(self, given: str) -> None:
+        self.text = given
+        self._starts: list[int] = []
+        self._given: list[tuple[int, int]] = []
+        if "\\" in given:
+            self._read(given)
+
+    def _read(self, given: str) -> None:
+        parts: list[str] = []
+        last = length = 0
+        for match in _ESCAPE.finditer(given):
+            start, end = match.span()
+            parts += [given[last:start], _meant(match)]
+            length += start - last
+            self._starts.append(length)
+            self._given.append((start, end))
+            length += 1
+            last = end
+        self.text = "".join([*parts, given[last:]])
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        return self._place(start)[0], self._place(end - 1)[1]
+
+    def _place(self, index: int) -> tuple[int, int]:
+        before = bisect_right(self._starts, index) - 1
+        if before < 0:
+            return index, index + 1
+        if self._starts[before] == index:
+            return self._given[before]
+        shifted = self._given[before][1] + index - self._starts[before] - 1
+        return shifted, shifted + 1
+
+
+def _meant(escape: re.Match[str]) -> str:
+    if escape[1]:
+        return chr(int(escape[1], 16))
+    return "\n" if escape[2] in "nrtbf" else escape[2]

@@ -1,0 +1,313 @@
+"""`cortext scan` and `cortext redact`, through the real command line."""
+
+import gzip
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
+from cortext.durability.live import LiveMark, mark_path
+from tests.bridges import test_claude
+from tests.command import begin, change_head, cortext, folder_of, git, ok
+from tests.secrets.made import KEYS, Maker
+
+ID = test_claude.ID
+
+
+def made(family: str, seed: int = 1) -> str:
+    make = next(make for name, make in KEYS if name == family)
+    return make(Maker(seed))
+
+
+TOKEN, KEY = made("github-token"), made("anthropic-key")
+PASSWORD = "hV7q" + "Zt2wLs9x"
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+
+
+@pytest.fixture
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace, in a home of its own."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("AURORA_HOME", str(tmp_path / "aurora"))
+    root = tmp_path / "space"
+    root.mkdir()
+    ok(root, "init")
+    return root
+
+
+def say_keys(space: Path) -> str:
+    """A conversation with two secrets in what was said, and one in its markdown."""
+    id = begin(space, "plan", "Deploy", "Hello.", f"Use {TOKEN} here.", "Thanks.", f"and {KEY}")
+    with (folder_of(space, id) / "plan.md").open("a", encoding="utf-8") as page:
+        page.write(f'\npassword = "{PASSWORD}"\n')
+    return id
+
+
+def holding(word: str, *folders: Path | str) -> Iterator[str]:
+    """The files below folders that have a word inside."""
+    for folder in folders:
+        for path in Path(folder).rglob("*"):
+            if path.is_file() and word.encode() in path.read_bytes():
+                yield str(path)
+
+
+def lines_of(space: Path, id: str) -> list[dict[str, object]]:
+    path = folder_of(space, id) / ".session/messages.jsonl"
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+def test_nothing_found_is_exit_code_0(space: Path) -> None:
+    """And it says how much was looked at."""
+    begin(space, "plan", "Deploy", "Hello.", "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+    done = cortext(space, "scan")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no secrets in 1 conversation" in done.stderr
+
+
+def test_each_finding_has_its_place_and_never_the_secret(space: Path) -> None:
+    """Family, message and role, a preview, the file, and the command that masks it."""
+    id = say_keys(space)
+    done = cortext(space, "scan", id)
+    assert done.returncode == 1, done.stderr
+    rows = [line.split() for line in done.stdout.split("\n") if "characters" in line]
+    assert [row[:4] for row in rows] == [
+        ["1", "github-token", "assistant", "#2"],
+        ["2", "anthropic-key", "assistant", "#4"],
+        ["3", "password", "document", "…"],
+    ]
+    assert f"cortext redact {id}" in done.stdout
+    for secret in (TOKEN, KEY, PASSWORD):
+        assert secret not in done.stdout + done.stderr
+        assert secret[5:] not in done.stdout
+
+
+def test_json_has_the_same(space: Path) -> None:
+    """A documented array; `null` where no message has it."""
+    id = say_keys(space)
+    done = cortext(space, "scan", "--json")
+    found = json.loads(done.stdout)
+    assert [(one["id"], one["finding"], one["family"], one["message"]) for one in found] == [
+        (id, 1, "github-token", 2),
+        (id, 2, "anthropic-key", 4),
+        (id, 3, "password", None),
+    ]
+    assert TOKEN not in done.stdout
+
+
+def test_redact_masks_and_keeps_the_rest(space: Path) -> None:
+    """Line count, ids, times and every other word; the same secret has the same mark."""
+    id = say_keys(space)
+    ok(space, "rename", id, f"Deploy with {TOKEN}")
+    before = lines_of(space, id)
+    done = cortext(space, "redact", id, "--yes")
+    assert done.returncode == 0, done.stderr
+    after = lines_of(space, id)
+    assert len(after) == len(before)
+    for old, new in zip(before, after, strict=True):
+        assert {key: new[key] for key in old if key != "content"} == {
+            key: old[key] for key in old if key != "content"
+        }
+    said = str(after[1]["content"])
+    assert said.startswith("Use [redacted github-token ")
+    assert said.endswith("] here.")
+    mark = said[len("Use ") : -len(" here.")]
+    head = json.loads((folder_of(space, id) / ".session/session.json").read_text("utf-8"))
+    assert head["title"] == f"Deploy with {mark}"
+    assert "[redacted password " in (folder_of(space, id) / "plan.md").read_text("utf-8")
+    for secret in (TOKEN, KEY, PASSWORD):
+        assert list(holding(secret, space)) == []
+    assert cortext(space, "scan", "--all").returncode == 0
+    assert "no secrets" in cortext(space, "redact", id, "--yes").stderr
+
+
+def test_the_key_of_marks_is_private(space: Path) -> None:
+    """Without it nobody can try passwords on a mark."""
+    id = say_keys(space)
+    ok(space, "redact", id, "--yes")
+    found = os.stat(paths.redaction_key())
+    assert (stat.S_IMODE(found.st_mode), found.st_size) == (0o600, 32)
+
+
+def test_dry_run_changes_nothing(space: Path) -> None:
+    """It shows the plan, without asking."""
+    id = say_keys(space)
+    before = lines_of(space, id)
+    done = cortext(space, "redact", id, "--dry-run")
+    assert (done.returncode, "to be masked in" in done.stdout) == (0, True)
+    assert lines_of(space, id) == before
+    assert not os.path.exists(paths.redaction_key())
+
+
+def test_nobody_to_ask_is_no_yes(space: Path) -> None:
+    """Nothing is changed without a yes."""
+    id = say_keys(space)
+    done = cortext(space, "redact", id)
+    assert (done.returncode, "`--yes` answers" in done.stderr) == (1, True)
+    assert TOKEN in json.dumps(lines_of(space, id))
+
+
+def test_one_finding_alone(space: Path) -> None:
+    """The others stay as they are."""
+    id = say_keys(space)
+    ok(space, "redact", id, "--finding", "2", "--yes")
+    text = json.dumps(lines_of(space, id))
+    assert (TOKEN in text, KEY in text) == (True, False)
+    done = cortext(space, "redact", id, "--finding", "9", "--yes")
+    assert (done.returncode, "finding 9" in done.stderr) == (3, True)
+
+
+@pytest.mark.usefixtures("git_identity")
+def test_history_of_git_is_named(space: Path) -> None:
+    """It is not touched, and a person should know."""
+    git(space, "init", "-q", "-b", "main")
+    id = say_keys(space)
+    git(space, "add", "-fA")
+    git(space, "commit", "-q", "-m", "all of it")
+    commit = git(space, "rev-parse", "HEAD")
+    done = cortext(space, "redact", id, "--yes")
+    assert "git still has the secret in its history" in done.stderr
+    assert git(space, "rev-parse", "HEAD") == commit
+
+
+def test_search_forgets_the_words(space: Path) -> None:
+    """Neither the index nor the catalog has them."""
+    id = say_keys(space)
+    ok(space, "rename", id, f"Deploy with {TOKEN}")
+    ok(space, "list")
+    ok(space, "search", "Thanks")
+    ok(space, "redact", id, "--yes")
+    cache = Path(os.environ["XDG_CACHE_HOME"])
+    word = TOKEN.lower().removeprefix("ghp_")
+    assert list(holding(TOKEN, cache)) == []
+    assert list(holding(word, cache)) == []
+    assert id in ok(space, "search", "Thanks", "--json")
+
+
+def spawned(**fields: object) -> Path:
+    """A session of `spawn` with a secret."""
+    store = open_session_store(f"log:{paths.spawn_sessions()}")
+    session = Session("coder-1", title=f"Use {TOKEN}", **fields)  # type: ignore[arg-type]
+    session.messages = [SessionMessage("user", "Hi"), SessionMessage("assistant", f"{KEY}.")]
+    store.save(session)
+    store.close()
+    return Path(paths.spawn_sessions()) / "coder-1.jsonl"
+
+
+def test_sessions_of_spawn(space: Path) -> None:
+    """The first line is the head; the others are turns."""
+    path = spawned()
+    found = json.loads(cortext(space, "scan", "coder-1", "--json").stdout)
+    assert [(one["role"], one["message"]) for one in found] == [("head", None), ("assistant", 2)]
+    count = path.read_bytes().count(b"\n")
+    ok(space, "redact", "coder-1", "--yes")
+    assert path.read_bytes().count(b"\n") == count
+    assert list(holding(TOKEN, paths.spawn_sessions())) == []
+    assert list(holding(KEY, paths.spawn_sessions())) == []
+    (hi, _) = open_session_store(f"log:{paths.spawn_sessions()}").load("coder-1").messages
+    assert hi.content == "Hi"
+
+
+def test_a_live_session_is_refused(space: Path) -> None:
+    """Who has it open would write what is in memory."""
+    path = spawned()
+    before = path.read_bytes()
+    mark = LiveMark(mark_path(paths.spawn_sessions(), "coder-1"))
+    assert mark.take() is None
+    try:
+        done = cortext(space, "redact", "coder-1", "--yes")
+    finally:
+        mark.release()
+    assert (done.returncode, "has it open" in done.stderr) == (1, True)
+    assert path.read_bytes() == before
+
+
+def test_documents_of_programs_with_their_backup(space: Path) -> None:
+    """The version before is kept beside a document, and has the secret too."""
+    storage = SessionStorage()
+    session = Session("doc-1", title="A document", working_dir=str(space))
+    session.messages = [SessionMessage("user", f"Use {TOKEN}")]
+    storage.save(session)
+    session.messages.append(SessionMessage("assistant", "Done."))
+    storage.save(session)
+    assert storage.get_backup_path("doc-1").exists()
+    done = cortext(space, "redact", "--all", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert list(holding(TOKEN, paths.document_dir())) == []
+    loaded = storage.load("doc-1")
+    assert [m.id for m in loaded.messages] == [m.id for m in session.messages]
+    assert loaded.messages[0].content.startswith("Use [redacted github-token ")
+    assert storage.recover_from_backup("doc-1")
+
+
+@pytest.fixture
+def transcript(space: Path) -> Path:
+    """A conversation in Claude Code with a secret."""
+    home = Path(os.environ["HOME"])
+    lines = [
+        test_claude.line("u1", None, "user", "Hello"),
+        test_claude.line("u2", "u1", "user", f"my key is {TOKEN}"),
+    ]
+    path = Path(test_claude.write(home / ".claude", *lines, name=ID).path)
+    os.utime(path, (1, 1_700_000_000))
+    return path
+
+
+def test_a_tool_s_own_transcript_is_never_touched(space: Path, transcript: Path) -> None:
+    """It is scanned, and named."""
+    before = transcript.read_bytes()
+    found = json.loads(cortext(space, "scan", "--all", "--json").stdout)
+    assert [(one["id"], one["message"], one["role"]) for one in found] == [(ID, 2, "user")]
+    done = cortext(space, "redact", ID, "--yes")
+    assert (done.returncode, str(transcript) in done.stdout) == (1, True)
+    assert "not touched" in done.stdout
+    assert transcript.read_bytes() == before
+
+
+def test_the_archive_s_copy_stays_masked(space: Path, transcript: Path) -> None:
+    """Sync adds what is new after it, and does not bring back what was masked."""
+    ok(space, "sync")
+    (copy,) = Path(paths.archive()).rglob(f"*{ID}*.gz")
+    assert TOKEN.encode() in gzip.decompress(copy.read_bytes())
+    before = transcript.read_bytes()
+    ok(space, "redact", ID, "--archive", "--yes")
+    assert TOKEN.encode() not in gzip.decompress(copy.read_bytes())
+    assert transcript.read_bytes() == before
+    ok(space, "sync")
+    assert TOKEN.encode() not in gzip.decompress(copy.read_bytes())
+    with transcript.open("ab") as file:
+        line = test_claude.line("u3", "u2", "user", "And one more.")
+        file.write(json.dumps(line).encode() + b"\n")
+    os.utime(transcript, (1, 1_700_000_100))
+    ok(space, "sync")
+    held = gzip.decompress(copy.read_bytes())
+    assert (TOKEN.encode() in held, b"And one more." in held) == (False, True)
+    assert list(Path(paths.archive()).rglob("*.~*")) == []
+
+
+def test_a_head_that_is_no_json_is_scanned_as_text(space: Path) -> None:
+    """Damage hides nothing."""
+    id = begin(space, "plan", "Deploy", "Hello.")
+    path = folder_of(space, id) / ".session/messages.jsonl"
+    path.write_bytes(path.read_bytes() + f'{{"torn": "{TOKEN}'.encode() + b"\n")
+    assert cortext(space, "scan", id).returncode == 1
+    ok(space, "redact", id, "--yes")
+    assert TOKEN.encode() not in path.read_bytes()
+    assert b"[redacted github-token " in path.read_bytes()
+
+
+def test_which_one_must_be_said(space: Path) -> None:
+    """`redact` alone is no request to change everything."""
+    done = cortext(space, "redact", "--yes")
+    assert (done.returncode, "--all" in done.stderr) == (2, True)
+    change_head(space, say_keys(space), summary=f"{KEY}")
+    assert cortext(space, "scan").returncode == 1
