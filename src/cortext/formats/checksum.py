@@ -42,11 +42,11 @@ def reseal(line: bytes) -> bytes:
     return seal(unseal(line)) if is_sealed(line) else line
 
 
-def unseal_lines(data: bytes, start: int, end: int) -> bytes | memoryview:
-    """Whole lines without their checksums. JSON text holds no raw quote or newline, so what is
-    taken stands at the end of a line and nowhere else."""
+def unseal_lines(data: bytes, start: int, end: int) -> bytes | None:
+    """Whole lines without their checksums; None if there are none. JSON text holds no raw quote or
+    newline, so what is taken stands at the end of a line and nowhere else."""
     if data.find(_MARK, start, end) < 0:
-        return memoryview(data)[start:end]
+        return None
     return _SEALS.sub(b"}", data[start:end])
 
 

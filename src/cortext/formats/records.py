@@ -172,10 +172,22 @@ def _decode_plain(
     if table.names or (not table.type and may_hide_type(data, start)):
         return None
     try:
-        messages = _plain.decode_lines(checksum.unseal_lines(data, start, end))
+        messages = _decode_whole(data, start, end)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return messages if all_complete(messages) else None
+
+
+def _decode_whole(data: bytes, start: int, end: int) -> list[SessionMessage]:
+    lines = memoryview(data)[start:end]
+    try:
+        return _plain.decode_lines(lines)
+    except msgspec.ValidationError:
+        # Checksums are looked for only here: few files have any.
+        bare = checksum.unseal_lines(data, start, end)
+        if bare is None:
+            raise
+        return _plain.decode_lines(bare)
 
 
 def _decode_line(line: bytes, number: int, table: RecordTable, lines: Lines) -> None:
