@@ -132,6 +132,14 @@ SETTINGS: tuple[Setting, ...] = (
         in_workspace=False,
     ),
     Setting(
+        "sessions.checksums",
+        "off",
+        "choice",
+        "Whether each new line of a conversation ends with a checksum, for `cortext doctor`.",
+        ("on", "off"),
+        in_workspace=False,
+    ),
+    Setting(
         "archive.enabled",
         "on",
         "choice",

@@ -28,6 +28,7 @@ from cortext.durability.replace import (
     write_new,
 )
 from cortext.errors import CortextError
+from cortext.formats import checksum
 from cortext.index.listed import AUR, Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model import json
@@ -144,9 +145,10 @@ def masked_line(line: bytes, mask: Mask) -> bytes:
     masked = masked_value(value, mask)
     found = line if masked == value else json.encode(masked)
     # Of a key that stands twice, JSON has the second value only.
-    return mask_text(found.decode("utf-8", "surrogateescape"), mask)[0].encode(
+    found = mask_text(found.decode("utf-8", "surrogateescape"), mask)[0].encode(
         "utf-8", "surrogateescape"
     )
+    return line if found == line else checksum.reseal(found)
 
 
 def _in_workspace(row: Listed, mask: Mask) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from cortext.durability.folders import (
     place_folder,
@@ -32,7 +32,7 @@ from cortext.errors import (
     SessionNotFoundError,
     SessionStorageError,
 )
-from cortext.formats import folder
+from cortext.formats import checksum, folder
 from cortext.formats.parts import Format, encode_records, join
 from cortext.formats.records import Damage, Lines, decode_lines, sorted_lines
 from cortext.model import json, wire
@@ -59,7 +59,7 @@ class FolderStore(LineStore):
     """The sessions below one workspace. `DATE/ID` names a session where an ID has two, and the
     path of its folder below the workspace always does."""
 
-    format: ClassVar[Format] = folder.FOLDER
+    format: Format = folder.FOLDER
 
     @cached_property
     def _found(self) -> dict[str, Place]:
@@ -344,7 +344,8 @@ def _changed(data: bytes, change: Callable[[Any], Any], encode: Callable[[Any], 
     if isinstance(old, dict) and "conversation_id" in old:
         new["conversation_id"] = old["conversation_id"]
     # A key that stands twice in a line is seen once: the text says whether that hides something.
-    return data.rstrip(b"\n") if new == old and change(text) == text else encode(new)
+    is_same = new == old and change(text) == text
+    return data.rstrip(b"\n") if is_same else checksum.reseal(encode(new))
 
 
 def _refuse_foreign(folder: str) -> None:

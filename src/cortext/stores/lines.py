@@ -7,14 +7,15 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
+from cortext.config import Config
 from cortext.durability.append import FIRST_LINES, Appender
 from cortext.durability.lock import DEFAULT_WAIT, FileLock
 from cortext.durability.replace import side_dir, storage_errors
 from cortext.durability.tail import read_last_lines
 from cortext.errors import SessionNotFoundError, SessionStorageError
-from cortext.formats.parts import Format, StoredRecords, calls_in_head, join
+from cortext.formats.parts import Format, StoredRecords, calls_in_head, join, with_checksums
 from cortext.formats.records import (
     Damage,
     Lines,
@@ -49,7 +50,7 @@ class Stored(NamedTuple):
 class LineStore(SessionStore):
     """Append, tail and load over a file of lines; the rest is its subclasses'."""
 
-    format: ClassVar[Format]
+    format: Format
     head_line: int | None = None
     """The line of the head in its file, where the file has others."""
     first_lines: int = FIRST_LINES
@@ -64,6 +65,8 @@ class LineStore(SessionStore):
     ) -> None:
         self._folder: str = os.path.abspath(os.path.expanduser(folder))
         self._lock_wait = lock_wait
+        if Config.load(None)["sessions.checksums"] == "on":
+            self.format = with_checksums(self.format)
         self.on_change = on_change
         self._appenders: Recent[Appender] = Recent(64)
         self._known = Known()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_blocks, read_first_line
@@ -45,7 +45,7 @@ class _First(NamedTuple):
 class LogStore(LineStore):
     """A folder of logs. A change of the head rewrites the file under the lock; turns append."""
 
-    format: ClassVar[Format] = log.LOG
+    format: Format = log.LOG
     head_line: int | None = 1
 
     def exists(self, id: str) -> bool:
@@ -58,7 +58,7 @@ class LogStore(LineStore):
         files = self._files(session.id)
         with storage_errors("write", files.lines), self._lock(files):
             damaged = self._keep_others(session, files.lines)
-            data = log.encode(session)
+            data = log.encode(session, self.format)
             if damaged:
                 set_aside(files.lines, "corrupt")
             replace(files.lines, [data], temp_dir=side_dir(self._folder))
