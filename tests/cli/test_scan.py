@@ -311,3 +311,27 @@ def test_which_one_must_be_said(space: Path) -> None:
     assert (done.returncode, "--all" in done.stderr) == (2, True)
     change_head(space, say_keys(space), summary=f"{KEY}")
     assert cortext(space, "scan").returncode == 1
+
+
+def test_a_title_that_is_a_secret_is_not_shown(space: Path) -> None:
+    """Neither to people nor to programs, and not in what redact plans to do."""
+    begin(space, "plan", "Deploy", "Hello.")
+    id = begin(space, "plan", "Keys", f"Use {TOKEN} here.")
+    change_head(space, id, title=f"My key is {TOKEN}")
+    for command in (["scan"], ["scan", "--json"], ["redact", "--all", "--dry-run"]):
+        done = cortext(space, *command)
+        assert "My key is" in done.stdout, done.stderr
+        assert TOKEN not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("key", [b"", b"garbage"])
+def test_a_damaged_key_is_not_used(space: Path, key: bytes) -> None:
+    """Marks of an empty key would let anybody try what was masked."""
+    id = begin(space, "plan", "Keys", f"Use {TOKEN} here.")
+    path = Path(paths.redaction_key())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(key)
+    done = cortext(space, "redact", id, "--yes")
+    assert (done.returncode, "key of redaction is damaged" in done.stderr) == (1, True)
+    lines = folder_of(space, id) / ".session/messages.jsonl"
+    assert TOKEN in lines.read_text(encoding="utf-8")

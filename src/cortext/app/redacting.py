@@ -39,6 +39,7 @@ from cortext.stores.layout import conversations_dir
 _KEPT = ("id", "timestamp", "role", "tool_call_id", "session_id", "conversation_id")
 """What names a record or a session, and when: it stays whatever it looks like."""
 _DIGITS = 12
+_KEY_BYTES = 32
 _IN_GIT = (
     "git still has the secret in its history, which is not touched: change the secret, or rewrite "
     "the history with a tool for that"
@@ -232,18 +233,28 @@ def _key() -> bytes:
     path = paths.redaction_key()
     with storage_errors("write", path):
         try:
-            return read_file(path)
+            return _checked(read_file(path), path)
         except FileNotFoundError:
             make_private_dir(os.path.dirname(path))
         temp = os.path.join(os.path.dirname(path), temp_name("redaction.key"))
         try:
-            write_new(temp, [os.urandom(32)])
+            write_new(temp, [os.urandom(_KEY_BYTES)])
             link_or_copy(temp, path)
         except FileExistsError:
             pass  # another process made it meanwhile: that one counts
         finally:
             remove_if_there(temp)
-        return read_file(path)
+        return _checked(read_file(path), path)
+
+
+def _checked(key: bytes, path: str) -> bytes:
+    """A key that is cut, or empty, would let anybody try what was masked."""
+    if len(key) != _KEY_BYTES:
+        raise CortextError(
+            f"the key of redaction is damaged: {path} has {len(key)} bytes, not {_KEY_BYTES}",
+            hint="put it back from a backup, or remove it: what is masked then gets new marks",
+        )
+    return key
 
 
 def _is_live(row: Listed, why: str) -> CortextError:

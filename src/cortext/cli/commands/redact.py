@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from cortext.cli.commands.scan import listed, look, print_findings
+from cortext.cli.commands.scan import listed, look, print_findings, told
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.options import all_option, complete_id
 
@@ -92,7 +92,7 @@ def _show(plans: Sequence[_Plan], archive: bool) -> None:
     from cortext.paths import archive as archive_folder
 
     for plan in plans:
-        click.echo(describe(plan.row))
+        click.echo(told(describe(plan.row)))
         print_findings(plan.found)
         paths = sorted({one.path for one in plan.found})
         for path in paths:

@@ -77,6 +77,13 @@ def place_of(one: Finding) -> str:
     return f"{one.role} #{one.message}" if one.message else one.role
 
 
+def told(text: str) -> str:
+    """As it may be shown to anybody: a tool's title is the first request, secrets included."""
+    from cortext.model.secrets import mask_text
+
+    return mask_text(text)[0]
+
+
 def print_findings(found: Sequence[Finding]) -> None:
     """One line each, in columns."""
     from cortext.cli.text import clean
@@ -96,7 +103,7 @@ def _print(found: Sequence[Finding], names: dict[tuple[str, str], str]) -> None:
     for _, group in groupby(found, key=lambda one: one.row.identity):
         each = list(group)
         row = each[0].row
-        click.echo(describe(row))
+        click.echo(told(describe(row)))
         print_findings(each)
         for path in sorted({one.path for one in each}):
             click.echo(f"  in {clean(path, lines=False)}")
@@ -119,7 +126,7 @@ def _as_dict(one: Finding, names: dict[tuple[str, str], str]) -> dict[str, objec
         "preview": one.preview,
         "path": one.path,
         "tool": one.row.tool or None,
-        "title": one.row.title,
+        "title": told(one.row.title),
     }
 
 
