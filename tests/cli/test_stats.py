@@ -85,8 +85,8 @@ def test_json_is_the_documented_object(workspace: Path) -> None:
     ("args", "number"),
     [
         (["--since", "7d"], 2),
-        (["--since", "1m"], 2),
-        (["--since", "3m"], 3),
+        (["--since", "1mo"], 2),
+        (["--since", "3mo"], 3),
         (["--type", "plan"], 2),
         (["--type", "plan", "--since", "2w"], 1),
     ],
@@ -98,7 +98,7 @@ def test_only_some(args: list[str], number: int, workspace: Path) -> None:
     assert found["totals"]["conversations"] == number
 
 
-@pytest.mark.parametrize("value", ["x", "99999m", "m", "-1m", "2026-13-01"])
+@pytest.mark.parametrize("value", ["x", "99999mo", "m", "-1m", "2026-13-01"])
 def test_no_time(value: str, workspace: Path) -> None:
     """A usage error in one sentence."""
     done = cortext(workspace, "stats", "--since", value)
