@@ -191,7 +191,7 @@ class ConversationStoreSuite:
             id = await store.create()
             first = say("first")
             given = (first, first, say("second"), first, say("other", id=first.id))
-            added = [await store.add_message(id, message) for message in given]
+            added = [await store.add_if_new(id, message) for message in given]
             assert added == [True, False, True, False, False]
             assert texts(await store.get_history(id)) == ["first", "second"]
             other = await store.create()

@@ -77,10 +77,13 @@ class AsyncClient:
         call = calls.get_or_create(id)
         return calls.conversation(call, await self._ask(call))
 
-    async def add_message(self, id: str, message: Message) -> bool:
-        """Add a message at the end. Whether it was added: False if it was there, which it also is
-        when an answer was lost and the call repeated. SessionNotFoundError if there is no such
-        conversation."""
+    async def add_message(self, id: str, message: Message) -> None:
+        """Add a message at the end; SessionNotFoundError if there is no such conversation."""
+        await self.add_if_new(id, message)
+
+    async def add_if_new(self, id: str, message: Message) -> bool:
+        """As `add_message`, and whether it was added: False if it was there, which it also is when
+        an answer was lost and the call repeated."""
         call = calls.add_message(id, message)
         return calls.added(call, await self._ask(call))
 
@@ -104,9 +107,9 @@ class AsyncClient:
         call = calls.delete(id)
         calls.deleted(call, await self._ask(call))
 
-    async def addMessage(self, id: str, message: Message) -> bool:
+    async def addMessage(self, id: str, message: Message) -> None:
         """`add_message`, under its name in the service's interface."""
-        return await self.add_message(id, message)
+        await self.add_message(id, message)
 
     async def getHistory(self, id: str, limit: int | None = None) -> Messages:
         """`get_history`, under its name in the service's interface."""

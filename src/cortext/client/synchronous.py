@@ -75,10 +75,13 @@ class Client:
         call = calls.get_or_create(id)
         return calls.conversation(call, self._ask(call))
 
-    def add_message(self, id: str, message: Message) -> bool:
-        """Add a message at the end. Whether it was added: False if it was there, which it also is
-        when an answer was lost and the call repeated. SessionNotFoundError if there is no such
-        conversation."""
+    def add_message(self, id: str, message: Message) -> None:
+        """Add a message at the end; SessionNotFoundError if there is no such conversation."""
+        self.add_if_new(id, message)
+
+    def add_if_new(self, id: str, message: Message) -> bool:
+        """As `add_message`, and whether it was added: False if it was there, which it also is when
+        an answer was lost and the call repeated."""
         call = calls.add_message(id, message)
         return calls.added(call, self._ask(call))
 

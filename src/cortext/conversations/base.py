@@ -46,7 +46,7 @@ class Conversations(ABC):
     async def get(self, id: str) -> Conversation | None: ...
 
     @abstractmethod
-    async def add_message(self, id: str, message: Message) -> bool: ...
+    async def add_if_new(self, id: str, message: Message) -> bool: ...
 
     @abstractmethod
     async def get_history(self, id: str, limit: int | None = None) -> Messages: ...
@@ -83,12 +83,16 @@ class Conversations(ABC):
         found = await self.get(id)
         return None if found is None else summarize(found.messages)
 
+    async def add_message(self, id: str, message: Message) -> None:
+        """Add a message at the end, unless it is there, and start the TTL anew."""
+        await self.add_if_new(id, message)
+
     async def resolve_reference(self, id: str, text: str) -> Reference:
         """What "the second one", "it", "the last" or a name in `text` means, by the structured
         data of earlier messages."""
         return resolve(text, await self.get_history(id))
 
-    def addMessage(self, id: str, message: Message) -> Coroutine[Any, Any, bool]:
+    def addMessage(self, id: str, message: Message) -> Coroutine[Any, Any, None]:
         """`add_message`, under its name in the service's interface."""
         return self.add_message(id, message)
 

@@ -93,7 +93,7 @@ class FileConversationStore(Conversations):
             return None
         return Conversation(id, messages, head.created_at, updated, head.metadata, head.owner)
 
-    async def add_message(self, id: str, message: Message) -> bool:
+    async def add_if_new(self, id: str, message: Message) -> bool:
         record = stamped(to_session_message(check_message(message)), wall.now())
         if not await self._is_there(id):
             raise SessionNotFoundError(id)

@@ -101,7 +101,7 @@ class MemoryConversationStore(Conversations):
             kept.owner,
         )
 
-    async def add_message(self, id: str, message: Message) -> bool:
+    async def add_if_new(self, id: str, message: Message) -> bool:
         # What happens most: the way of `_find` and `_size`, without their calls.
         kept = self._kept.get(id) if type(id) is str else None
         now = self._time()

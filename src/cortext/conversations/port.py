@@ -120,14 +120,17 @@ class ConversationStore(Protocol):
         """The conversation with the messages of its window; None if there is none."""
         ...
 
-    async def add_message(self, id: str, message: Message) -> bool:
-        """Add a message at the end and start the TTL anew. The oldest leave the window. Whether it
-        was added: False if it was there.
+    async def add_message(self, id: str, message: Message) -> None:
+        """Add a message at the end and start the TTL anew. The oldest leave the window.
 
         SessionNotFoundError if there is no such conversation. A message whose id is still in
         the window is not stored twice and prolongs nothing, so an add that failed can simply be
         repeated. `updated_at` and the TTL go by the store's time, not by the message's.
         """
+        ...
+
+    async def add_if_new(self, id: str, message: Message) -> bool:
+        """As `add_message`, and whether it was added: False if it was there."""
         ...
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:

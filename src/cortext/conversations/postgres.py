@@ -81,7 +81,7 @@ class PostgresConversationStore(Conversations):
         about = decode_object(metadata.encode())
         return Conversation(id, messages, as_utc(created), as_utc(updated), about, owner)
 
-    async def add_message(self, id: str, message: Message) -> bool:
+    async def add_if_new(self, id: str, message: Message) -> bool:
         self._enter()
         known_by = _key(check_message(message).id or "")
         body = encode_message(message).decode()

@@ -111,7 +111,7 @@ class RedisConversationStore(Conversations):
             _text(owner),
         )
 
-    async def add_message(self, id: str, message: Message) -> bool:
+    async def add_if_new(self, id: str, message: Message) -> bool:
         self._enter()
         channel, event = self._event("message", id)
         found = await self._link.write(

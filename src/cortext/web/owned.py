@@ -56,7 +56,7 @@ class Owned:
 
     async def add(self, owner: str, id: str, message: Message) -> bool:
         await self._check(owner, id)
-        return await self.store.add_message(id, message)
+        return await self.store.add_if_new(id, message)
 
     async def message(self, id: str, message: str | None) -> Message | None:
         """The message with this id, of a conversation whose owner was checked; None if it is not in
