@@ -7,6 +7,7 @@ to nothing.
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -79,8 +80,15 @@ def look(tool: str, home: str) -> Look:
     if not files:
         return Look(home, b"", 0, files)
     parts = [part for folder, names in files.items() for part in (folder, *names)]
-    print = os.fsencode("\0".join((*parts, str(marks))))
+    print = os.fsencode("\0".join((*parts, ""))) + _packed(marks)
     return Look(home, print, max(marks[::3]), files)
+
+
+def _packed(numbers: list[int]) -> bytes:
+    try:
+        return array("q", numbers).tobytes()
+    except OverflowError:  # some file systems have larger inodes
+        return str(numbers).encode()
 
 
 def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
