@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from cortext import paths
 from cortext.config import (
     BadSettingError,
     Config,
@@ -28,7 +29,6 @@ from cortext.durability.replace import (
     sweep_temps,
 )
 from cortext.errors import CortextError
-from cortext.lifecycle.workspace import Workspace
 
 # A key and its equals sign, a value, and what follows it.
 _ASSIGNED = re.compile(
@@ -78,7 +78,7 @@ def unset(name: str, *, workspace: bool = False) -> Change:
 
 def _root() -> str | None:
     """The workspace that we are in. The personal one has no settings of its own until it has."""
-    root = Workspace.find().root
+    root = paths.workspace_root()
     return root if os.path.isdir(os.path.join(root, ".workspace")) else None
 
 

@@ -270,7 +270,7 @@ class FolderStore(LineStore):
         swap_folder(write_folder(side_dir(self._conversations), files), place.session)
 
     def _encode(self, session: Session) -> dict[str, list[bytes]]:
-        records = encode_records(session, self.format)
+        records = encode_records(session, self._written)
         return {"messages.jsonl": records, "session.json": [folder.encode_head(session)]}
 
     def read_what_is_left(self, place: Place) -> Session:

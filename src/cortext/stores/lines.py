@@ -7,6 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from cortext.config import Config
@@ -65,11 +66,15 @@ class LineStore(SessionStore):
     ) -> None:
         self._folder: str = os.path.abspath(os.path.expanduser(folder))
         self._lock_wait = lock_wait
-        if Config.load(None)["sessions.checksums"] == "on":
-            self.format = with_checksums(self.format)
         self.on_change = on_change
         self._appenders: Recent[Appender] = Recent(64)
         self._known = Known()
+
+    @cached_property
+    def _written(self) -> Format:
+        """The format of the lines that we write: with checksums where the user wants them."""
+        wanted = Config.load(None)["sessions.checksums"] == "on"
+        return with_checksums(self.format) if wanted else self.format
 
     @property
     def _shelf(self) -> str:
@@ -89,7 +94,7 @@ class LineStore(SessionStore):
         *messages: SessionMessage,
         tool_invocations: Sequence[ToolInvocation] = (),
     ) -> int:
-        table = self.format.records
+        table = self._written.records
         lines = [(message.id, encode_record(message, table)) for message in messages]
         if tool_invocations:
             check_riders(messages, tool_invocations)

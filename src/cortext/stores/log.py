@@ -58,7 +58,7 @@ class LogStore(LineStore):
         files = self._files(session.id)
         with storage_errors("write", files.lines), self._lock(files):
             damaged = self._keep_others(session, files.lines)
-            data = log.encode(session, self.format)
+            data = log.encode(session, self._written)
             if damaged:
                 set_aside(files.lines, "corrupt")
             replace(files.lines, [data], temp_dir=side_dir(self._folder))
