@@ -35,6 +35,11 @@ class CortextError(Exception):
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
+def reason_of(error: OSError) -> str:
+    """Why the system did not do something, to stand in a sentence."""
+    return (error.strerror or str(error)).lower()
+
+
 def _rebuild(kind: type[CortextError], args: tuple[Any, ...], facts: dict[str, Any]) -> Any:
     error = kind.__new__(kind, *args)
     error.args = args

@@ -29,7 +29,7 @@ from cortext.bridges.launch import (
 from cortext.bridges.writing import Written
 from cortext.durability.read import read_first_line
 from cortext.durability.replace import make_private_dir, remove_if_there, storage_errors
-from cortext.errors import CortextError
+from cortext.errors import CortextError, reason_of
 from cortext.index.listed import Listed
 
 log = logging.getLogger("cortext.app")
@@ -155,7 +155,7 @@ def _run(plan: Plan, *, patience: float | None = None) -> str:
     try:
         talk = Talk(plan, by_file=True)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = reason_of(error)
         raise CortextError(f"{plan.tool} cannot be started: {why}") from error
     patience = patience or _PATIENCE
     try:

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
+from cortext.errors import reason_of
 from cortext.index.listed import Listed
 from cortext.index.words import AnewError, Identity, Words, Work
 
@@ -170,7 +171,7 @@ def _alone(words: Words, patience: float | None) -> Generator[str]:
         yield "another process is reading them"
         return
     except OSError as error:
-        yield f"{_CANNOT}{(error.strerror or str(error)).lower()}"
+        yield f"{_CANNOT}{reason_of(error)}"
         return
     try:
         yield ""

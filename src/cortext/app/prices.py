@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from math import isfinite, nan
 from typing import Any, NamedTuple, cast
 
-from cortext.errors import CortextError
+from cortext.errors import CortextError, reason_of
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
@@ -108,7 +108,7 @@ def _bytes(path: str) -> bytes:
             raise _bad(path, f"it is larger than {_BIGGEST_FILE} bytes")
         return read_file(path)
     except OSError as error:
-        raise _bad(path, (error.strerror or str(error)).lower()) from error
+        raise _bad(path, reason_of(error)) from error
 
 
 def _decoded(path: str, data: bytes) -> dict[str, Any]:

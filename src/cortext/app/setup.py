@@ -29,7 +29,7 @@ from cortext.bridges.commands import WITH_COMMANDS, Command, file_name, file_tex
 from cortext.bridges.places import TOOLS, own_home
 from cortext.bridges.plugin import plugin_path, plugin_text
 from cortext.durability.replace import storage_errors
-from cortext.errors import CortextError
+from cortext.errors import CortextError, reason_of
 
 COMMANDS = (
     Command(
@@ -200,7 +200,7 @@ def _leaving(tool: str, plan: Plan) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = reason_of(error)
         plan.notes.append(f"{error.filename} is left as it is: {why}")
         plan.left.append(tool)
 

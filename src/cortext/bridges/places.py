@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import paths
+from cortext.errors import reason_of
 
 if TYPE_CHECKING:
     from cortext.bridges.port import Source
@@ -197,5 +198,5 @@ def _passed_over(folder: str, error: OSError) -> None:
         return
     import logging
 
-    reason = (error.strerror or str(error)).lower()
+    reason = reason_of(error)
     logging.getLogger("cortext.bridges").warning("%s is passed over: %s", folder, reason)

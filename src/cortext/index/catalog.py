@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from cortext import paths
 from cortext.durability.replace import make_private_dir, remove_if_there
+from cortext.errors import reason_of
 from cortext.index import documents, tools
 from cortext.index.database import Database, Unreadable, is_damage
 from cortext.index.listed import Listed, latest, pack, unpack
@@ -48,13 +49,13 @@ class _File(Database):
                 make_private_dir(os.path.dirname(self._path))
             return super()._open()
         except OSError as error:
-            raise NoPlaceError((error.strerror or str(error)).lower()) from error
+            raise NoPlaceError(reason_of(error)) from error
 
     def _remove(self) -> None:
         try:
             super()._remove()
         except OSError as error:
-            raise NoPlaceError((error.strerror or str(error)).lower()) from error
+            raise NoPlaceError(reason_of(error)) from error
 
 
 class Catalog:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cortext.durability.read import read_file_and_stat
-from cortext.errors import CortextError
+from cortext.errors import CortextError, reason_of
 from cortext.formats import document
 from cortext.index.database import bounded, micros, plain
 from cortext.index.documents import Row
@@ -27,7 +27,7 @@ def read_document(folder: str, id: str) -> Row | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Row(id, 0, 0, 0, "", "", 0, shown(f"{path}: {_reason(error)}"))
+        return Row(id, 0, 0, 0, "", "", 0, shown(f"{path}: {reason_of(error)}"))
     now = Fingerprint.of(found)
     session, note = _decode(data, path, id)
     if session is None:
@@ -77,7 +77,3 @@ def _text(session: Session, note: str, print: str) -> str:
         native=shown_native(session.native),
         stop_reason=shown(session.stop_reason),
     )
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

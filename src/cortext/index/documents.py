@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from cortext.errors import reason_of
 from cortext.index.database import Unreadable
 from cortext.index.listed import DOCUMENT, Listed, tool_root
 from cortext.index.scan import FRESH_NS
@@ -78,7 +79,7 @@ def refresh(
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            notes.append(f"{shelf.folder}: {(error.strerror or str(error)).lower()}")
+            notes.append(f"{shelf.folder}: {reason_of(error)}")
             continue
         try:
             there = os.fstat(fd)
@@ -86,7 +87,7 @@ def refresh(
             seen.add((there.st_dev, there.st_ino))
             found, left = _of(run, shelf.folder, fd, began, end) if is_new else ([], 0)
         except OSError as error:
-            notes.append(f"{shelf.folder}: {(error.strerror or str(error)).lower()}")
+            notes.append(f"{shelf.folder}: {reason_of(error)}")
             continue
         finally:
             os.close(fd)

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from cortext import clock, paths
 from cortext.durability.read import open_file, read_file, read_range
-from cortext.errors import CortextError, SessionNotFoundError
+from cortext.errors import CortextError, SessionNotFoundError, reason_of
 from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.records import decode_lines
 from cortext.index.database import bounded, micros
@@ -112,7 +112,7 @@ def _lines(place: Place, old: Listed | None, now: str) -> _Lines:
     except FileNotFoundError:
         raise
     except OSError as error:
-        return _Lines(note=f"{place.lines}: {(error.strerror or str(error)).lower()}")
+        return _Lines(note=f"{place.lines}: {reason_of(error)}")
     try:
         known = _known(fd, old, int(seen[1]))
         new = read_range(fd, known.size, int(seen[1]))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from cortext.errors import SessionStorageError
+from cortext.errors import SessionStorageError, reason_of
 from cortext.stores import layout
 
 _LINES = ".session/messages.jsonl"
@@ -98,7 +98,7 @@ class Scan:
         except FileNotFoundError:
             return Day(folder, 0, {})
         except OSError as error:
-            self._not_read(f"{path}: {_why(error)}")
+            self._not_read(f"{path}: {reason_of(error)}")
             return None
         failed: dict[str, OSError] = {}
         entries = _entries(path, names, self._going_on.get(folder, ()), failed)
@@ -118,7 +118,7 @@ class Scan:
             entries[name] = before.get(name, f"{name}\t\t")
         whole = len(failed) == len(entries)
         for name, error in [*failed.items()][: 1 if whole else None]:
-            self._not_read(f"{path if whole else f'{path}/{name}'}: {_why(error)}")
+            self._not_read(f"{path if whole else f'{path}/{name}'}: {reason_of(error)}")
 
     def _not_read(self, what: str) -> None:
         import logging
@@ -171,10 +171,6 @@ def _without_head(folder: str, name: str) -> str:
     markdown = _stat(f"{folder}/{name}/{document}") if document else ""
     lines = _stat(f"{folder}/{name}/{_LINES}")
     return f"{name}\t{markdown and '-' + markdown}\t{lines}"
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 def _stat(path: str) -> str:

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from cortext.bridges.speech import LONGEST_TURN
 from cortext.durability.read import open_file, read_range
-from cortext.errors import NewerVersionError
+from cortext.errors import NewerVersionError, reason_of
 from cortext.formats.log import LOG, decode_head_line
 from cortext.formats.parts import join
 from cortext.formats.records import Damage, Lines, decode_lines
@@ -92,12 +92,12 @@ def read_spawned(folder: str, id: str, old: Listed | None = None) -> Read | None
             return None
         return _unreadable(path, id, "is a link to nothing")
     except OSError as error:
-        return _unreadable(path, id, (error.strerror or str(error)).lower())
+        return _unreadable(path, id, reason_of(error))
     try:
         found = os.fstat(fd)
         row = _row(fd, path, id, old, found)
     except OSError as error:
-        return _unreadable(path, id, (error.strerror or str(error)).lower())
+        return _unreadable(path, id, reason_of(error))
     finally:
         os.close(fd)
     return Read(row, Fingerprint.of(found))

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from cortext import paths
 from cortext.durability.replace import make_private_dir
+from cortext.errors import reason_of
 from cortext.index.database import Database, is_damage
 from cortext.index.newest import Newest, Place
 from cortext.index.spots import (
@@ -300,7 +301,7 @@ def _is_no_question(error: Exception) -> bool:
 
 def _why(error: Exception) -> str:
     """In small letters, and without what Python puts around it."""
-    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
+    return reason_of(error) if isinstance(error, OSError) else str(error)
 
 
 def _warn(sentence: str, error: Exception | str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from cortext.builtin import TYPES
-from cortext.errors import SessionStorageError
+from cortext.errors import SessionStorageError, reason_of
 
 _DAY = "dddd-dd-dd"
 _NO_TYPES = frozenset(("conversations", "resume", "stop-conversation"))
@@ -93,7 +93,7 @@ def folders(path: str) -> list[str]:
         return []
     except OSError as error:
         raise SessionStorageError(
-            f"could not read {path}: {(error.strerror or str(error)).lower()}",
+            f"could not read {path}: {reason_of(error)}",
             path=path,
             errno=error.errno,
         ) from error

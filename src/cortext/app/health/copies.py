@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.app.archive import folder_of, temp_dir
-from cortext.app.health.problem import NOTHING, Found, Mend, Mended, Problem
+from cortext.app.health.problem import NOTHING, Found, Mend, Mended, Problem, unread
 from cortext.bridges.places import TOOLS
 from cortext.durability.follow import set_generation_aside, stamp
 from cortext.durability.lock import FileLock
@@ -50,11 +50,8 @@ def check_copy(copy: Copy) -> Found:
     """What is wrong with one copy. One that a sync is writing now may look damaged."""
     try:
         damages = _damages(copy.path)
-    except FileNotFoundError:
-        return NOTHING
     except OSError as error:
-        text = f"{copy.path} cannot be read: {(error.strerror or str(error)).lower()}"
-        return Found([Problem(text, "check who owns it and its permissions", path=copy.path)])
+        return unread(copy.path, error)
     if not damages or _sync_is_at_work():
         return NOTHING
     mend = f"write {copy.path} anew with what can be read, and copy the rest from {copy.tool}"

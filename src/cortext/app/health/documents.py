@@ -10,15 +10,14 @@ from typing import Any, NamedTuple, cast
 from cortext.app.health.calls import missing_results, trouble_of
 from cortext.app.health.heads import made_up, newest, values_in, version_at_start
 from cortext.app.health.problem import (
-    NOTE,
     NOTHING,
     WARNING,
     Found,
     Mend,
     Mended,
-    Problem,
     Trouble,
     problem_of,
+    unread,
 )
 from cortext.app.health.rescue import HALF, whole_value
 from cortext.durability.lock import FileLock
@@ -54,13 +53,8 @@ def check_document(folder: str, id: str) -> Found:
     path = f"{folder}/{id}.json"
     try:
         state = _look(folder, id)
-    except NewerVersionError as error:
-        return Found([Problem(str(error), error.hint, NOTE, error.path)])
-    except FileNotFoundError:
-        return NOTHING  # deleted meanwhile
-    except OSError as error:
-        text = f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
-        return Found([Problem(text, "check who owns it and its permissions", path=path)])
+    except (NewerVersionError, OSError) as error:
+        return unread(path, error)
     troubles = [*state.troubles, *trouble_of(state.stubs)]
     if not troubles:
         return NOTHING

@@ -11,14 +11,13 @@ from typing import NamedTuple
 from cortext.app.health.calls import appended, missing_results, trouble_of
 from cortext.app.health.heads import Head, RescuedHead, made_up, refuse_later, rescue_head
 from cortext.app.health.problem import (
-    NOTE,
     NOTHING,
     Found,
     Mend,
     Mended,
-    Problem,
     Trouble,
     problem_of,
+    unread,
 )
 from cortext.app.health.rescue import Rescued, rescue_lines
 from cortext.app.health.taking_again import take_again
@@ -66,11 +65,8 @@ def check_folder(root: str, place: Place) -> Found:
     """What is wrong with one conversation."""
     try:
         state = _look(place)
-    except NewerVersionError as error:
-        return Found([Problem(str(error), error.hint, NOTE, error.path)])
-    except OSError as error:
-        text = f"{place.session} cannot be read: {(error.strerror or str(error)).lower()}"
-        return Found([Problem(text, "check who owns it and its permissions", path=place.session)])
+    except (NewerVersionError, OSError) as error:
+        return unread(place.session, error)
     if not state.head.troubles and not state.of_lines:
         return NOTHING
     sentence = _sentence(state, place)

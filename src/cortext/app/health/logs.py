@@ -11,14 +11,13 @@ from typing import NamedTuple
 from cortext.app.health.calls import appended, missing_results, trouble_of
 from cortext.app.health.heads import Head, RescuedHead, made_up, newest, refuse_later, rescue_head
 from cortext.app.health.problem import (
-    NOTE,
     NOTHING,
     Found,
     Mend,
     Mended,
-    Problem,
     Trouble,
     problem_of,
+    unread,
 )
 from cortext.app.health.rescue import Rescued, rescue_lines
 from cortext.durability.read import read_file
@@ -63,13 +62,8 @@ def check_log(folder: str, id: str) -> Found:
     path = f"{folder}/{id}.jsonl"
     try:
         state = _look(path)
-    except NewerVersionError as error:
-        return Found([Problem(str(error), error.hint, NOTE, error.path)])
-    except FileNotFoundError:
-        return NOTHING  # deleted meanwhile
-    except OSError as error:
-        text = f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
-        return Found([Problem(text, "check who owns it and its permissions", path=path)])
+    except (NewerVersionError, OSError) as error:
+        return unread(path, error)
     if not state.troubles:
         return NOTHING
     sentence = _sentence(state, path)

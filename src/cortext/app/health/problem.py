@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from cortext.errors import NewerVersionError, reason_of
+
 ERROR, WARNING, NOTE = "error", "warning", "note"
 """Something is damaged or does not work; something may go wrong; something to know."""
 
@@ -46,6 +48,16 @@ class Found(NamedTuple):
 
 
 NOTHING = Found()
+
+
+def unread(path: str, error: OSError | NewerVersionError) -> Found:
+    """What there is to say of what cannot be looked at: nothing, if it was deleted meanwhile."""
+    if isinstance(error, FileNotFoundError):
+        return NOTHING
+    if isinstance(error, NewerVersionError):
+        return Found([Problem(str(error), error.hint, NOTE, error.path)])
+    text = f"{path} cannot be read: {reason_of(error)}"
+    return Found([Problem(text, "check who owns it and its permissions", path=path)])
 
 
 class Trouble(NamedTuple):

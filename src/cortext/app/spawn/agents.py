@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.bridges.places import TOOLS
-from cortext.errors import CortextError
+from cortext.errors import CortextError, reason_of
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -115,7 +115,7 @@ def _files(folder: str) -> list[str]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        _warn(f"{folder} is passed over: {(error.strerror or str(error)).lower()}")
+        _warn(f"{folder} is passed over: {reason_of(error)}")
         return []
     return [os.path.join(folder, name) for name in names if name.endswith(".md")]
 
@@ -133,7 +133,7 @@ def _read(path: str) -> Agent | None:
             raise ValueError(f"larger than {_BIGGEST:,} bytes")
         return _parse(data.decode("utf-8-sig"), path)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = reason_of(error)
     except UnicodeDecodeError:
         reason = "not UTF-8"
     except ValueError as error:

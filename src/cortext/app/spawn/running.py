@@ -19,7 +19,7 @@ from cortext.bridges.launch import PACKAGES, Plan, installed, require
 from cortext.bridges.places import TOOLS
 from cortext.bridges.speech import LONGEST, Speech
 from cortext.bridges.turns import speech_of, turn_notes, turn_plan
-from cortext.errors import CortextError
+from cortext.errors import CortextError, reason_of
 from cortext.model import json
 
 ECHO = "echo"
@@ -127,7 +127,7 @@ class Turn:
             self._talk = Talk(self._plan, by_file=self._speech.by_file)
         except OSError as error:
             self._held.end()
-            why = (error.strerror or str(error)).lower()
+            why = reason_of(error)
             raise AgentFailedError(self.name, f"it cannot be started: {why}") from error
         return self
 

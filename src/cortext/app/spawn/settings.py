@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from cortext import paths
 from cortext.durability.read import open_file, read_range
+from cortext.errors import reason_of
 
 MAX_TOKENS = 100_000
 _BIGGEST = 1_000_000
@@ -67,7 +68,7 @@ def _read(path: str, warnings: list[str]) -> Any:
     except FileNotFoundError:
         return None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = reason_of(error)
         warnings.append(f"{path} cannot be read ({reason}); the defaults hold")
         return None
     if len(data) > _BIGGEST:
