@@ -9,12 +9,22 @@ from typing import Any
 import pytest
 import redis.asyncio
 
-from cortext import RedisConversationStore, SessionStorageError, open_store
+from cortext import Message, RedisConversationStore, SessionStorageError, open_store
 from cortext.conversations.redis_link import ReplicationError
 from tests.conversations.clusters import Guarded, RedisCluster
 from tests.conversations.conformance import say, texts
 from tests.conversations.loops import PATIENCE, in_loop
 from tests.conversations.servers import RedisServer, free_port
+
+
+async def added(store: Any, id: str, message: Message, deadline: float) -> None:
+    """Add it, again after each refusal, until the cluster has found its new master."""
+    while True:
+        try:
+            return await store.add_message(id, message)
+        except SessionStorageError:
+            if time.monotonic() > deadline:
+                raise
 
 
 async def adding(store: Any, id: str, sure: list[str], calm: asyncio.Event) -> None:
@@ -23,13 +33,7 @@ async def adding(store: Any, id: str, sure: list[str], calm: asyncio.Event) -> N
     number = 0
     while not calm.is_set() or number < 20:
         message = say(str(number))
-        while True:
-            began = time.monotonic()
-            try:
-                await store.add_message(id, message)
-                break
-            except SessionStorageError:
-                assert time.monotonic() - began < PATIENCE
+        await added(store, id, message, time.monotonic() + PATIENCE)
         sure.append(message.content)
         number += 1
         await asyncio.sleep(0.01)
@@ -118,16 +122,12 @@ async def test_a_master_of_a_cluster_stands_still(own_cluster: RedisCluster) -> 
                 break
         message = say("once")
         still.pause()
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                await store.add_message(id, message)
-                break
-            except SessionStorageError:
-                assert time.monotonic() < deadline, "no failover"
+        deadline = time.monotonic() + 1.5 * PATIENCE
+        await added(store, id, message, deadline)
         hearing = asyncio.ensure_future(anext(events))
         while not hearing.done():
-            await store.add_message(id, say("again"))
+            assert time.monotonic() < deadline, "events are not heard again"
+            await added(store, id, say("again"), deadline)
             await asyncio.wait([hearing], timeout=0.2)
         still.go_on()
         assert texts(await store.get_history(id)).count("once") == 1
