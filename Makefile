@@ -5,9 +5,10 @@ export PYTHON
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n 2
+ADAPTERS := $(patsubst requirements/adapters/%.in,%,$(wildcard requirements/adapters/*.in))
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-all faults setup check bench bench-peers docs lock shell clean programs
+.PHONY: help run test test-all adapters faults setup check bench bench-peers docs lock shell clean programs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +21,9 @@ test: .venv/test.stamp programs ## install what the tests need and run them
 
 test-all: .venv/test.stamp programs ## the slow tests too
 	$(PYTEST) -m "not faults" --timeout 600 $(T)
+
+adapters: $(ADAPTERS:%=.venv-adapters/%.stamp) ## test every adapter beside its framework
+	@scripts/adapters $(ADAPTERS)
 
 faults: .venv/test.stamp programs ## the whole fault sweep
 	$(PYTEST) -m faults --timeout 1800 $(T)
@@ -49,7 +53,7 @@ shell: .venv/run.stamp ## a shell with cortext and an empty HOME, to try things 
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/with-home $${SHELL:-bash} || true
 
 clean: ## remove what was installed and cached
-	rm -rf .venv .venv-bench .venv-peers .hypothesis .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-adapters .venv-bench .venv-peers .hypothesis .pytest_cache .ruff_cache build dist
 	find src tests bench scripts -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 programs:
@@ -68,3 +72,7 @@ programs:
 # Ours last: where a peer pins another version of a shared library, our pin wins.
 .venv-peers/peers.stamp: requirements/peers.lock requirements/run.lock pyproject.toml
 	@scripts/venv .venv-peers requirements/peers.lock requirements/run.lock && touch $@
+
+# One for each framework: what they need must never meet.
+.venv-adapters/%.stamp: requirements/adapters/%.lock pyproject.toml
+	@scripts/venv .venv-adapters/$* $< && touch $@

@@ -144,6 +144,11 @@ def spawn_sessions() -> str:
     return os.path.join(aurora_home(), "spawn", "sessions")
 
 
+def program_sessions() -> str:
+    """The sessions of programs that do not say where to keep them."""
+    return os.path.join(data_home(), "cortext", "programs")
+
+
 def redaction_key() -> str:
     """What the marks of redacted secrets are made with."""
     return os.path.join(data_home(), "cortext", "redaction.key")

@@ -1,0 +1,152 @@
+"""Where an adapter keeps its conversations: in a session store of ours, a session for each.
+
+What a framework says in its own words stands in a record's `extra`, under the framework's name;
+role and content are what people read, lists show and searches find. So a conversation that was
+begun elsewhere can be continued by any of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, ParamSpec, TypeVar
+
+from cortext import paths
+from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
+from cortext.model.ids import check_id
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.log import LogStore
+from cortext.stores.port import SessionStore
+from cortext.stores.registry import STORES, open_session_store
+
+log = logging.getLogger("cortext.adapters")
+P = ParamSpec("P")
+T = TypeVar("T")
+PathOrUrl = str | os.PathLike[str] | None
+_URL = re.compile(r"[a-z][a-z0-9+]+:")
+_NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_NAME = 80
+
+
+def open_kept(path_or_url: PathOrUrl) -> SessionStore:
+    """The store at a path or of a URL; without either, where programs keep theirs."""
+    if path_or_url is None:
+        return LogStore(paths.program_sessions())
+    if isinstance(path_or_url, str) and (found := _URL.match(path_or_url)):
+        kind = found[0][:-1]
+        # Conversations of the service are logs of sessions too.
+        if kind == "file":
+            return LogStore(path_or_url[len("file:") :])
+        if kind in STORES:
+            return open_session_store(path_or_url)
+        raise ValueError(
+            f"not a store of sessions: {path_or_url!r} "
+            f"(a path, or one of {', '.join(f'{name}:' for name in (*STORES, 'file'))})"
+        )
+    return LogStore(path_or_url)
+
+
+def id_of(*key: str) -> str:
+    """The id of the session for a key of a framework: the key itself where it can be one. Of what
+    cannot, a readable part is kept, and equal keys have equal ids."""
+    if len(key) == 1:
+        try:
+            return check_id(key[0])
+        except InvalidIdError:
+            pass
+    whole = "\0".join(key).encode("utf-8", "surrogatepass")
+    name = _NO_NAME.sub("-", "-".join(key)).strip("-._")[:_LONGEST_NAME]
+    mark = blake2b(whole, digest_size=6).hexdigest()
+    return f"{name}-{mark}" if name else mark
+
+
+class Kept:
+    """The sessions of one framework in one store. Its methods wait for the disk: in an event loop
+    call them by `beside`."""
+
+    def __init__(self, path_or_url: PathOrUrl, framework: str) -> None:
+        self.framework = framework
+        self.store = open_kept(path_or_url)
+        self._one_at_a_time = threading.Lock()
+
+    def append(
+        self, id: str, messages: Sequence[SessionMessage], begin: Callable[[], Session]
+    ) -> int:
+        """Add messages, durably, and how many were new. The session is made by `begin` if there is
+        none; where two do that at once, all their messages are kept."""
+        try:
+            return self.store.append(id, *messages)
+        except SessionNotFoundError:
+            with self._one_at_a_time:
+                if not self.store.exists(id):
+                    self.store.save(begin())
+            return self.store.append(id, *messages)
+
+    def new_session(self, id: str, **fields: Any) -> Session:
+        """The head of a session of this framework."""
+        metadata = {"framework": self.framework, **fields.pop("metadata", {})}
+        return Session(id, metadata=metadata, **fields)
+
+    def read(self, id: str) -> Session | None:
+        """All of a session; None if there is none."""
+        try:
+            return self.store.load(id)
+        except SessionNotFoundError:
+            return None
+
+    def tail(self, id: str, count: int) -> list[SessionMessage]:
+        """The last messages, oldest first; none if there is no session."""
+        try:
+            return self.store.tail(id, count)
+        except SessionNotFoundError:
+            return []
+
+    def change(self, id: str, change: Callable[[Session], T]) -> T | None:
+        """Read a session, change it and save it; None if there is none. What others add meanwhile
+        is kept."""
+        with self._one_at_a_time:
+            session = self.read(id)
+            if session is None:
+                return None
+            result = change(session)
+            self.store.save(session)
+            return result
+
+    def delete(self, id: str) -> bool:
+        return self.store.delete(id)
+
+    def heads(self, owner: str | None = None) -> Iterator[Session]:
+        """The sessions of this framework, of one owner or of all; without their messages where the
+        store can read a head alone."""
+        for id in self.store.list_session_ids():
+            try:
+                head = self.store.head(id) if isinstance(self.store, LogStore) else self.read(id)
+            except SessionNotFoundError:
+                continue
+            except CortextError as error:
+                log.warning("a session is not listed: %s", error)
+                continue
+            if head is None or head.metadata.get("framework") != self.framework:
+                continue
+            if owner is None or head.owner == owner:
+                yield head
+
+    def close(self) -> None:
+        self.store.close()
+
+
+async def beside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do what waits for the disk in a thread; it is finished even if the caller is cancelled
+    meanwhile."""
+    task = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

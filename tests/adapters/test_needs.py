@@ -1,0 +1,20 @@
+"""Without its framework an adapter says what brings it."""
+
+import importlib
+import importlib.util
+
+import pytest
+
+ADAPTERS: list[tuple[str, str, str]] = [
+    # module, framework, extra
+]
+
+
+@pytest.mark.parametrize(("module", "framework", "extra"), ADAPTERS)
+def test_the_extra_is_named(module: str, framework: str, extra: str) -> None:
+    """The error is one sentence with the command that helps."""
+    if importlib.util.find_spec(framework) is not None:
+        pytest.skip(f"{framework} is installed here")
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module(f"cortext.adapters.{module}")
+    assert f"cortext-sessions[{extra}]" in str(caught.value)
