@@ -149,6 +149,11 @@ def program_sessions() -> str:
     return os.path.join(data_home(), "cortext", "programs")
 
 
+def known_programs() -> str:
+    """The file that names every other folder in which programs keep sessions as logs."""
+    return os.path.join(data_home(), "cortext", "program-folders")
+
+
 def redaction_key() -> str:
     """What the marks of redacted secrets are made with."""
     return os.path.join(data_home(), "cortext", "redaction.key")

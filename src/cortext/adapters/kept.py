@@ -13,12 +13,12 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
 from typing import Any, ParamSpec, TypeVar
 
 from cortext import paths
-from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
-from cortext.model.ids import check_id
+from cortext.errors import CortextError, SessionNotFoundError
+from cortext.lifecycle.known import remember_program
+from cortext.model import keys
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
@@ -30,8 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 PathOrUrl = str | os.PathLike[str] | None
 _URL = re.compile(r"[a-z][a-z0-9+]+:")
-_NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
-_LONGEST_NAME = 80
+id_of = keys.id_of
 
 
 def open_kept(path_or_url: PathOrUrl) -> SessionStore:
@@ -50,20 +49,6 @@ def open_kept(path_or_url: PathOrUrl) -> SessionStore:
             f"(a path, or one of {', '.join(f'{name}:' for name in (*STORES, 'file'))})"
         )
     return LogStore(path_or_url)
-
-
-def id_of(*key: str) -> str:
-    """The id of the session for a key of a framework: the key itself where it can be one. Of what
-    cannot, a readable part is kept, and equal keys have equal ids."""
-    if len(key) == 1:
-        try:
-            return check_id(key[0])
-        except InvalidIdError:
-            pass
-    whole = "\0".join(key).encode("utf-8", "surrogatepass")
-    name = _NO_NAME.sub("-", "-".join(key)).strip("-._")[:_LONGEST_NAME]
-    mark = blake2b(whole, digest_size=6).hexdigest()
-    return f"{name}-{mark}" if name else mark
 
 
 class Kept:
@@ -86,6 +71,8 @@ class Kept:
             with self._one_at_a_time:
                 if not self.store.exists(id):
                     self.store.save(begin())
+                    if isinstance(self.store, LogStore):
+                        remember_program(self.store.folder)
             return self.store.append(id, *messages)
 
     def new_session(self, id: str, **fields: Any) -> Session:

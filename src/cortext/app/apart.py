@@ -1,5 +1,5 @@
 """Sessions that no AI tool has and no workspace: those of `aur spawn`, and those that programs
-keep as documents. Lists have them beside the others.
+keep, as documents or as logs. Lists have them beside the others.
 
 This module is imported by every list, so it imports next to nothing, and looks at an index only
 where there is a folder.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from os.path import isdir
 from typing import NamedTuple
 
 from cortext import paths
@@ -17,6 +18,7 @@ from cortext.config import Config
 from cortext.index.catalog import Catalog
 from cortext.index.documents import Shelf
 from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.lifecycle.known import program_folders
 
 
 class Apart(NamedTuple):
@@ -33,7 +35,14 @@ def shelves(config: Config, roots: Iterable[str]) -> list[Shelf]:
     found = [Shelf(paths.document_dir())]
     found += [Shelf(paths.project_document_dir(root), root) for root in roots]
     found += [Shelf(os.path.abspath(folder)) for folder in config["sources.documents"]]
-    return [shelf for shelf in found if os.path.isdir(shelf.folder)]
+    return [shelf for shelf in found if isdir(shelf.folder)]
+
+
+def log_folders(config: Config) -> list[str]:
+    """The folders in which programs may keep logs: the default one, those that they chose, and
+    those that a person named; only such as are there."""
+    named = map(os.path.abspath, config["sources.documents"])
+    return [folder for folder in dict.fromkeys([*program_folders(), *named]) if isdir(folder)]
 
 
 def list_apart(
@@ -46,13 +55,31 @@ def list_apart(
     """All that there are now; of one kind, if `tool` says which. `roots` are the workspaces in
     which programs may keep documents. What is new is read for about `patience` seconds."""
     found = Apart([], [], [])
-    if tool in (None, AUR) and os.path.isdir(paths.spawn_sessions()):
+    if tool in (None, AUR) and isdir(paths.spawn_sessions()):
         _add_spawned(found)
     if tool in (None, DOCUMENT) and (there := shelves(config, roots)):
         rows, notes = catalog.document_sessions(there, patience=patience)
         found.documents.extend(_at_rest(rows, float(config["sessions.pause_minutes"])))
         found.notes.extend(notes)
+    if tool in (None, DOCUMENT):
+        for folder in log_folders(config):
+            _add_logs(found, folder, float(config["sessions.pause_minutes"]))
     return found
+
+
+def _add_logs(found: Apart, folder: str, minutes: float) -> None:
+    from cortext.errors import CortextError
+    from cortext.index.spawned import SpawnIndex
+
+    try:
+        with SpawnIndex(folder, DOCUMENT) as index:
+            rows = index.list()
+    except CortextError as error:
+        found.notes.append(str(error))
+        return
+    # Programs do not say that they have one open.
+    rows = [row._replace(status="active") if row[3] == "interrupted" else row for row in rows]
+    found.documents.extend(_at_rest(rows, minutes))
 
 
 def _add_spawned(found: Apart) -> None:

@@ -20,7 +20,7 @@ from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.records import Damage, RecordTable, decode_lines
-from cortext.index.listed import AUR, Listed
+from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -184,7 +184,7 @@ def _prints_of(path: str) -> Prints:
 def growing(row: Listed) -> Growing:
     """Any row of a list."""
     if row.is_apart:
-        folder, kind = os.path.dirname(row.path), "log" if row.tool == AUR else "document"
+        folder, kind = os.path.dirname(row.path), "log" if row.is_log else "document"
         return Stored(open_session_store(f"{kind}:{folder}"), row.key, row.path)
     return ToolSession(row) if row.tool else Conversation(take_in(row))
 

@@ -21,7 +21,7 @@ from cortext.formats.query import spaced
 from cortext.formats.records import RecordTable, decode_lines
 from cortext.formats.wording import wording
 from cortext.index.database import micros, plain
-from cortext.index.listed import AUR, Listed
+from cortext.index.listed import Listed
 from cortext.index.words import MARKDOWN, SIDE, TITLE, Entry, Work
 from cortext.lifecycle.types import Types
 from cortext.model.message import SessionMessage
@@ -81,7 +81,7 @@ def read_new(row: Listed, known: str) -> Work | None:
     # What is written while we read is new the next time.
     old, print = State.read(known), print_of(row)
     try:
-        if row.tool and row.tool != AUR:
+        if row.tool and not row.is_log:
             new, state, keep = _of_tool(row, old)
         else:
             new, state, keep = _of_lines(row, old)

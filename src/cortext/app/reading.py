@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cortext.errors import SessionNotFoundError
 from cortext.formats.records import Damage
-from cortext.index.listed import AUR, Listed
+from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.session import Session
 
@@ -73,7 +73,7 @@ def _read_apart(row: Listed) -> Read:
         raise SessionNotFoundError(row.key, path=row.path)
     from cortext.stores.registry import open_session_store
 
-    kind = "log" if row.tool == AUR else "document"
+    kind = "log" if row.is_log else "document"
     session, damages = open_session_store(f"{kind}:{folder}").read(row.key)
     return Read(session, damages, row.path)
 

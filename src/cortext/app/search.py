@@ -19,7 +19,7 @@ from cortext.app.whereabouts import below, once
 from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError
 from cortext.formats.query import Query, Snippet, parse, snippet
-from cortext.index.listed import AUR, Listed
+from cortext.index.listed import Listed
 from cortext.index.words import MARKDOWN, SIDE, TITLE, Identity, Spot, Words
 from cortext.stores import layout
 
@@ -293,7 +293,7 @@ def _below_heading(text: str, row: Listed) -> str:
 
 
 def _at(row: Listed, spot: Spot) -> str:
-    is_log = row.tool == AUR
+    is_log = row.is_log
     fd = open_file(row.path if is_log else row.place.lines)
     try:
         at = spot.at + (_first_line_end(fd) if is_log else 0)

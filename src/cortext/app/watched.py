@@ -67,8 +67,11 @@ def _all_folders() -> Iterator[tuple[str, str]]:
         for shelf in shelves(root):
             yield shelf, "workspaces"
     yield paths.spawn_sessions(), "aur"
-    for documents in apart.shelves(Config.load(None), known_workspaces()):
+    config = Config.load(None)
+    for documents in apart.shelves(config, known_workspaces()):
         yield documents.folder, "documents"
+    for folder in apart.log_folders(config):
+        yield folder, "documents"
 
 
 def files() -> dict[str, str]:

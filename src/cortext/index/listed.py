@@ -20,7 +20,8 @@ TOOL_NAMES = {
     "codex": "Codex",
 }
 AUR, DOCUMENT = "aur", "document"
-"""In the place of a tool: sessions of `aur spawn`, and those that programs keep as documents."""
+"""In the place of a tool: sessions of `aur spawn`, and those that programs keep, as documents or
+as logs."""
 _OWNERS = {**TOOL_NAMES, AUR: "`cortext spawn`", DOCUMENT: "a program of yours"}
 
 
@@ -58,8 +59,13 @@ class Listed(NamedTuple):
 
     @property
     def is_apart(self) -> bool:
-        """Whether no AI tool has it and no workspace: a session of `aur spawn`, or a document."""
+        """Whether no AI tool has it and no workspace: a session of `aur spawn`, or of a program."""
         return self.tool in (AUR, DOCUMENT)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it is apart and a log: its records are lines, and the first line is its head."""
+        return self.is_apart and self.path.endswith(".jsonl")
 
     @property
     def cwd(self) -> str:

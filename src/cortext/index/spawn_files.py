@@ -81,23 +81,24 @@ def latest_of(row: Listed) -> int:
     return max(_counted(row).latest, row.created_at, row.last_active)
 
 
-def read_spawned(folder: str, id: str, old: Listed | None = None) -> Read | None:
-    """The row of a session; None if its file is not there. Of a file that only grew since `old`,
-    line 1 and what is new are read."""
+def read_spawned(folder: str, id: str, old: Listed | None = None, tool: str = AUR) -> Read | None:
+    """The row of a session of a tool; None if its file is not there. Of a file that only grew
+    since `old`, line 1 and what is new are read."""
     path = f"{folder}/{id}{SUFFIX}"
     try:
         fd = open_file(path)
     except FileNotFoundError:
         if not os.path.islink(path):
             return None
-        return _unreadable(path, id, "is a link to nothing")
+        return _unreadable(path, id, "is a link to nothing", tool)
     except OSError as error:
-        return _unreadable(path, id, reason_of(error))
+        return _unreadable(path, id, reason_of(error), tool)
     try:
         found = os.fstat(fd)
         row = _row(fd, path, id, old, found)
+        row = row._replace(root=tool_root(tool, row.cwd)) if tool != AUR else row
     except OSError as error:
-        return _unreadable(path, id, reason_of(error))
+        return _unreadable(path, id, reason_of(error), tool)
     finally:
         os.close(fd)
     return Read(row, Fingerprint.of(found))
@@ -128,7 +129,7 @@ def _row(fd: int, path: str, id: str, old: Listed | None, found: os.stat_result)
     return Listed(root, path, id, status, turns.last or began, text)
 
 
-def _unreadable(path: str, id: str, why: str) -> Read:
+def _unreadable(path: str, id: str, why: str, tool: str) -> Read:
     """A row for what cannot be opened: it may be, the next time."""
     try:
         found = os.lstat(path)
@@ -137,7 +138,7 @@ def _unreadable(path: str, id: str, why: str) -> Read:
     except OSError:
         began = 0
     text = facts(kind="chat", title="", note=shown(f"{path}: {why}"), created_at=began)
-    return Read(Listed(tool_root(AUR, ""), path, id, "active", began, text), None)
+    return Read(Listed(tool_root(tool, ""), path, id, "active", began, text), None)
 
 
 def _title(session: Session, turns: _Turns, old: Listed | None) -> str:

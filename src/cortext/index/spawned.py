@@ -1,4 +1,4 @@
-"""The sessions of `aur spawn` as lists show them, derived from the files.
+"""Logs as lists show them, derived from the files: the sessions of `aur spawn`, and of programs.
 
 A list costs a `stat` for each session, and a read for each that changed. This module is imported
 by every such list, so what reads a session is imported when one changed.
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from cortext.durability.replace import side_dir, storage_errors
 from cortext.index.database import Database, Unreadable, is_damage
-from cortext.index.listed import Listed, latest
+from cortext.index.listed import AUR, Listed, latest
 from cortext.index.scan import FRESH_NS
 
 T = TypeVar("T")
@@ -56,15 +56,16 @@ class _Look(NamedTuple):
 
 
 class SpawnIndex:
-    """The sessions of one folder. The files are the truth: whatever is wrong with the database, it
-    is made anew, and where nothing can be written it lasts as long as we do.
+    """The sessions of one folder, as those of a tool. The files are the truth: whatever is wrong
+    with the database, it is made anew, and where nothing can be written it lasts as long as we do.
 
     A row's `last_active` is the time of the last turn, or of the beginning. What is active on
     disk is so while somebody has it open, and else interrupted. A damaged session is listed with
     a note; a torn last line is no damage.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, tool: str = AUR) -> None:
+        self.tool = tool
         self.folder = os.path.abspath(os.path.expanduser(folder))
         self._database: Database | None = None
 
@@ -166,7 +167,7 @@ class SpawnIndex:
             from cortext.index.spawn_files import read_spawned
 
             known = before.get(id)
-            read = read_spawned(self.folder, id, known and self._listed(known))
+            read = read_spawned(self.folder, id, known and self._listed(known), self.tool)
             if read is None:
                 continue
             row = read.row

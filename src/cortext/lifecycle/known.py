@@ -1,4 +1,5 @@
-"""The workspaces that cortext was used in, so that a list can go over all of them.
+"""The folders that cortext was used in, so that a list can go over all of them: workspaces, and
+those in which programs keep sessions.
 
 One path a line, in a file that a person can read and edit. This module is imported by every
 list, so it imports next to nothing.
@@ -13,31 +14,14 @@ from cortext import paths
 
 def known_workspaces() -> list[str]:
     """Every workspace, the personal one first; also one that is not there now."""
-    return [paths.personal_workspace(), *_read()]
+    return [paths.personal_workspace(), *_read(paths.known_workspaces())]
 
 
 def remember_workspace(root: str) -> None:
     """Have a workspace in the file; where nothing can be written, it is listed only when one
     is in it."""
-    if root == paths.personal_workspace() or root in _read():
-        return
-    from cortext.durability.lock import FileLock
-    from cortext.durability.replace import make_private_dir, replace
-    from cortext.errors import SessionStorageError
-
-    path = paths.known_workspaces()
-    try:
-        make_private_dir(os.path.dirname(path))
-        with FileLock(f"{path}.lock", guards=path):
-            roots = _read()
-            if root not in roots:
-                replace(path, [os.fsencode(f"{_escape(each)}\n") for each in (*roots, root)])
-    except (OSError, SessionStorageError) as error:
-        import logging
-
-        logging.getLogger("cortext.lifecycle").info(
-            "%s is not remembered as a workspace: %s", root, error
-        )
+    if root != paths.personal_workspace():
+        _remember(paths.known_workspaces(), root)
 
 
 def forget_workspaces(roots: list[str]) -> None:
@@ -47,13 +31,44 @@ def forget_workspaces(roots: list[str]) -> None:
 
     path = paths.known_workspaces()
     with FileLock(f"{path}.lock", guards=path):
-        kept = [root for root in _read() if root not in roots]
+        kept = [root for root in _read(path) if root not in roots]
         replace(path, [os.fsencode(f"{_escape(each)}\n") for each in kept])
 
 
-def _read() -> list[str]:
+def program_folders() -> list[str]:
+    """Where programs keep sessions as logs: the default place, and those that they chose."""
+    return [paths.program_sessions(), *_read(paths.known_programs())]
+
+
+def remember_program(folder: str) -> None:
+    """Have a folder of a program in the file; where nothing can be written, only the settings can
+    name it."""
+    if folder != paths.program_sessions():
+        _remember(paths.known_programs(), folder)
+
+
+def _remember(path: str, folder: str) -> None:
+    if folder in _read(path):
+        return
+    from cortext.durability.lock import FileLock
+    from cortext.durability.replace import make_private_dir, replace
+    from cortext.errors import SessionStorageError
+
     try:
-        with open(paths.known_workspaces(), "rb") as file:
+        make_private_dir(os.path.dirname(path))
+        with FileLock(f"{path}.lock", guards=path):
+            known = _read(path)
+            if folder not in known:
+                replace(path, [os.fsencode(f"{_escape(each)}\n") for each in (*known, folder)])
+    except (OSError, SessionStorageError) as error:
+        import logging
+
+        logging.getLogger("cortext.lifecycle").info("%s is not remembered: %s", folder, error)
+
+
+def _read(path: str) -> list[str]:
+    try:
+        with open(path, "rb") as file:
             lines = file.read().split(b"\n")
     except OSError:
         # Whatever stands in its place, what is here can be listed.

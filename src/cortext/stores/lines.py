@@ -77,6 +77,11 @@ class LineStore(SessionStore):
         return with_checksums(self.format) if wanted else self.format
 
     @property
+    def folder(self) -> str:
+        """Where it was opened."""
+        return self._folder
+
+    @property
     def _shelf(self) -> str:
         """The folder that our side folder is in."""
         return self._folder

@@ -1,0 +1,90 @@
+"""Where adapters keep conversations, and that people find them there."""
+
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+
+from cortext import Session, SessionMessage
+from cortext.adapters.kept import Kept, id_of, open_kept
+from cortext.stores.log import LogStore
+from tests.command import ok
+
+
+def test_a_key_that_can_be_an_id_is_one() -> None:
+    """Others get a readable one, and no two have the same."""
+    assert id_of("chat-1") == "chat-1"
+    odd = [id_of("a/b"), id_of("a b"), id_of("a", "b"), id_of("ab/"), id_of("", "x"), id_of("日本")]
+    assert len(set(odd)) == len(odd)
+    assert id_of("a/b") == odd[0]
+    assert odd[0].startswith("a-b-")
+
+
+@pytest.mark.parametrize("kind", ["", "log:", "file:", "document:"])
+def test_it_is_kept_at_a_path_or_url(kind: str, tmp_path: Path) -> None:
+    """What one object wrote, another reads."""
+    where = f"{kind}{tmp_path / 'kept'}"
+    kept = Kept(where, "tests")
+    kept.append("one", [SessionMessage("user", "hello")], lambda: kept.new_session("one"))
+    kept.close()
+    read = Kept(where, "tests").read("one")
+    assert read is not None
+    assert [message.content for message in read.messages] == ["hello"]
+    assert [head.id for head in Kept(where, "tests").heads()] == ["one"]
+    assert list(Kept(where, "others").heads()) == []
+
+
+def test_what_is_no_store_is_refused() -> None:
+    """One sentence with those that there are."""
+    with pytest.raises(ValueError, match=r"not a store of sessions: 'ftp://x' \(a path, or one of"):
+        open_kept("ftp://x")
+
+
+def _write(folder: str, writer: int) -> None:
+    kept = Kept(folder, "tests")
+    for number in range(20):
+        said = SessionMessage("user", f"{writer}.{number}")
+        kept.append("shared", [said], lambda: kept.new_session("shared"))
+
+
+def test_eight_writers_that_begin_it_at_once(tmp_path: Path) -> None:
+    """Whoever makes the session, nothing that was acknowledged is lost, and each one's messages
+    are in their order."""
+    spawn = multiprocessing.get_context("spawn")
+    writers = [spawn.Process(target=_write, args=(str(tmp_path), n)) for n in range(8)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(100)
+    assert [writer.exitcode for writer in writers] == [0] * 8
+    said = [message.content for message in LogStore(tmp_path).load("shared").messages]
+    for number in range(8):
+        own = [text for text in said if text.startswith(f"{number}.")]
+        assert own == [f"{number}.{n}" for n in range(20)]
+
+
+@pytest.mark.parametrize("place", ["the default", "another"])
+def test_people_find_it(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists, searches and show have what a program keeps, wherever it keeps it."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    kept = Kept(None if place == "the default" else tmp_path / "mine", "tests")
+
+    def begin() -> Session:
+        return kept.new_session("talk-7", owner="anna", working_dir=str(tmp_path))
+
+    words = [SessionMessage("user", "How tall is the zugspitze?")]
+    kept.append("talk-7", words, begin)
+    kept.append("talk-7", [SessionMessage("assistant", "2962 metres.")], begin)
+    listed = ok(tmp_path, "list", "--tool", "document")
+    assert "talk-7" in listed
+    assert "How tall is the zugspitze?" in listed
+    assert "2962" in ok(tmp_path, "search", "metres")
+    kept.append("talk-7", [SessionMessage("user", "And in cubits?")], begin)
+    assert "cubits" in ok(tmp_path, "search", "cubits")
+    shown = ok(tmp_path, "show", "talk-7")
+    assert "2962 metres." in shown
+    assert "cubits" in shown
+    assert os.listdir(tmp_path / "data/cortext")
