@@ -12,8 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from cortext import clock
-from cortext.bridges.writing import Turn, open_writer
+from cortext.bridges.writing import Turn, iso, open_writer
+from cortext.durability.read import read_file
+from cortext.durability.replace import replace
 from cortext.lifecycle.manager import SessionManager
+from cortext.model import json, wire
 from cortext.model.session import Session
 from cortext.stores.document import SessionStorage
 from cortext.stores.log import LogStore
@@ -73,11 +76,11 @@ def tour(folder: str) -> Iterator[Step]:
 
 def _have(home: str, project: str) -> Step:
     hour = timedelta(hours=1)
-    said = {
-        "claude": _write("claude", f"{home}/.claude", project, _PARSER, clock.now() - 50 * hour),
-        "codex": _write("codex", f"{home}/.codex", project, _UPLOADS, clock.now() - 3 * hour),
-    }
-    paths = [os.path.relpath(path, home) for path in said.values()]
+    began = clock.now() - 3 * hour
+    claude = _write("claude", f"{home}/.claude", project, _PARSER, clock.now() - 50 * hour)
+    codex = _write("codex", f"{home}/.codex", project, _UPLOADS, began)
+    _begun_at(codex, began)
+    paths = [os.path.relpath(path, home) for path in (claude, codex)]
     return Step(
         "Two conversations: one in Claude Code, two days ago, and one in Codex, today",
         "claude; codex   (here: as they write them, in a home of the tour's own)",
@@ -90,7 +93,18 @@ def _write(tool: str, home: str, cwd: str, said: Sequence[str], began: datetime)
         Turn("assistant" if number % 2 else "user", began + timedelta(minutes=number), text)
         for number, text in enumerate(said)
     ]
-    return open_writer(tool, home).write(turns, cwd=cwd, title=said[0]).path
+    # To name a session of Codex its own program is started: its first request does as well.
+    title = "" if tool == "codex" else said[0]
+    return open_writer(tool, home).write(turns, cwd=cwd, title=title).path
+
+
+def _begun_at(rollout: str, began: datetime) -> None:
+    """A rollout is of now where we write one for somebody to go on with. This one is part of the
+    story: it is as if Codex had begun it then."""
+    first, _, rest = read_file(rollout).partition(b"\n")
+    meta = wire.as_dict(json.decode(first))
+    meta["timestamp"] = meta["payload"]["timestamp"] = iso(began)
+    replace(rollout, [json.encode(meta), b"\n", rest])
 
 
 def _run(title: str, home: str, *words: str) -> Step:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -11,6 +12,11 @@ import click
 
 from cortext.app.demo import tour
 from cortext.cli.text import clean
+
+_PLACES = (
+    *("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "AURORA_HOME"),
+    *("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_DB"),
+)
 
 
 @click.command("demo")
@@ -31,10 +37,27 @@ def command(keep: bool) -> None:
     own = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "cortext"))
     program = "cortext" if shutil.which("cortext") else own
     if keep:
-        click.echo(f"Look around:  {program} list --store document:{folder}/sessions")
-        click.echo(f"              {program} show killed --store log:{folder}/logs -n 3")
+        _show_around(folder, program)
     else:
         click.echo("The folder is gone again. Next:")
         click.echo(f"  {program} demo --keep     keep it, and look at the plain files")
         click.echo(f"  {program} list --all      what your own tools have")
         click.echo(f"  {program} --help          everything else")
+
+
+def _show_around(folder: str, program: str) -> None:
+    """How to see what was made, and how to be rid of it."""
+    # The tour had a home of its own; what says where another one is would lead elsewhere.
+    names = [name for name in _PLACES if name in os.environ]
+    unset = "".join(f"-u {name} " for name in names)
+    folder = shlex.quote(folder)
+    there = f"env {unset}HOME={folder}/home {program}"
+    click.echo(f"It is in {folder}. Look around:")
+    for command, about in (
+        (f"{there} list --all", "the tools' conversations"),
+        (f"{there} web", "the same in a browser"),
+        (f"{program} list --store document:{folder}/sessions", "what the agent kept"),
+        (f"{program} show killed --store log:{folder}/logs -n 3", "what the killed one wrote"),
+        (f"rm -r {folder}", "when you have seen enough"),
+    ):
+        click.echo(f"  # {about}\n  {command}")

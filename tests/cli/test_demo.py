@@ -1,0 +1,40 @@
+"""`cortext demo --keep`: what it says at its end."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from cortext import clock
+from tests.command import cortext
+
+
+def test_a_kept_demo_says_how_to_see_it(tmp_path: Path) -> None:
+    """Its commands are run as they are printed; Codex's conversation began when it was had."""
+    kept = cortext(tmp_path, "demo", "--keep", env={"TMPDIR": str(tmp_path)})
+    (made,) = tmp_path.iterdir()
+    path = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
+    said = [line.strip() for line in kept.stdout.partition("Look around:")[2].splitlines()]
+    commands = [line for line in said if line and not line.startswith("#")]
+    (listing,) = [line for line in commands if line.endswith(" list --all")]
+    assert [line for line in commands if line.endswith(" web")] == [listing[:-11] + " web"]
+
+    def run(command: str) -> str:
+        env = {**os.environ, "PATH": path}
+        done = subprocess.run(
+            command, shell=True, env=env, capture_output=True, text=True, check=True
+        )  # fmt: skip
+        return done.stdout
+
+    listed = run(listing)
+    assert "Design the retry logic for uploads." in listed
+    assert "Why does the parser get slower with every file?" in listed
+    (rollout,) = made.glob("home/.codex/sessions/*/*/*/*.jsonl")
+    times = [json.loads(line)["timestamp"] for line in rollout.read_text("utf-8").splitlines()]
+    assert times == sorted(times)
+    assert json.loads(rollout.read_text("utf-8").split("\n")[0])["payload"]["timestamp"] == times[0]
+    assert (clock.now() - datetime.fromisoformat(times[-1])).total_seconds() > 3600
+    run(commands[-1])
+    assert list(tmp_path.iterdir()) == []
