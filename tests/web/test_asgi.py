@@ -133,13 +133,32 @@ async def test_an_error_that_nobody_foresaw_is_a_problem(caplog: pytest.LogCaptu
 
 
 @in_loop
-async def test_an_error_of_the_store_is_503_without_its_paths() -> None:
+async def test_an_error_of_the_store_is_503_without_its_paths(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What the store said is told to the client, where that was only to our log."""
     from cortext import SessionCorruptedError, SessionLockedError, SessionStorageError
 
     errors = [
-        (SessionStorageError("could not write /secret", path="/secret"), "unavailable"),
-        (SessionLockedError("/secret", holder="pid 1", waited=1), "busy"),
-        (SessionCorruptedError("/secret", "torn"), "damaged"),
+        (
+            SessionStorageError("could not write /secret a: no space left", path="/secret a"),
+            ("unavailable", "could not write a file: no space left"),
+        ),
+        (
+            SessionStorageError("no answer from Redis at secret.host:6379/0 within 5 s: refused"),
+            ("unavailable", "no answer from Redis within 5 s: refused"),
+        ),
+        (
+            SessionStorageError(
+                'PostgreSQL at 10.0.0.7:5432/secret refused: server at "10.0.0.7", port 5432: no'
+            ),
+            ("unavailable", "PostgreSQL refused: server: no"),
+        ),
+        (
+            SessionLockedError("/secret", holder="pid 1 on secret", waited=1),
+            ("busy", "a file is locked by another process (waited 1 s)"),
+        ),
+        (SessionCorruptedError("/secret", "torn"), ("damaged", "a file: torn")),
     ]
 
     class Failing(MemoryConversationStore):
@@ -150,12 +169,34 @@ async def test_an_error_of_the_store_is_503_without_its_paths() -> None:
 
     store = Failing()
     async with _client(create_app(store)) as client:
-        for error, code in errors:
+        for error, told in errors:
             store.error = error
-            reply = await client.get("/v1/conversations/x")
-            assert (reply.status_code, reply.json()["code"]) == (503, code)
-            assert "secret" not in reply.text
-            assert (await client.get("/readyz")).status_code == 503
+            caplog.clear()
+            reply, ready = [await client.get(p) for p in ("/v1/conversations/x", "/readyz")]
+            for found in (reply, ready):
+                assert found.status_code == 503
+                assert (found.json()["code"], found.json()["detail"]) == told
+                assert "secret" not in found.text
+            assert "message `id`" not in ready.json()["hint"]
+            assert caplog.text.count(str(error)) == 2
+
+
+@in_loop
+async def test_a_store_that_does_not_answer_is_not_ready(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Why is said in the answer, and in the log."""
+    import asyncio
+
+    class Silent(MemoryConversationStore):
+        async def get(self, id: str) -> Any:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr("cortext.web.service._READY_WITHIN", 0.01)
+    async with _client(create_app(Silent())) as client:
+        found = (await client.get("/readyz")).json()
+    assert (found["status"], found["detail"]) == (503, "no answer within 0.01 s")
+    assert "no answer within 0.01 s" in caplog.text
 
 
 def test_a_store_that_knows_no_owners_is_refused() -> None:
@@ -165,14 +206,17 @@ def test_a_store_that_knows_no_owners_is_refused() -> None:
 
 
 @in_loop
-async def test_pages_come_with_the_service_and_for_its_person_only() -> None:
-    """A link with the token makes a cookie, which opens the pages and the data; others get none."""
+async def test_pages_come_with_the_service() -> None:
+    """A link with a token makes a cookie, which opens the pages and the data; strangers get none,
+    and another client gets only what is its own."""
     tokens = {TOKEN: "", "u" * 20: "bob"}
     app = create_app(MemoryConversationStore(), tokens=tokens, pages=True)
     async with _client(app) as client:
         assert (await client.get("/")).status_code == 401
         await client.get("/?token=" + "u" * 20)
-        assert (await client.get("/")).status_code == 401
+        to = await client.get("/")
+        assert (to.status_code, to.headers["location"]) == (303, "/kept")
+        assert (await client.get("/charts")).status_code == 404
         entered = await client.get(f"/?token={TOKEN}")
         assert entered.status_code == 303
         assert "HttpOnly" in entered.headers["set-cookie"]
@@ -211,10 +255,10 @@ async def test_the_token_is_in_no_cookie() -> None:
 
 @in_loop
 async def test_a_wrong_token_in_a_link_makes_no_cookie() -> None:
-    """Nor does that of another client, and nobody can smuggle anything into an answer."""
+    """And nobody can smuggle anything into an answer."""
     app = create_app(MemoryConversationStore(), tokens={TOKEN: "", "u" * 20: "bob"}, pages=True)
     async with _client(app) as client:
-        for given in ("", "x", "u" * 20, "a%3B%20Domain%3Devil%0d%0aX-Y%3A1"):
+        for given in ("", "x", "u" * 19, "a%3B%20Domain%3Devil%0d%0aX-Y%3A1"):
             answer = await client.get(f"/?token={given}")
             assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
             assert "x-y" not in answer.headers

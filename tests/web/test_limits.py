@@ -89,18 +89,55 @@ def test_tokens_have_owners() -> None:
 
 
 def test_files_of_tokens_are_followed(tmp_path: Path) -> None:
-    """A new file is a new client, and a removed one is none, within a second."""
+    """A new file is a new client at once, and a removed one is none within a second."""
     now, folder = [0.0], str(tmp_path / "tokens")
     mine = local_token(folder)
     tokens = TokenFolder(folder, lambda: now[0])
     annas = new_token(folder, "anna")
-    assert (tokens.owner(mine), tokens.owner(annas)) == ("", None)
-    now[0] = 1.5
-    assert tokens.owner(annas) == "anna"
+    assert (tokens.owner(mine), tokens.owner(annas)) == ("", "anna")
     os.unlink(f"{folder}/anna")
     now[0] = 3.0
     assert (tokens.owner(annas), tokens.owner(mine)) == (None, "")
     assert local_token(folder) == mine
+
+
+def test_guessing_tokens_reads_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sends many unknown ones has the files looked at some times, and then once a second."""
+    now, folder, looks = [0.0], str(tmp_path / "tokens"), [0]
+    local_token(folder)
+    tokens = TokenFolder(folder, lambda: now[0])
+    listdir = os.listdir
+
+    def counted(path: str) -> list[str]:
+        looks[0] += 1
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", counted)
+    guesses = [f"guess{number:020}" for number in range(1000)]
+    assert {tokens.owner(guess) for guess in guesses} == {None}
+    assert looks[0] <= 60
+    before, now[0] = looks[0], 0.5
+    assert tokens.owner("") is None
+    assert looks[0] == before
+    annas, now[0] = new_token(folder, "anna"), 1.6
+    assert tokens.owner(annas) == "anna"
+
+
+def test_a_seal_ends_with_its_token(tmp_path: Path) -> None:
+    """It tells whose token it was made of, and only with the same secret."""
+    now, folder = [0.0], str(tmp_path / "tokens")
+    tokens = TokenFolder(folder, lambda: now[0])
+    annas = new_token(folder, "anna")
+    seal = tokens.seal(b"secret", annas)
+    assert annas not in seal
+    assert tokens.sealed_by(b"secret", seal) == "anna"
+    assert [tokens.sealed_by(*given) for given in ((b"other", seal), (b"secret", annas))] == [
+        None,
+        None,
+    ]
+    os.unlink(f"{folder}/anna")
+    now[0] = 1.5
+    assert tokens.sealed_by(b"secret", seal) is None
 
 
 def test_a_stray_file_among_tokens_changes_nothing(

@@ -58,6 +58,25 @@ def test_what_is_no_message_is_refused(server: Served, id: str, body: Any) -> No
     assert server.texts(id) == []
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"role": "bot", "content": "x"}, "a role is one of assistant, system, tool, user"),
+        ({"role": 7, "content": "x"}, "a role is one of assistant, system, tool, user"),
+        (
+            {"role": "user", "content": "x", "structured_data": {}},
+            "unknown field `structured_data`: did you mean `structuredData`?",
+        ),
+        ({"role": "user"}, "missing required field `content`"),
+        ({"role": "user", "content": "x", "zzz": 1}, "there are role, content, timestamp, "),
+    ],
+)
+def test_a_refusal_says_what_would_do(server: Served, id: str, body: Any, said: str) -> None:
+    """Not only what is wrong."""
+    reply = server.ask("POST", f"/v1/conversations/{id}/messages", body)
+    assert (reply.status, said in reply.json["detail"]) == (400, True), reply.json
+
+
 def test_a_message_without_a_body_is_refused(server: Served, id: str) -> None:
     refused = _post(server, id, b"")
     assert (refused.code, refused.json["detail"]) == ("bad-request", "a JSON body is needed")
@@ -76,6 +95,18 @@ def test_structured_data_is_only_data(server: Served, id: str) -> None:
     assert _post(server, id, body).json["structuredData"] == data
     found = server.ask("GET", f"/v1/conversations/{id}").json
     assert found["messages"][0]["structuredData"] == data
+
+
+def test_metadata_is_only_data(server: Served) -> None:
+    """As structured data is; what is too deep, or no object, is refused."""
+    data = {"lc": 1, "type": "constructor", "id": ["x"], "__class__": "os.system", "owner": "anna"}
+    made = server.ask("POST", "/v1/conversations", {"metadata": data})
+    assert (made.status, made.json["metadata"]) == (201, data)
+    assert made.json.get("owner", "") == ""
+    deep = b'{"metadata": {"a": %b}}' % (b"[" * 99_999 + b"]" * 99_999)
+    for body in (deep, {"metadata": 7}, {"metadata": ["x"]}, {"owner": "anna"}, {"lc": 1}):
+        refused = server.ask("POST", "/v1/conversations", body)
+        assert (refused.status, refused.code) == (400, "bad-request")
 
 
 @pytest.mark.parametrize(

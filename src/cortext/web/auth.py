@@ -8,6 +8,7 @@ machine is `local`.
 
 from __future__ import annotations
 
+import hmac
 import logging
 import os
 import stat
@@ -20,11 +21,14 @@ from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, replace, storage_errors
 from cortext.errors import CortextError
 from cortext.model.ids import check_id
+from cortext.web.limits import Rate
 
 LOCAL = "local"
 _SHORTEST = 16
 _LONGEST = 1000
 _LOOK_EVERY = 1.0
+_GUESSES = 60
+"""Unknown tokens for which the files are looked at: at once, and then so many a minute."""
 _log = logging.getLogger("cortext.web")
 Marks = dict[str, tuple[int, ...]]
 
@@ -34,41 +38,76 @@ class Tokens:
     nothing about a token."""
 
     def __init__(self, owners: Mapping[str, str]) -> None:
-        self._owners = _hashed(owners)
+        self._set(owners)
 
     def owner(self, token: str) -> str | None:
         """Whose token it is; "" is the person of this machine, None is nobody."""
         return self._owners.get(_hash(token))
 
+    def seal(self, secret: bytes, token: str) -> str:
+        """What stands for a token where that must not be seen."""
+        return _sealed(secret, _hash(token))
+
+    def sealed_by(self, secret: bytes, seal: str) -> str | None:
+        """Whose token a seal stands for."""
+        if secret not in self._seals:
+            each = ((_sealed(secret, known), owner) for known, owner in self._owners.items())
+            self._seals[secret] = {_hash(made): owner for made, owner in each}
+        return self._seals[secret].get(_hash(seal))
+
+    def _set(self, owners: Mapping[str, str]) -> None:
+        self._owners = {_hash(token): owner for token, owner in owners.items()}
+        self._seals: dict[bytes, dict[bytes, str]] = {}
+
 
 class TokenFolder(Tokens):
-    """The tokens in the files of a folder, as they are now."""
+    """The tokens in the files of a folder, as they are now. One that is not known may just have
+    been added, so then they are looked at again, unless somebody guesses."""
 
     def __init__(self, folder: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__({})
         self._folder = folder
         self._clock = clock
         self._looked = clock()
+        self._guesses = Rate(_GUESSES, clock)
         self._marks: Marks | None = None
         with storage_errors("read", folder):
             self._look()
 
     def owner(self, token: str) -> str | None:
-        now = self._clock()
-        if now - self._looked >= _LOOK_EVERY:
-            self._looked = now
-            try:
-                self._look()
-            except OSError as error:
-                _log.warning("the tokens in %s cannot be looked at: %s", self._folder, error)
-        return super().owner(token)
+        self._keep_up()
+        found = super().owner(token)
+        return super().owner(token) if found is None and token and self._may_be_new() else found
+
+    def sealed_by(self, secret: bytes, seal: str) -> str | None:
+        self._keep_up()
+        found = super().sealed_by(secret, seal)
+        return super().sealed_by(secret, seal) if found is None and self._may_be_new() else found
+
+    def _keep_up(self) -> None:
+        if self._clock() - self._looked >= _LOOK_EVERY:
+            self._try_to_look()
+
+    def _may_be_new(self) -> bool:
+        """Whether it was worth another look."""
+        if self._guesses.wait(""):
+            return False
+        self._try_to_look()
+        return True
+
+    def _try_to_look(self) -> None:
+        self._looked = self._clock()
+        try:
+            self._look()
+        except OSError as error:
+            _log.warning("the tokens in %s cannot be looked at: %s", self._folder, error)
 
     def _look(self) -> None:
         # Before they are read: what changes meanwhile is read the next time.
         marks = _marks(self._folder)
         if marks != self._marks:
             owners, is_all = _readable(self._folder, marks)
-            self._owners = _hashed(owners)
+            self._set(owners)
             self._marks = marks if is_all else None
 
 
@@ -153,8 +192,8 @@ def _mark(path: str) -> tuple[int, ...]:
     return it.st_ino, it.st_size, it.st_mtime_ns, it.st_ctime_ns
 
 
-def _hashed(owners: Mapping[str, str]) -> dict[bytes, str]:
-    return {_hash(token): owner for token, owner in owners.items()}
+def _sealed(secret: bytes, hashed: bytes) -> str:
+    return hmac.digest(secret, hashed, "sha256").hex()
 
 
 def _hash(token: str) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
@@ -13,9 +15,10 @@ from msgspec import Meta, Struct
 
 from cortext.conversations.port import ConversationEntry, Message, Messages
 from cortext.model import json, wire
-from cortext.model.message import NO_TIME, Role
+from cortext.model.message import NO_TIME, ROLES, Role
 
 _LONGEST_ID = 256
+_UNKNOWN = re.compile("Object contains unknown field `([^`]*)`")
 _Struct = TypeVar("_Struct", bound=Struct)
 
 
@@ -65,7 +68,24 @@ def decode(data: bytes, kind: type[_Struct]) -> _Struct:
         value = wire.as_dict(json.decode(data, notes))
         if notes:
             raise ValueError(f"not JSON: {notes[0]}") from error
-        return wire.convert(value, kind)
+        try:
+            return wire.convert(value, kind)
+        except ValueError as wrong:
+            raise ValueError(_clearer(str(wrong), kind)) from error
+
+
+def _clearer(sentence: str, kind: type[Struct]) -> str:
+    """What does not fit, with what would."""
+    if sentence.endswith("at `$.role`"):
+        return f"{sentence}; a role is one of {', '.join(sorted(ROLES))}"
+    unknown = _UNKNOWN.match(sentence)
+    if unknown is None:
+        return sentence
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    # People write what the Python API has, or leave out a letter.
+    near = get_close_matches(unknown[1][:_LONGEST_ID], names, 1)
+    meant = f": did you mean `{near[0]}`?" if near else f"; there are {', '.join(names)}"
+    return f"{sentence}{meant}"
 
 
 @cache

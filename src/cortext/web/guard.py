@@ -18,6 +18,7 @@ from cortext.web.auth import Tokens
 from cortext.web.limits import Places, Rate
 from cortext.web.metrics import Metrics
 from cortext.web.plain_page import html_of, prefers_html
+from cortext.web.standing import inside, outside
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Send
@@ -72,7 +73,7 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "there are none here"})
         else:
-            await self._answer(scope, receive, send)
+            await self._answer(inside(scope), receive, send)
 
     async def _answer(self, scope: Any, receive: Receive, send: Send) -> None:
         metrics, began, status = self._metrics, perf_counter(), 0
@@ -106,7 +107,7 @@ class Guard:
         if found is not None:
             return found, {}
         owner = scope[OWNER] = self._owner(scope, headers)
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        path = scope["path"]
         if path and (path[0] != "/" or "//" in path):
             # The framework would take it for the path without them, and it is judged here.
             return problems.problem("no-such-path"), {}
@@ -154,12 +155,12 @@ class Guard:
 
     def _owner(self, scope: Any, headers: Headers) -> str | None:
         if self._owner_of is not None:
-            return self._owner_of(scope)
+            return self._owner_of(outside(scope))
         if self._tokens is None:
             client = scope.get("client")
             return "" if client and _is_loopback(client[0]) else None
         if self._entrance is not None and b"cookie" in headers and b"authorization" not in headers:
-            return "" if self._entrance.knows(scope, headers) else None
+            return self._entrance.owner(scope, headers)
         return self._tokens.owner(given_token(headers))
 
     def _stays(self, scope: Any, headers: Headers, owner: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from cortext.conversations.port import (
     Messages,
 )
 from cortext.conversations.summaries import summarize
-from cortext.errors import SessionNotFoundError
+from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.model.ids import check_id
 
 _MOST_KNOWN = 20_000
@@ -88,6 +89,20 @@ class Owned:
         found = await self.store.list(owner=owner, limit=None)
         return [entry for entry in found if entry.created_at <= last][:limit]
 
+    async def titled(self, owner: str, limit: int) -> list[Conversation]:
+        """The newest of them, with their messages. One may go away while they are listed; one that
+        cannot be read is left out, and logged."""
+        entries = await self.entries(owner, limit)
+        found = await asyncio.gather(*(self._find(each.id) for each in entries))
+        return [each for each in found if each is not None]
+
+    async def _find(self, id: str) -> Conversation | None:
+        try:
+            return await self.store.get(id)
+        except SessionCorruptedError as error:
+            log.warning("conversation %s is not shown: %s", id, error)
+            return None
+
     async def _check(self, owner: str, id: str) -> None:
         known = self._owners.get(id)
         if known is None:
@@ -99,3 +114,18 @@ class Owned:
         self._owners[id] = owner
         if len(self._owners) > _MOST_KNOWN:
             self._owners.popitem(last=False)
+
+
+class EveryOwner(Owned):
+    """All conversations of a store, whoever asks: for the person who can open it anyway."""
+
+    async def get(self, owner: str, id: str) -> Conversation:
+        found = await self.store.get(check_id(id))
+        if found is None:
+            raise SessionNotFoundError(id)
+        return found
+
+    async def entries(
+        self, owner: str, limit: int, until: datetime | None = None
+    ) -> list[ConversationEntry]:
+        return await self.store.list(limit=limit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from html import escape
 
@@ -16,8 +17,9 @@ _STYLE = (
     "body{font:1rem/1.6 system-ui,sans-serif;max-width:38rem;margin:18vh auto 2rem;"
     "padding:0 1.5rem;overflow-wrap:anywhere}"
     "h1{font-size:1.5rem;line-height:1.25;margin:0 0 .75rem}p{margin:0 0 .75rem}"
-    "small{opacity:.75}"
+    "small{opacity:.75}code{font:.9em ui-monospace,monospace}"
 )
+_CODE = re.compile("`([^`\n]+)`")
 _DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _HEADERS = {
     "Content-Security-Policy": (
@@ -43,9 +45,7 @@ def prefers_html(accept: str) -> bool:
 
 def html_of(found: Problem) -> tuple[str, bytes, Mapping[str, str]]:
     """The page: its type, itself, and its headers."""
-    told = [f"<p>{escape(found.detail)}</p>"] if found.detail else []
-    if found.hint:
-        told.append(f"<p>{escape(found.hint)}</p>")
+    told = [f"<p>{with_code(each)}</p>" for each in (found.detail, found.hint) if each]
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -54,6 +54,11 @@ def html_of(found: Problem) -> tuple[str, bytes, Mapping[str, str]]:
         f"<p><small>{found.status} {escape(found.code)} \u00b7 cortext</small></p></body></html>\n"
     )
     return "text/html; charset=utf-8", text.encode("utf-8", "replace"), _HEADERS
+
+
+def with_code(text: str) -> str:
+    """A sentence as HTML, in which `this` is code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def _quality(rest: str) -> float:

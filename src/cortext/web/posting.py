@@ -37,7 +37,7 @@ class Posting:
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         found = None
         if scope["type"] == "http" and scope["method"] == "POST":
-            found = _PATH.fullmatch(scope["path"].removeprefix(scope.get("root_path", "")))
+            found = _PATH.fullmatch(scope["path"])
         if found is None:
             await self._app(scope, receive, send)
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
@@ -20,6 +21,13 @@ from cortext.model import json
 MEDIA_TYPE = "application/problem+json"
 _AGAIN = {"unavailable": "1", "busy": "1", "too-many-streams": "5"}
 """Seconds after which what will pass may have passed."""
+_PLACE = re.compile(
+    r"""[ ]at[ ]"[^"]*"(?:,[ ]port[ ]\d+)? | [ ]at[ ][^\s,]+ | "[^"]*"
+    | (?<![\w/])/[^\s:,;]+ | \w+://\S+ | \[[0-9a-f:.]+\](?::\d+)?
+    | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)? | \b[\w.-]+:\d{2,5}\b""",
+    re.VERBOSE,
+)
+"""Paths, addresses, and whatever else a server names in quotes."""
 _log = logging.getLogger("cortext.web")
 
 
@@ -129,19 +137,29 @@ def encode(found: Problem) -> bytes:
 
 
 def problem_of(error: Exception) -> Problem:
-    """What a client is told of an error. What it cannot do anything about goes to our log only:
-    the paths and addresses of a server are nobody's business."""
+    """What a client is told of an error. All that is known of it goes to our log: the paths and
+    addresses of a server are nobody else's business."""
     if isinstance(error, SessionNotFoundError):
         return problem("not-found", str(error))
     if isinstance(error, InvalidIdError):
         return problem("invalid-id", str(error), error.hint)
     if isinstance(error, SessionStorageError):
-        _log.warning("%s", error)
-        return problem(_storage_code(error))
+        _log.warning("the store cannot do this: %s", error)
+        return problem(_storage_code(error), without_places(error))
     if isinstance(error, (CortextError, ValueError)):
         return problem("bad-request", str(error), getattr(error, "hint", ""))
     _log.error("an error that nobody foresaw", exc_info=error)
     return problem("internal")
+
+
+def without_places(error: SessionStorageError) -> str:
+    """What a store said, but for where its files and servers are."""
+    said = str(error)
+    if error.path:
+        said = said.replace(error.path, "a file")
+    if isinstance(error, SessionLockedError):
+        said = said.replace(error.holder, "another process")
+    return " ".join(_PLACE.sub("", said).split())
 
 
 def _storage_code(error: SessionStorageError) -> str:

@@ -29,6 +29,7 @@ from cortext.web.posting import add_posted
 from cortext.web.problems import MEDIA_TYPE as PROBLEM
 from cortext.web.problems import Problem
 from cortext.web.sessions import FoundPage, SessionPage
+from cortext.web.standing import base_of
 
 _MOST = 1000
 _MOST_HITS = 100
@@ -78,7 +79,7 @@ async def create(request: Asked) -> Response[Conversation]:
         )
     else:
         found, is_new = await request.app.state.owned.create(owner, metadata), True
-    headers = {"Location": f"/v1/conversations/{found.id}"}
+    headers = {"Location": f"{base_of(request.scope)}/v1/conversations/{found.id}"}
     return JsonResponse(found, status_code=201 if is_new else 200, headers=headers)
 
 

@@ -10,6 +10,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 
 from cortext.model import json
 from cortext.web.routes import BODIES
+from cortext.web.standing import base_of
 
 _REFERENCE = "#/components/schemas/{name}"
 
@@ -25,4 +26,6 @@ class Schema(JsonRenderPlugin):
                 "content": {"application/json": {"schema": schema}},
                 "required": any(field.required for field in msgspec.structs.fields(kind)),
             }
-        return json.encode(openapi_schema)
+        base = base_of(request.scope)
+        servers = {"servers": [{"url": base}]} if base else {}
+        return json.encode({**openapi_schema, **servers})

@@ -21,7 +21,7 @@ from cortext.web import metrics, problems
 from cortext.web.auth import Tokens
 from cortext.web.bodies import JsonResponse
 from cortext.web.events import Streams
-from cortext.web.guard import LOOPBACK_NAMES, Guard, OwnerOf
+from cortext.web.guard import DATA, LOOPBACK_NAMES, Guard, OwnerOf
 from cortext.web.limits import MAX_BODY, MAX_STREAMS, Places, Rate
 from cortext.web.owned import Owned
 from cortext.web.plain_page import html_of, prefers_html
@@ -62,6 +62,7 @@ def create_app(
     max_body: int = MAX_BODY,
     sessions: bool = False,
     pages: bool = False,
+    secret: str = "",
     close: bool = False,
 ) -> Service:
     """The service over `store`.
@@ -71,9 +72,11 @@ def create_app(
     knows its users gives `owner_of` instead: of the scope of a request it tells the owner, or None
     for nobody. `hosts` are the names that this server is called by; `"*"` is any. `rate` is how
     many requests a minute each client has, `max_streams` how many event streams at a time; 0 is
-    any number. `sessions` adds what this machine
-    keeps of conversations with AI tools, for the owner "" only, and `pages` the web pages. With
-    `close` the store is closed when the server stops. CortextError for a store that knows no
+    any number. `sessions` adds what this machine keeps of conversations with AI tools, for the
+    owner "" only, and `pages` the web pages: each owner sees its own conversations, and "" those of
+    this machine, too. Where several processes serve the pages, `secret` is the same for all of
+    them: the cookies of browsers are made with it. With `close` the store is closed when the server
+    stops. CortextError for a store that knows no
     owners: one of your own is a subclass of `cortext.conversations.base.Conversations`.
     """
     if not isinstance(store, Conversations):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -90,12 +93,14 @@ def create_app(
         }
     )
     known = Tokens(tokens) if isinstance(tokens, Mapping) else tokens
+    if pages:
+        state.takes_tokens = known is not None and owner_of is None
     app: Any = _litestar(store, state, max_body, sessions=sessions, pages=pages, close=close)
     entrance = None
     if pages and known is not None:
         from cortext.web.entrance import Entrance
 
-        entrance = Entrance(known)
+        entrance = Entrance(known, secret)
         app = entrance.in_front_of(app)
     guard = Guard(
         Posting(app, state.owned, state.metrics, max_body),
@@ -149,18 +154,27 @@ async def healthz() -> dict[str, str]:
 
 
 @get("/readyz", include_in_schema=False)
-async def readyz(state: State) -> dict[str, str]:
+async def readyz(request: Request[Any, Any, Any], state: State) -> Response[Any]:
     """The store answers, too."""
     try:
         await asyncio.wait_for(state.owned.store.get(new_id()), _READY_WITHIN)
-    except TimeoutError as error:
-        raise SessionStorageError(f"the store is not ready: {error or 'no answer'}") from error
-    return {"status": "ready"}
+    except SessionStorageError as error:
+        return _not_ready(request, error)
+    except TimeoutError:
+        late = SessionStorageError(f"no answer within {_READY_WITHIN:g} s")
+        return _not_ready(request, late)
+    return JsonResponse({"status": "ready"})
 
 
 @get("/metrics", media_type=metrics.MEDIA_TYPE, include_in_schema=False)
 async def metrics_page(state: State) -> bytes:
     return state.metrics.text(streams=len(state.streams.open)).encode()
+
+
+def _not_ready(request: Request[Any, Any, Any], error: SessionStorageError) -> Response[Any]:
+    found = problems.problem_of(error)
+    hint = "it is 200 as soon as the store answers; the log of the server says where that is"
+    return answer(request, problems.problem(found.code, found.detail, hint), {})
 
 
 def _openapi() -> OpenAPIConfig:
@@ -180,6 +194,11 @@ def _openapi() -> OpenAPIConfig:
 
 def _framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
     found = problems.problem_of_status(error.status_code, error.detail, error.extra)
+    is_page = "takes_tokens" in request.app.state and not request.scope["path"].startswith(DATA)
+    if is_page and found.status == 404 and prefers_html(request.headers.get("accept", "")):
+        from cortext.web.pages.errors import odd
+
+        return odd(request, error)
     return answer(request, found, error.headers or {})
 
 

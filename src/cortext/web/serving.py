@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -20,13 +21,13 @@ from typing import Any, NamedTuple
 
 import uvicorn
 
-from cortext.app.conversation_stores import open_store
 from cortext.errors import CortextError
 from cortext.web.auth import TokenFolder, local_token, read_tokens
 from cortext.web.connections import Connection
 from cortext.web.guard import ANY_ADDRESS, LOOPBACK_NAMES
 from cortext.web.limits import MAX_BODY, MAX_STREAMS
 from cortext.web.service import Service, create_app
+from cortext.web.store_urls import opened_store
 
 _PATIENCE = 30
 """Seconds that requests have to be answered when the server stops."""
@@ -35,7 +36,8 @@ _KEEP_ALIVE = 75
 
 class Settings(NamedTuple):
     """How the service is run. A port of 0 is any that is free; `bounds` are the store's options
-    `window`, `ttl` and `max_conversations`, where they are not its own."""
+    `window`, `ttl` and `max_conversations`, where they are not its own. All processes make the
+    cookies of the pages with the `secret`."""
 
     store: str
     tokens: str
@@ -47,6 +49,8 @@ class Settings(NamedTuple):
     rate: int = 0
     max_body: int = MAX_BODY
     max_streams: int = MAX_STREAMS
+    pages: bool = False
+    secret: str = ""
 
 
 def serve(settings: Settings, tell: Callable[[str], None]) -> None:
@@ -54,6 +58,8 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
     be."""
     _check_store(settings)
     _check_tokens(settings)
+    if settings.pages:
+        settings = settings._replace(secret=_secret(settings.tokens))
     with _listener(settings.host, settings.port) as listener:
         port = listener.getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -92,13 +98,15 @@ def worker_app(settings: Settings) -> _Ending:
     _show_log()
     return _Ending(
         create_app(
-            open_store(settings.store, **settings.bounds),
+            opened_store(settings.store, **settings.bounds),
             tokens=TokenFolder(settings.tokens),
             hosts=host_names(settings.host, settings.names),
             rate=settings.rate,
             max_body=settings.max_body,
             max_streams=settings.max_streams,
             sessions=True,
+            pages=settings.pages,
+            secret=settings.secret,
             close=True,
         )
     )
@@ -159,17 +167,7 @@ def _check_store(settings: Settings) -> None:
             "with memory: each of several workers would have conversations of its own",
             hint="one worker, or a store that they share: --store file:PATH or redis://…",
         )
-    try:
-        open_store(settings.store, **settings.bounds)
-    except ValueError as error:
-        raise CortextError(str(error)) from None
-    except ModuleNotFoundError as error:
-        kind = settings.store.partition(":")[0]
-        extra = "postgres" if kind.startswith("postgres") else "redis"
-        raise CortextError(
-            f"the store {kind}: needs a package that is not installed: {error.name}",
-            hint=f"install it with `pip install 'cortext-sessions[{extra}]'`",
-        ) from None
+    opened_store(settings.store, **settings.bounds)
 
 
 def _check_tokens(settings: Settings) -> None:
@@ -182,6 +180,21 @@ def _check_tokens(settings: Settings) -> None:
             f"{settings.host} can be reached from elsewhere, and there is no token yet",
             hint="make one first: `cortext serve --new-token NAME`",
         )
+
+
+def _secret(folder: str) -> str:
+    """What the cookies of the pages are made with: the same after a restart, and where the same
+    tokens are; without a token of the person's it lasts as long as the server."""
+    owners = {owner: token for token, owner in read_tokens(folder).items()}
+    return owners.get("") or secrets.token_urlsafe(32)
+
+
+def page_link(folder: str, address: str) -> str:
+    """Where the person of this machine opens the pages, with the token; "" if there is none."""
+    from cortext.web.pages.entering import PARAMETER
+
+    owners = {owner: token for token, owner in read_tokens(folder).items()}
+    return f"{address}/?{PARAMETER}={owners['']}" if "" in owners else ""
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -379,7 +379,7 @@ def brightness(visit: Visit) -> int:
 
 @pytest.mark.parametrize("width", [pytest.param(320, marks=pytest.mark.slow), 400])
 def test_it_is_readable_on_a_phone(browser: Browser, site: Site, width: int) -> None:
-    """Nothing is wider than the screen, unfolded or not."""
+    """Nothing is wider than the screen, unfolded or not, and no filter is beyond its edge."""
     context = entered(browser, site, viewport={"width": width, "height": 800})
     visit = Visit(context.new_page(), site)
     open_titled(visit, "Checkout fails", "/?status=active")
@@ -388,6 +388,10 @@ def test_it_is_readable_on_a_phone(browser: Browser, site: Site, width: int) -> 
         visit.go(path)
         visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        for filter in visit.page.locator(".filters select").all():
+            box = filter.bounding_box()
+            assert box is not None
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= width
     visit.assert_calm()
     context.close()
 

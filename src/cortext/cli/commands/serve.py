@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -63,6 +65,9 @@ from cortext.cli.extras import needs
     help="A further name that clients call this server by; can be given several times.",
 )
 @click.option(
+    "--pages", is_flag=True, help="Web pages too: each client sees its conversations in a browser."
+)
+@click.option(
     "--new-token",
     "client",
     metavar="NAME",
@@ -78,12 +83,15 @@ def command(
     ttl: float | None,
     most: int | None,
     names: tuple[str, ...],
+    pages: bool,
     client: str | None,
 ) -> None:
     """Serve conversations to programs, over HTTP.
 
     A token is made at the first start, and every request for data has to have it. With memory:
     conversations are gone when the server stops; the other stores keep them.
+
+    With --pages a browser shows them; in a terminal the link to open is printed.
 
     The settings serve.rate, serve.max_body and serve.max_streams limit what a client may ask for.
     """
@@ -94,17 +102,10 @@ def command(
 
             click.echo(new_token(folder, client))
             return
-        from cortext.web.serving import Settings, is_loopback, serve
+        from cortext.web.serving import Settings, serve
     from cortext.config import Config
 
     config = Config.load(None)
-
-    def tell(address: str) -> None:
-        click.echo(f"serving {store.partition(':')[0]}: on {address}", err=True)
-        click.echo(f"tokens: {folder}", err=True)
-        if not is_loopback(host):
-            click.echo("others can reach it, and nothing is encrypted: see docs/how-to/serve.md",
-                       err=True)  # fmt: skip
 
     serve(
         Settings(
@@ -118,9 +119,28 @@ def command(
             rate=config["serve.rate"],
             max_body=config["serve.max_body"],
             max_streams=config["serve.max_streams"],
+            pages=pages,
         ),
-        tell,
+        lambda address: _tell(address, store, folder, pages=pages),
     )
+
+
+def _tell(address: str, store: str, folder: str, *, pages: bool) -> None:
+    from cortext.web.serving import is_loopback, page_link
+    from cortext.web.store_urls import shown_store
+
+    _say(f"serving {shown_store(store)} on {address}")
+    _say(f"tokens: {folder}")
+    if pages:
+        # A log is no place for a token: there it is only said where that is.
+        link = page_link(folder, address) if sys.stderr.isatty() else ""
+        _say(f"pages: {link or f'{address}/ (sign in with a token)'}")
+    if not is_loopback(urlsplit(address).hostname or ""):
+        _say("others can reach it, and nothing is encrypted: see docs/how-to/serve.md")
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def _bounds(window: int | None, ttl: float | None, most: int | None) -> dict[str, Any]:

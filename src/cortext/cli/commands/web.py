@@ -14,8 +14,14 @@ from cortext.cli.extras import needs
     metavar="PORT",
     help="The port on 127.0.0.1; 0 is any that is free.  [default: 8642, or any]",
 )
+@click.option(
+    "--store",
+    metavar="URL",
+    help="Show what a conversation store keeps, too: file:PATH, redis://HOST:PORT/DB, "
+    "postgresql://HOST/DATABASE.",
+)
 @click.option("--no-open", is_flag=True, help="Only print the link; open no browser.")
-def command(port: int | None, no_open: bool) -> None:
+def command(port: int | None, store: str | None, no_open: bool) -> None:
     """Look at all conversations in a browser.
 
     It prints a link, opens it, and serves its pages until Ctrl+C. Only this machine can reach them,
@@ -23,6 +29,8 @@ def command(port: int | None, no_open: bool) -> None:
     """
     with needs("serve", "the web page"):
         from cortext.web.pages.serving import serve
+        from cortext.web.store_urls import store_to_show
+    shown = store_to_show(store) if store is not None else None
 
     def tell(link: str, once: str) -> None:
         click.echo(link)
@@ -30,7 +38,7 @@ def command(port: int | None, no_open: bool) -> None:
         if not no_open and not _open(once):
             click.echo("no window can be opened from here: open the link in your browser", err=True)
 
-    serve(port, tell)
+    serve(port, tell, shown)
 
 
 def _open(link: str) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
-from cortext.errors import CortextError, SessionNotFoundError
+from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError
 from cortext.web import problems
-from cortext.web.pages.entering import only_the_person
+from cortext.web.guard import OWNER
+from cortext.web.pages.entering import stranger
 from cortext.web.pages.rendering import HEADERS, common, page
 from cortext.web.plain_page import prefers_html
 
@@ -20,16 +21,27 @@ _log = logging.getLogger("cortext.web")
 
 def refused(request: Ask, error: CortextError) -> Response[Any]:
     """An error of ours."""
+    if isinstance(error, SessionStorageError) and not isinstance(error, SessionNotFoundError):
+        return _of_store(request, error)
     status = 404 if isinstance(error, SessionNotFoundError) else 400
     return _page(request, status, str(error), error.hint)
+
+
+def _of_store(request: Ask, error: SessionStorageError) -> Response[Any]:
+    """The person is told all of it, another client what it may know."""
+    scope: Any = request.scope
+    found = problems.problem_of(error)
+    if scope.get(OWNER) == "":
+        return _page(request, found.status, str(error), error.hint)
+    return _page(request, found.status, f"{found.title}: {found.detail}", "try again in a while")
 
 
 def odd(request: Ask, error: Exception) -> Response[Any]:
     """What no page answers, and what nobody foresaw. Others than the person are told nothing, and
     a program is told in JSON."""
-    stranger = only_the_person(request)
-    if stranger is not None:
-        return stranger
+    scope: Any = request.scope
+    if scope.get(OWNER) is None:
+        return stranger(request)
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status >= 500:
         _log.error("an error that nobody foresaw", exc_info=error)

@@ -1,9 +1,9 @@
-"""The conversations that the service itself keeps, beside those of this machine: its person sees
-those that belong to no other client, as everywhere."""
+"""The conversations of a service, or of a store, beside those of this machine: each client sees its
+own, as everywhere."""
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -11,57 +11,67 @@ from litestar import Request, Response, get
 from litestar.params import FromPath
 
 from cortext.conversations.port import Conversation, to_session_message
-from cortext.errors import SessionNotFoundError
 from cortext.model.session import Session
+from cortext.web.guard import OWNER
 from cortext.web.owned import Owned
 from cortext.web.pages.rendering import common, page
 from cortext.web.pages.turns import Turns, one_line
 
 _MOST = 100
-_PERSON = ""
+_LONGEST = 90
+_UNSAID = "Nothing was said yet"
 Ask = Request[Any, Any, Any]
 
 
 class Row(NamedTuple):
-    """A conversation in the list, under the first that is known of what was said."""
+    """A conversation in the list, under its title."""
 
     id: str
     title: str
     messages: int
     when: datetime
+    owner: str
 
 
 @get("/kept")
 async def kept(request: Ask) -> Response[Any]:
     """The newest of them."""
     owned: Owned = request.app.state.owned
-    entries = await owned.entries(_PERSON, _MOST + 1)
-    found = await asyncio.gather(*(_find(owned, each.id) for each in entries[:_MOST]))
-    rows = [_row(each) for each in found if each is not None]
-    more = len(entries) > _MOST
-    return page("kept.html", **common(request), rows=rows, more=more, most=_MOST)
+    found = await owned.titled(_owner(request), _MOST + 1)
+    rows = [_row(each) for each in found[:_MOST]]
+    more = len(found) > _MOST
+    owner = _owner(request)
+    return page("kept.html", **common(request), rows=rows, more=more, most=_MOST, owner=owner)
 
 
 @get("/kept/{id:str}")
 async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
     """One, with the messages of its window."""
     owned: Owned = request.app.state.owned
-    found = await owned.get(_PERSON, id)
+    found = await owned.get(_owner(request), id)
     session = Session(found.id, messages=[to_session_message(each) for each in found.messages])
     turns = list(Turns(session).window(1, len(session.messages)))
-    row = _row(found)
-    return page("kept_one.html", **common(request), row=row, found=found, turns=turns, key="")
+    values: dict[str, Any] = {"row": _row(found), "found": found, "turns": turns, "key": ""}
+    # The service itself tells of what is new; a store that is only shown has nobody who does.
+    follow = "streams" in request.app.state
+    return page("kept_one.html", **common(request), **values, follow=follow)
 
 
-async def _find(owned: Owned, id: str) -> Conversation | None:
-    """None for one that went away since it was listed."""
-    try:
-        return await owned.get(_PERSON, id)
-    except SessionNotFoundError:
-        return None
+def _owner(request: Ask) -> str:
+    """Text: nobody else was let in."""
+    scope: Any = request.scope
+    return scope[OWNER]
 
 
 def _row(found: Conversation) -> Row:
-    asked = (message.content for message in found.messages if message.role == "user")
-    title = one_line(next(asked, ""), 90) or found.id
-    return Row(found.id, title, len(found.messages), found.updated_at)
+    title = next(filter(None, (one_line(each, _LONGEST) for each in _titles(found))), _UNSAID)
+    return Row(found.id, title, len(found.messages), found.updated_at, found.owner)
+
+
+def _titles(found: Conversation) -> Iterator[str]:
+    """What a conversation can be called by: what its program calls it, what was asked first of all
+    that the window still has, what was said first."""
+    given = found.metadata.get("title")
+    yield given if isinstance(given, str) else ""
+    yield from (message.content for message in found.messages if message.role == "user")
+    yield from (message.content for message in found.messages)

@@ -11,9 +11,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response
 from litestar.enums import MediaType
+from markupsafe import Markup
 
 from cortext.model.text import clean
+from cortext.web.guard import OWNER
 from cortext.web.pages import markdown
+from cortext.web.plain_page import with_code
+from cortext.web.standing import base_of
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -48,10 +52,15 @@ def page(template: str, *, status: int = 200, **values: Any) -> Response[str]:
 def common(request: Request[Any, Any, Any]) -> dict[str, Any]:
     """What every page needs to know of who asks."""
     theme = request.cookies.get(THEME, "")
+    scope: Any = request.scope
+    state = request.app.state
     return {
         "theme": theme if theme in ("light", "dark") else "",
-        "path": request.url.path,
-        "is_serving": "owned" in request.app.state,
+        "base": base_of(scope),
+        "path": scope["path"],
+        "is_person": scope.get(OWNER) == "",
+        "is_serving": "owned" in state,
+        "served_name": "Served" if "takes_tokens" in state else "Store",
     }
 
 
@@ -68,6 +77,7 @@ def environment() -> Environment:
         "markdown": markdown.render,
         "plain": markdown.as_it_is,
         "shown": _shown,
+        "told": _told,
         "short": short,
         "clock": _clock,
         "stamp": _stamp,
@@ -81,7 +91,7 @@ def environment() -> Environment:
 
 @cache
 def asset(name: str) -> str:
-    """The address of a file of ours: another one whenever it changes."""
+    """The address of a file of ours below our base: another one whenever it changes."""
     with open(os.path.join(ASSETS, name), "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()[:12]
     return f"/assets/{name}?v={digest}"
@@ -98,6 +108,11 @@ def short(number: float) -> str:
 def _shown(text: str) -> str:
     """A text of others on one line, with nothing in it that hides or turns text around."""
     return clean(text, lines=False)
+
+
+def _told(text: str) -> Markup:
+    """A sentence of ours, in which `this` is code."""
+    return Markup(with_code(_shown(text)))  # noqa: S704  it is escaped there
 
 
 def _local(when: datetime) -> datetime:

@@ -24,13 +24,14 @@ from cortext.web.pages.asking import Asked, choices
 from cortext.web.pages.cards import browse, card, search
 from cortext.web.pages.counting import Counting
 from cortext.web.pages.desk import Desk, document_of
-from cortext.web.pages.entering import only_the_person
+from cortext.web.pages.entering import only_who_may
 from cortext.web.pages.errors import refused
 from cortext.web.pages.kept import kept, kept_one
 from cortext.web.pages.live import Ending, follow
 from cortext.web.pages.rendering import ASSETS, HEADERS, TYPES, common, page
 from cortext.web.pages.shelf import Shelf
 from cortext.web.pages.turns import Turns
+from cortext.web.standing import base_of
 
 WINDOW = 40
 """Messages that a page has at first, and that each scroll adds."""
@@ -49,9 +50,9 @@ EndingHere = NamedDependency[Ending]
 
 def pages_router(ending: Ending | None = None, *, serving: bool = False) -> Router:
     """All pages, from `/` on; where a service is `serving`, also those of what it keeps. They
-    answer only where the scope says under `OWNER` that the person of this machine asks; a link
-    with a token makes it the cookie that `Guard` looks for. `ending` is told when the server ends,
-    so that open connections do not hold it up."""
+    answer only where the scope says under `OWNER` who asks: the person of this machine, or of what
+    a service keeps its other clients, each for itself. `ending` is told when the server ends, so
+    that open connections do not hold it up."""
     shelf, desk, counting, end = Shelf(), Desk(), Counting(), ending or Ending()
     handlers = [conversations, one, window, events, text, export, chart_page, asset_file]
     if serving:
@@ -65,7 +66,7 @@ def pages_router(ending: Ending | None = None, *, serving: bool = False) -> Rout
             "counting": Provide(lambda: counting, sync_to_thread=False),
             "ending": Provide(lambda: end, sync_to_thread=False),
         },
-        before_request=only_the_person,
+        before_request=only_who_may,
         exception_handlers={CortextError: refused},
         include_in_schema=False,
     )
@@ -123,7 +124,8 @@ def window(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response
     first = _number(request, "from", 1)
     first = max(_begin(turns, around) if around else first, 1)
     last = min(_number(request, "to", first + WINDOW - 1), first + _MOST - 1, turns.total)
-    made = page("turns.html", turns=list(turns.window(first, last)), key=key)
+    base = base_of(request.scope)
+    made = page("turns.html", turns=list(turns.window(first, last)), key=key, base=base)
     made.headers |= {"X-First": str(first), "X-Last": str(last), "X-Total": str(turns.total)}
     return made
 

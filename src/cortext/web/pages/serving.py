@@ -10,9 +10,12 @@ from types import FrameType
 
 import uvicorn
 from litestar import Litestar
+from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
+from cortext.conversations.base import Conversations
 from cortext.errors import CortextError
+from cortext.web.owned import EveryOwner
 from cortext.web.pages.door import LOOPBACK, Door
 from cortext.web.pages.entering import PARAMETER
 from cortext.web.pages.errors import odd
@@ -26,16 +29,18 @@ Tell = Callable[[str, str], None]
 """Called with the link to print, and with one that is good once, for a browser's arguments."""
 
 
-def serve(port: int | None, tell: Tell) -> None:
-    """Serve the pages. A port of 0 is any that is free; CortextError if one is taken."""
+def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> None:
+    """Serve the pages, with a `store` also those of what it keeps. A port of 0 is any that is free;
+    CortextError if one is taken."""
     ending = Ending()
     with _listen(port) as listener:
         # Who is told the address can ask at once.
         listener.listen()
         number = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        door = Door(pages_app(ending), port=number, token=token)
-        link = f"http://{LOOPBACK}:{number}/?{PARAMETER}="
+        door = Door(pages_app(ending, store), port=number, token=token)
+        first = "" if store is None else "kept"
+        link = f"http://{LOOPBACK}:{number}/{first}?{PARAMETER}="
         config = uvicorn.Config(
             door,  # pyright: ignore[reportArgumentType]  litestar and uvicorn each type ASGI
             log_level="warning",
@@ -46,10 +51,12 @@ def serve(port: int | None, tell: Tell) -> None:
         _Server(config, ending).run(sockets=[listener])
 
 
-def pages_app(ending: Ending | None = None) -> Litestar:
-    """The pages alone, without a door."""
+def pages_app(ending: Ending | None = None, store: Conversations | None = None) -> Litestar:
+    """The pages alone, without a door. The store is closed when the server stops."""
     return Litestar(
-        [pages_router(ending)],
+        [pages_router(ending, serving=store is not None)],
+        state=State() if store is None else State({"owned": EveryOwner(store)}),
+        on_shutdown=[] if store is None else [store.aclose],
         exception_handlers={HTTPException: odd, Exception: odd},
         openapi_config=None,
         logging_config=None,

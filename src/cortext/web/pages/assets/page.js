@@ -4,6 +4,8 @@
 const $ = (selector, from = document) => from.querySelector(selector);
 const $$ = (selector, from = document) => [...from.querySelectorAll(selector)];
 const root = document.documentElement;
+// The path that these pages stand below, in an application that they are mounted in.
+const base = root.dataset.base;
 const turns = $("#turns");
 
 function say(text) {
@@ -19,7 +21,7 @@ function switchTheme() {
     ? root.dataset.theme === "dark"
     : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
-  document.cookie = `cortext-theme=${root.dataset.theme}; Path=/; Max-Age=31536000; SameSite=Strict`;
+  document.cookie = `cortext-theme=${root.dataset.theme}; Path=${base || "/"}; Max-Age=31536000; SameSite=Strict`;
 }
 
 async function copy(id) {
@@ -49,7 +51,7 @@ const STEP = 40;
 const MOST = 400;
 
 async function fetchTurns(query) {
-  const answer = await fetch(`/c/${view.key}/messages?${new URLSearchParams(query)}`);
+  const answer = await fetch(`${base}/c/${view.key}/messages?${new URLSearchParams(query)}`);
   if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
   const made = document.createElement("template");
   made.innerHTML = await answer.text();
@@ -221,7 +223,7 @@ function listen(key, version, told) {
   const close = () => { if (source) { source.close(); source = null; told.lost(); } };
   const begin = () => {
     if (source || document.hidden) return;
-    source = new EventSource(`/c/${key}/events?seen=${encodeURIComponent(version())}`);
+    source = new EventSource(`${base}/c/${key}/events?seen=${encodeURIComponent(version())}`);
     source.addEventListener("open", told.open);
     source.addEventListener("error", told.lost);
     source.addEventListener("grown", (event) => told.grown(JSON.parse(event.data)));
@@ -279,13 +281,13 @@ function open() {
 }
 
 const KEYS = {
-  "/": () => { const field = $("input[type=search]"); if (field) { field.focus(); field.select(); } else location.href = "/#search"; },
+  "/": () => { const field = $("input[type=search]"); if (field) { field.focus(); field.select(); } else location.href = `${base}/#search`; },
   j: () => step(1),
   k: () => step(-1),
   g: () => view && jump(1),
   G: () => view && jump(view.all),
   c: () => $("#resume") && copy("resume"),
-  u: () => { location.href = "/"; },
+  u: () => { location.href = `${base}/`; },
   t: switchTheme,
   "?": () => $("#help").showModal(),
 };
@@ -329,6 +331,36 @@ if (unsaid) {
   const { key, version } = unsaid.dataset;
   listen(key, () => version, { open() {}, lost() {}, grown: () => location.reload() });
 }
+
+// A conversation that a service keeps: few messages, which are drawn anew when there are more.
+function followKept() {
+  let source = null, busy = false, again = false;
+  const close = () => { if (source) { source.close(); source = null; } };
+  const draw = async () => {
+    if (busy) { again = true; return; }
+    busy = true;
+    const answer = await fetch(location.pathname);
+    if (answer.ok) {
+      const made = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const follows = innerHeight + scrollY > document.body.scrollHeight - 200;
+      $("main").replaceChildren(...$("main", made).childNodes);
+      if (follows) scrollTo({ top: document.body.scrollHeight, behavior: "instant" });
+    }
+    busy = false;
+    if (again) { again = false; draw(); }
+  };
+  const begin = () => {
+    if (source || document.hidden) return;
+    source = new EventSource($("[data-follow]").dataset.follow);
+    source.addEventListener("message", draw);
+    for (const end of ["deleted", "expired"]) source.addEventListener(end, () => { close(); say(`It was ${end === "expired" ? "idle for too long" : end}`); });
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : begin()));
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", begin);
+  begin();
+}
+if ($("[data-follow]")) followKept();
 
 if (view) {
   const goTo = (number) => jump(Math.min(Math.max(number, 1), view.all));

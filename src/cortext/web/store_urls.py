@@ -1,0 +1,60 @@
+"""The URL of a conversation store, as people give it and as they read it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from cortext.app.conversation_stores import open_store
+from cortext.conversations.base import Conversations
+from cortext.conversations.urls import without_secrets
+from cortext.errors import CortextError
+
+_SHOWN = 1000
+"""Messages of a conversation that are shown, where a store has so many."""
+
+
+def opened_store(url: str, **bounds: Any) -> Conversations:
+    """The store; CortextError says in one sentence why there cannot be one."""
+    try:
+        return open_store(url, **bounds)
+    except ValueError as error:
+        raise CortextError(str(error)) from None
+    except ModuleNotFoundError as error:
+        kind = url.partition(":")[0]
+        extra = "postgres" if kind.startswith("postgres") else "redis"
+        raise CortextError(
+            f"the store {kind}: needs a package that is not installed: {error.name}",
+            hint=f"install it with `pip install 'cortext-sessions[{extra}]'`",
+        ) from None
+
+
+def folder_of(url: str) -> str:
+    """The folder of `file:`, whole; "" of another store."""
+    kind, _, path = url.partition(":")
+    if kind != "file":
+        return ""
+    return os.path.abspath(path[2:] if path.startswith("///") else path)
+
+
+def shown_store(url: str) -> str:
+    """A store for people: with the whole path of a folder, and without passwords."""
+    folder = folder_of(url)
+    return f"file:{folder}" if folder else without_secrets(url)
+
+
+def store_to_show(url: str) -> Conversations:
+    """A store that somebody else fills; CortextError if there can be nothing in it."""
+    if url.startswith("memory:"):
+        raise CortextError(
+            "memory: is a store inside of the program that has it",
+            hint="that program can show it: cortext.asgi.create_app(store, pages=True)",
+        )
+    # Whoever fills it has bounds of its own: one who only looks lets nothing expire.
+    store = opened_store(url, window=_SHOWN, ttl=None, max_conversations=None)
+    folder = folder_of(url)
+    if folder and not os.path.isdir(folder):
+        raise CortextError(
+            f"there is no folder {folder}", hint="file:PATH is the one that the service was given"
+        )
+    return store
