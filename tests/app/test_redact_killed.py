@@ -9,13 +9,14 @@ import pytest
 
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
 from cortext.app.redacting import redact
+from cortext.app.redacting_copies import redact_copies
 from cortext.app.scanning import scan_one
+from cortext.app.sync import sync
 from cortext.index.listed import AUR, DOCUMENT, Listed, facts, tool_root
 from tests.app.setup_killed import kill_at
 from tests.command import begin, folder_of, ok
-from tests.secrets.made import KEYS, Maker
+from tests.secrets.held import TOKEN, claude, holding
 
-TOKEN = next(make for name, make in KEYS if name == "github-token")(Maker(1))
 _MOST = 60
 
 
@@ -49,13 +50,13 @@ def document(space: Path) -> tuple[Listed, Path]:
     return Listed(tool_root(DOCUMENT, ""), str(path), "doc-1", "paused", 1, text), space
 
 
-def killed_at(number: int, row: Listed) -> bool:
+def killed_at(number: int, row: Listed, verb: Callable[[Listed], object] = redact) -> bool:
     """Redact in a child that is killed before that change; whether it did not live to its end."""
     child = os.fork()
     if child == 0:
         kill_at(number)
         try:
-            redact(row)
+            verb(row)
         finally:
             os._exit(0)
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
@@ -86,7 +87,7 @@ def test_killed_before_each_change(
     assert os.path.exists(paths.redaction_key())
     assert set(old) == set(new)
     assert not any(TOKEN.encode() in data for data in new.values())
-    kills = 0
+    kills = leftovers = 0
     for number in range(1, _MOST):
         shutil.rmtree(space)
         shutil.copytree(tmp_path / "before", space)
@@ -96,7 +97,44 @@ def test_killed_before_each_change(
         now = files_in(folder)
         assert set(now) == set(old)
         assert {name for name in now if now[name] not in (old[name], new[name])} == set()
+        left = holding(TOKEN, space)
+        assert {one.path for one in scan_one(row)} >= set(left)
         redact(row)
         assert files_in(folder) == new
         assert scan_one(row) == []
+        assert holding(TOKEN, space) == []
+        leftovers += any(".tmp" in path for path in left)
+    assert 2 < kills < _MOST - 1
+    # Of a conversation two files are exchanged at once: what is killed then leaves the old ones.
+    assert bool(leftovers) == (make is conversation)
+
+
+def test_killed_before_each_change_of_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next scan sees what is left, the next redact ends it, and no sync brings it back."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    # Others may test with the same ids on this machine.
+    monkeypatch.setattr("cortext.bridges.live.live_sessions", list)
+    held = claude(tmp_path / "home", "Hello.", f"my key is {TOKEN}")
+    sync()
+    before, data = tmp_path / "before", Path(paths.archive())
+    shutil.copytree(data, before)
+    redact_copies(held.row)  # also makes the key of the marks
+    assert holding(TOKEN, data) == []
+    kills = 0
+    for number in range(1, _MOST):
+        shutil.rmtree(data)
+        shutil.copytree(before, data)
+        if not killed_at(number, held.row, redact_copies):
+            break
+        kills += 1
+        assert {one.path for one in scan_one(held.row)} >= set(holding(TOKEN, data))
+        held.say(f"word {number}")
+        if number % 2:
+            sync()
+        redact_copies(held.row)
+        sync()
+        assert holding(TOKEN, data) == []
+        assert [path for path in holding(f"word {number}", data) if path.endswith(".gz")]
     assert 2 < kills < _MOST - 1

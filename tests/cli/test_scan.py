@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -191,6 +193,28 @@ def test_search_forgets_the_words(space: Path) -> None:
     assert list(holding(TOKEN, cache)) == []
     assert list(holding(word, cache)) == []
     assert id in ok(space, "search", "Thanks", "--json")
+
+
+def test_search_forgets_the_words_of_a_redact_that_was_killed(space: Path) -> None:
+    """Its files are masked, and nothing is found in them: the next one ends it all the same."""
+    id = say_keys(space)
+    ok(space, "search", "Thanks")
+    cache = Path(os.environ["XDG_CACHE_HOME"])
+    word = TOKEN.lower().removeprefix("ghp_")
+    assert list(holding(word, cache)) != []
+    code = (
+        "import os, sys\n"
+        "from cortext.app import forgetting\n"
+        "forgetting.forget_words = lambda: os.kill(os.getpid(), 9)\n"
+        "from cortext.cli.commands.redact import command\n"
+        "command(sys.argv[1:])\n"
+    )
+    killed = [sys.executable, "-c", code, id, "--yes"]
+    assert subprocess.run(killed, cwd=space, capture_output=True, check=False).returncode == -9
+    assert list(holding(TOKEN, space)) == []
+    done = cortext(space, "redact", id, "--yes")
+    assert (done.returncode, "no secrets were found" in done.stderr) == (0, True)
+    assert list(holding(word, cache)) == []
 
 
 def spawned(**fields: object) -> Path:

@@ -29,20 +29,21 @@ class Copies:
     """Messages that others may be copies of: OpenCode gives those in a fork other ids."""
 
     def __init__(self, messages: Iterable[SessionMessage]) -> None:
-        self._there = Counter(map(_likeness, messages))
+        self._messages = list(messages)
+        self._there: Counter[tuple[object, ...]] | None = None
 
     def take(self, message: SessionMessage) -> bool:
-        """Whether it is a copy of one, perhaps of one without the secrets that were in it. Each
-        has one copy: the same words again are said again."""
-        if not self._there:
+        """Whether it is a copy of one, perhaps of one without the secrets that were in it, with
+        whichever key they were masked. Each has one copy: the same words again are said again."""
+        if not self._messages:
             return False
-        from cortext.model.secrets import mask_text
-
-        for likeness in (_likeness(message), _likeness(message, mask_text(message.content)[0])):
-            if self._there[likeness] > 0:
-                self._there[likeness] -= 1
-                return True
-        return False
+        if self._there is None:
+            self._there = Counter(map(_likeness, self._messages))
+        likeness = _likeness(message)
+        if self._there[likeness] <= 0:
+            return False
+        self._there[likeness] -= 1
+        return True
 
 
 def changes(
@@ -100,10 +101,12 @@ def _may_grow(had: SessionMessage, taken: Taken, read: Read) -> bool:
     return took.print == print_of(had) if took else had.id == read.live[-1]
 
 
-def _likeness(message: SessionMessage, content: str | None = None) -> tuple[object, ...]:
-    """What a message has in common with its copy in a fork."""
+def _likeness(message: SessionMessage) -> tuple[object, ...]:
+    """What a message has in common with its copy in a fork, and with what masking made of it."""
+    from cortext.model.secrets import mask_text, without_prints
+
     calls = tuple(str(call.get("id")) for call in message.tool_calls or ())
-    said = message.content if content is None else content
+    said = without_prints(mask_text(message.content)[0])
     return message.role, message.timestamp, message.tool_call_id, calls, said
 
 

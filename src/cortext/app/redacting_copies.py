@@ -1,99 +1,131 @@
 """Taking secrets out of the archive: our compressed copies of the tools' transcripts.
 
-A copy is packed anew, whole. What is remembered of it still says how much of the tool's file it
-holds and how that ends, so that the next sync adds what is new and does not bring the rest back.
+A copy is packed anew, whole. From then on it follows its file as that is without what was masked:
+see `masked`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Sequence
 
+from cortext.app.abandoned import archive_temp_folders, sweep
 from cortext.app.archive import Memory, folder_of, temp_dir
-from cortext.app.redacting import Redacted, marker, masked_line, refuse_live
-from cortext.app.scanning import Finding
-from cortext.app.sync import archive_lock, copies_of
-from cortext.durability.follow import Known, Tail, stamp
-from cortext.durability.packed import MOST, SUFFIX, pack, read_packed
+from cortext.app.looking import Unread, content
+from cortext.app.masked import Masks, known_of, marks_in, members, name_of
+from cortext.app.masking import Marker, masked_file
+from cortext.app.redacting import Redacted, refuse_live
+from cortext.app.scanning import ARCHIVE, Finding, scan_one
+from cortext.app.session_files import SessionFiles, sessions_of
+from cortext.app.sync import archive_lock
+from cortext.bridges.places import TOOLS, own_home
+from cortext.durability.follow import Known
+from cortext.durability.packed import SUFFIX
 from cortext.durability.replace import make_private_dir, replace, storage_errors
 from cortext.index.listed import Listed
-from cortext.model.secrets import Mask
 
-_AGAIN = ("opencode", "gemini")
-"""Tools whose sessions are not appended to: a copy of one that changed is made anew."""
+_COLD = ".zst"
 
 
-def redact_copies(row: Listed, findings: list[Finding] | None = None) -> Redacted:
+def redact_copies(
+    row: Listed,
+    findings: Sequence[Finding] | None = None,
+    unclaimed: Collection[str] = (),
+) -> Redacted:
     """Mask the secrets in the archive's copies of a tool's session, or of those that a
-    conversation was had in; with `findings`, only these."""
+    conversation was had in; with `findings`, only these. What of it no sync has copied yet is
+    masked when it is. For the row of the archive itself, in the copies that are `unclaimed`."""
     refuse_live(row)
-    mask = marker({one.secret for one in findings} if findings is not None else None)
-    files: list[str] = []
-    pieces, notes = 0, list[str]()
+    found = list(findings) if findings is not None else scan_one(row)
+    wanted = {one.secret for one in found}
+    done = _Masking(wanted, found)
     with archive_lock(10.0):
         make_private_dir(temp_dir())
-        for tool, id in _sessions(row):
-            memory = Memory(tool)
-            for path in _packed(copies_of(tool, id)):
-                count = _redact(tool, path, mask, memory)
-                pieces += count
-                files += [path] if count else []
-                if count and tool in _AGAIN:
-                    notes.append(
-                        f"when {tool} goes on with {id}, sync copies it anew, with the secret"
-                    )
+        for tool, id in sessions_of(row):
+            done.session(tool, id)
+        if row.tool == ARCHIVE:
+            done.others(unclaimed)
+    kept = sweep(archive_temp_folders())
+    notes = [f"somebody is still writing {path}: redact it again then" for path in kept]
+    return Redacted(done.pieces, done.files, [*done.unread, *notes])
+
+
+class _Masking:
+    """These secrets, in one copy after the other."""
+
+    def __init__(self, wanted: Collection[str], found: Sequence[Finding]) -> None:
+        self._mask = Marker(wanted)
+        for one in found:
+            self._mask(one.family, one.secret)
+        self._prints = frozenset(self._mask.used)
+        self._files = SessionFiles()
+        self.pieces, self.files = 0, list[str]()
+        self.unread: Unread = []
+
+    def session(self, tool: str, id: str) -> None:
+        """In all copies of a session. What was masked is remembered first, also of what has no
+        copy yet: a copy that is not as it should be is brought there by the next sync."""
+        masks, memory = Masks(tool), Memory(tool)
+        copies = [path for path in self._files.copies(tool, id) if not os.path.islink(path)]
+        for name in self._names(tool, id):
+            masks.add(name, self._prints)
+        for path in copies:
+            if not _is_older(path):
+                before = marks_in(content(path, []))
+                masks.add(name_of(path, folder_of(tool)), self._prints | before)
+        masks.save()
+        for path in copies:
+            self._one(tool, path, memory)
+        memory.save()
+
+    def others(self, paths: Collection[str]) -> None:
+        """In copies of no session that is listed."""
+        for tool in TOOLS:
+            masks, memory = Masks(tool), Memory(tool)
+            own = [path for path in paths if path.startswith(f"{folder_of(tool)}/")]
+            for path in own:
+                if not _is_older(path):
+                    masks.add(name_of(path, folder_of(tool)), self._prints)
+            masks.save()
+            for path in own:
+                self._one(tool, path, memory)
             memory.save()
-    return Redacted(pieces, files, list(dict.fromkeys(notes)))
 
+    def _names(self, tool: str, id: str) -> list[str]:
+        """What the tool has of a session, as copies of it are called."""
+        if tool == "opencode":
+            return [f"sessions/{id}.jsonl"]
+        return [name_of(path, own_home(tool)) for path in self._files.own(tool, id)]
 
-def _sessions(row: Listed) -> list[tuple[str, str]]:
-    if row.tool:
-        return [] if row.is_apart else [(row.tool, row.key)]
-    return [(tool, id) for tool in sorted(row.tools) for id in row.native]
+    def _one(self, tool: str, path: str, memory: Memory) -> None:
+        with storage_errors("archive into", path):
+            data = content(path, self.unread)
+            new = masked_file(path, data, self._mask)
+            packed, found = path.endswith(SUFFIX), os.stat(path)
+            if new != data and path.endswith(_COLD):
+                self.unread.append(f"{path} has it still, compressed by the tool: remove it")
+                return
+            parts = [*members(new)] if packed and new != data else [new]
+            if packed and not _is_older(path):
+                size = found.st_size if new == data else sum(map(len, parts))
+                self._note(name_of(path, folder_of(tool)), new, found.st_size, size, memory)
+            if new == data:
+                return
+            replace(path, parts, temp_dir=temp_dir())
+            os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
+        self.files.append(path)
+        old, now = data.split(b"\n"), new.split(b"\n")
+        self.pieces += sum(a != b for a, b in zip(old, now, strict=False)) or 1
 
-
-def _packed(copies: Iterable[str]) -> Iterator[str]:
-    for path in copies:
-        if os.path.isdir(path):
-            for folder, _, names in os.walk(path):
-                yield from _packed(os.path.join(folder, name) for name in sorted(names))
-        elif path.endswith(SUFFIX):
-            yield path
-
-
-def _redact(tool: str, path: str, mask: Mask, memory: Memory) -> int:
-    """How many lines were changed. What is damaged in a copy stays away, as readers have it."""
-    with storage_errors("archive into", path):
-        data = b"".join(read_packed(path))
-        lines = data.split(b"\n")
-        masked = [masked_line(line, mask) for line in lines]
-        changed = sum(old != new for old, new in zip(lines, masked, strict=True))
-        if not changed:
-            return 0
-        found = os.stat(path)
-        members = list(_members(b"\n".join(masked)))
-        name = os.path.relpath(path, folder_of(tool)).removesuffix(SUFFIX)
+    def _note(self, name: str, new: bytes, before: int, size: int, memory: Memory) -> None:
+        """What is known of a copy from now on, before it is so: one that is not as it is
+        remembered is looked at anew."""
         known = memory.copies.get(name) or Known()
-        if known.packed != found.st_size:
-            known = _known(data)
-        # First: a copy that is not as it is remembered is looked at anew, one that was masked and
-        # is remembered as it was before would be taken for another.
-        if ".~" not in os.path.basename(path):
-            memory.put(name, known._replace(packed=sum(map(len, members)), added=0))
-            memory.save()
-        replace(path, members, temp_dir=temp_dir())
-        stamp(path, found.st_mtime_ns)
-    return changed
+        mark = known.print if known.packed == before else ""
+        memory.put(name, known_of(new)._replace(print=mark, packed=size))
+        memory.save()
 
 
-def _known(data: bytes) -> Known:
-    """Of a copy that holds these bytes of its file."""
-    tail = Tail()
-    for _ in tail.watch([data]):
-        pass
-    return Known("", len(data), 0, tail.digest)
-
-
-def _members(data: bytes) -> Iterator[bytes]:
-    for start in range(0, len(data), MOST):
-        yield pack(memoryview(data)[start : start + MOST])
+def _is_older(path: str) -> bool:
+    """Whether it is kept under a number, and follows nothing any more."""
+    return ".~" in os.path.basename(path)

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
+from cortext import paths
+from cortext.app.abandoned import archive_temp_folders, files_in, is_temp, temp_folders, temps
+from cortext.app.looking import Piece, Unread, of_document, of_files, of_lines
+from cortext.app.masking import is_suspect, secrets_in, value_of
 from cortext.app.reading import read_from, transcript_of
-from cortext.bridges import jsonl
-from cortext.durability.packed import SUFFIX, read_packed
+from cortext.app.session_files import SessionFiles, sessions_of
 from cortext.durability.read import read_file
 from cortext.durability.replace import all_set_aside
-from cortext.errors import CortextError
-from cortext.index.listed import AUR, Listed
+from cortext.errors import CortextError, SessionNotFoundError
+from cortext.index.listed import AUR, Listed, facts, tool_root
+from cortext.index.tools import made_of
 from cortext.model import json, wire
-from cortext.model.escapes import Plain
 from cortext.model.secret_keys import KEYS
-from cortext.model.secret_spots import regions
-from cortext.model.secrets import find_secrets, kind_only, mask_text, mask_value
 from cortext.stores.layout import Place
 
-if TYPE_CHECKING:
-    from cortext.model.message import SessionMessage
-
 Progress = Callable[[int, int], None]
-HEAD, DOCUMENT, AGENTS, BACKUP = "head", "document", "agents", "backup"
-"""In the place of a role: title, summary and the like; a text file; sub-agents; an old version."""
+HEAD, DOCUMENT, BACKUP = "head", "document", "backup"
+"""In the place of a role: title and the like; a text file; an old version."""
+TRANSCRIPT, AGENTS, ARCHIVE = "transcript", "agents", "archive"
+"""What a tool keeps of it beside its messages; what sub-agents wrote; our copy."""
+ORIGIN, LEFT, TRASH = "origin", "left over", "trash"
+"""What it was made of; what a killed process left; what was deleted."""
+_RAW = (TRANSCRIPT, AGENTS, ARCHIVE)
 _SHOWN = 4
-_HEAD = 4096
-"""Bytes at the beginning of what a sub-agent wrote that say of which session it is."""
 _KEY_KINDS = frozenset(rule.kind for rule in KEYS)
 
 
 class Finding(NamedTuple):
     """A secret in a conversation: its `number` there, the message that has it (0 if none does), who
-    said it, and the file. `secret` itself is for whoever masks it, and is never shown."""
+    said it, and the file, which may be a tool's own. `secret` itself is for whoever masks it, and
+    is never shown."""
 
     row: Listed
     number: int
@@ -43,6 +46,13 @@ class Finding(NamedTuple):
     role: str
     path: str
     secret: str
+    ours: bool = True
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it stands in our archive."""
+        inside = self.path.startswith(f"{paths.archive()}/") or self.row.tool == ARCHIVE
+        return self.ours and inside
 
     @property
     def preview(self) -> str:
@@ -62,174 +72,230 @@ class Scanned(NamedTuple):
 
 def scan(rows: Sequence[Listed], progress: Progress | None = None) -> Scanned:
     """The secrets in these conversations, one after the other, as they are said."""
-    found: list[Finding] = []
-    unread: list[str] = []
+    look, found, failed = Look(), list[Finding](), 0
     for done, row in enumerate(rows, 1):
         try:
-            found += scan_one(row)
+            found += look.at(row)
         except (CortextError, OSError) as error:
-            unread.append(f"{row.key}: {error}")
+            failed += 1
+            look.unread.append(f"{row.key}: {error}")
         if progress:
             progress(done, len(rows))
-    return Scanned(found, len(rows) - len(unread), unread)
+    return Scanned(found, len(rows) - failed, look.unread)
 
 
 def scan_one(row: Listed) -> list[Finding]:
-    """Those in one conversation. The same secret in one message is one finding."""
-    found: list[Finding] = []
-    seen: set[tuple[int, str, str]] = set()
-    for message, role, path, value in _texts(row):
-        for family, secret in secrets_in(value):
-            if (message, role, secret) not in seen:
-                seen.add((message, role, secret))
-                found.append(Finding(row, len(found) + 1, family, message, role, path, secret))
+    """Those in one conversation. The same secret in one message is one finding, and so is the same
+    one in all of a file beside its messages."""
+    return Look().at(row)
+
+
+def scan_own(row: Listed) -> list[Finding]:
+    """As `scan_one`, in what `redact` changes: not in the archive, and not with the tools."""
+    return Look().at(row, behind=False)
+
+
+class Look:
+    """One look at several conversations, whose files are found once. What could not be read is
+    in `unread`."""
+
+    def __init__(self) -> None:
+        self._files = SessionFiles()
+        self._temps: set[str] = set()
+        self.unread: Unread = []
+
+    def at(self, row: Listed, *, behind: bool = True) -> list[Finding]:
+        """The secrets of one conversation, wherever it is; those that are `behind` it are in the
+        sessions that it was had in."""
+        found: list[Finding] = []
+        seen: set[tuple[object, ...]] = set()
+        for message, role, path, value, ours in self._pieces(row, behind):
+            for family, secret in secrets_in(value):
+                if (message, role, path, secret) in seen:
+                    continue
+                # As it stands in the file: what was decoded of it has its numbers.
+                if role in _RAW and (path, secret) in seen:
+                    continue
+                seen |= {(message, role, path, secret), (path, secret)}
+                number = len(found) + 1
+                found.append(Finding(row, number, family, message, role, path, secret, ours))
+        return found
+
+    def _pieces(self, row: Listed, behind: bool) -> Iterator[Piece]:
+        if row.tool == TRASH:
+            yield from of_files(files_in(row.path), TRASH, self.unread)
+        elif row.tool == ARCHIVE:
+            yield from of_files(self._files.unclaimed(), ARCHIVE, self.unread)
+        elif row.tool and not row.is_apart:
+            yield from self._of_tool(row)
+        else:
+            yield from _of_row(row, self.unread)
+            yield from self._behind(row) if behind else ()
+            yield from self._made_of(row)
+        yield from self._left(row, behind)
+
+    def _of_tool(self, row: Listed) -> Iterator[Piece]:
+        own = self._files.own(row.tool, row.key)
+        copies = self._files.copies(row.tool, row.key)
+        id = row.key.encode("utf-8", "surrogatepass")
+        raw = [*self._own(own, row.tool, row.key)]
+        raw += of_files(copies, ARCHIVE, self.unread, having=id)
+        # Most only look like it; then nobody has to know which message that is.
+        raw = [piece for piece in raw if secrets_in(piece.value)]
+        try:
+            found = transcript_of(row)
+        except SessionNotFoundError:
+            if not own and not copies:
+                raise
+            found = None
+        if raw and found:
+            ours = found[1].path in copies
+            for number, message in enumerate(read_from(row, found).session.messages, 1):
+                said = wire.message_to_dict(message)
+                if is_suspect(json.encode(said)):
+                    yield Piece(number, message.role, found[1].path, said, ours)
+        yield from raw
+
+    def _behind(self, row: Listed) -> Iterator[Piece]:
+        """The sessions that a conversation was had in, with the tool and with us."""
+        for tool, id in sessions_of(row):
+            copies = self._files.copies(tool, id)
+            name = id.encode("utf-8", "surrogatepass")
+            yield from of_files(copies, ARCHIVE, self.unread, having=name)
+            yield from self._own(self._files.own(tool, id), tool, id)
+
+    def _made_of(self, row: Listed) -> Iterator[Piece]:
+        for origin in origins_of(row):
+            for piece in _of_row(origin, self.unread):
+                yield piece._replace(message=0, role=ORIGIN)
+
+    def _own(self, paths: Sequence[str], tool: str, id: str) -> Iterator[Piece]:
+        """What a tool itself has, as it stands there."""
+        name = id.encode("utf-8", "surrogatepass")
+        if tool != "opencode":
+            for path in paths:
+                aside = "agent" in os.path.basename(path) or f"/{id}/" in path
+                role = AGENTS if aside else TRANSCRIPT
+                yield from of_files([path], role, self.unread, ours=False, having=name)
+            return
+        from cortext.bridges.archive import session_lines
+
+        for path in paths:
+            try:
+                for line in session_lines(path, id):
+                    if is_suspect(line):
+                        yield Piece(0, TRANSCRIPT, path, value_of(line), ours=False)
+            except (CortextError, OSError) as error:
+                self.unread.append(f"{path}: {error}")
+
+    def _left(self, row: Listed, behind: bool) -> Iterator[Piece]:
+        """What killed processes left where this one is, once for all that are there."""
+        folders = temp_folders(row)
+        if behind and (row.tool == ARCHIVE or sessions_of(row)):
+            folders += archive_temp_folders()
+        new = [path for path in temps(folders) if path not in self._temps]
+        self._temps.update(new)
+        for path in new:
+            yield from of_files(files_in(path), LEFT, self.unread)
+
+
+def trash_rows() -> list[Listed]:
+    """What is in the trash, as lists have conversations; also what has lost its note."""
+    from cortext.app.trash import list_trash
+
+    known = {entry.id: entry for entry in list_trash()}
+    try:
+        names = sorted(os.listdir(paths.trash()))
+    except FileNotFoundError:
+        return []
+    rows: list[Listed] = []
+    for name in (name for name in names if not is_temp(name)):
+        entry = known.get(name)
+        when = int(entry.deleted_at.timestamp() * 1_000_000) if entry else 0
+        text = facts(kind=TRASH, title=entry.label if entry else "nobody knows what it was")
+        path = os.path.join(paths.trash(), name)
+        rows.append(Listed(tool_root(TRASH, ""), path, name, "deleted", when, text))
+    return rows
+
+
+def archive_row() -> Listed:
+    """What our archive has of no conversation that is listed. Looked at after all others."""
+    text = facts(kind=ARCHIVE, title="copies of no session that is listed")
+    return Listed(tool_root(ARCHIVE, ""), paths.archive(), ARCHIVE, "paused", 0, text)
+
+
+def origins_of(row: Listed) -> list[Listed]:
+    """The session of `spawn`, or of a program, that a conversation was made of, if it is where
+    such are."""
+    found: list[Listed] = []
+    for tool, _, id in (each.partition(":") for each in made_of(row)) if not row.tool else ():
+        folders = (paths.spawn_sessions(),) if tool == AUR else _document_folders(row)
+        ending = ".jsonl" if tool == AUR else ".json"
+        there = (os.path.join(folder, os.path.basename(id) + ending) for folder in folders)
+        for path in filter(os.path.isfile, there):
+            text = facts(kind="", title="")
+            found.append(Listed(tool_root(tool, ""), path, id, "paused", 0, text))
     return found
 
 
-def secrets_in(value: Any) -> list[tuple[str, str]]:
-    """The kind and the text of each secret in a text or a JSON value, its escapes seen through."""
-    found: list[tuple[str, str]] = []
-
-    def note(kind: str, secret: str) -> str:
-        found.append((kind, Plain(secret).text))
-        return kind_only(kind, secret)
-
-    if isinstance(value, str):
-        mask_text(value, note)
-    else:
-        mask_value(value, note)
-    return found
+def _document_folders(row: Listed) -> tuple[str, ...]:
+    return paths.document_dir(), paths.project_document_dir(row.root)
 
 
-_Texts = Iterator[tuple[int, str, str, Any]]
-"""A message's number or 0, its role, the file that it is in, and its text or JSON."""
-
-
-def _texts(row: Listed) -> _Texts:
+def _of_row(row: Listed, unread: Unread) -> Iterator[Piece]:
+    """A conversation of a workspace, a session of `spawn` or a document, in its own files."""
     if not row.tool:
-        yield from _of_workspace(row)
+        yield from _of_workspace(row.place, unread)
     elif row.tool == AUR:
-        yield from _of_lines(row.path)
-        yield from _of_texts(set_aside_of(row.path), BACKUP)
-    elif row.is_apart:
-        yield from _of_document(row.path)
-        yield from _of_texts(set_aside_of(row.path), BACKUP)
+        yield from of_lines(row.path, HEAD)
+        yield from of_files(beside(row.path), BACKUP, unread)
     else:
-        yield from _of_tool(row)
+        yield from of_document(row.path, HEAD, BACKUP)
+        yield from of_files(beside(row.path), BACKUP, unread)
 
 
-def _of_workspace(row: Listed) -> _Texts:
-    place = row.place
-    if os.path.isfile(place.head) and _is_suspect(data := read_file(place.head)):
-        yield 0, HEAD, place.head, _value(data)
+def _of_workspace(place: Place, unread: Unread) -> Iterator[Piece]:
+    if os.path.isfile(place.head) and is_suspect(data := read_file(place.head)):
+        yield Piece(0, HEAD, place.head, value_of(data))
     if os.path.isfile(place.lines):
-        yield from _of_lines(place.lines)
-    yield from _of_texts(text_files(place), DOCUMENT)
-    yield from _of_texts([*set_aside_of(place.head), *set_aside_of(place.lines)], BACKUP)
+        yield from of_lines(place.lines, HEAD)
+    others = [path for path in text_files(place) if path not in (place.head, place.lines)]
+    aside = [path for path in others if path.startswith(f"{place.session}/")]
+    yield from of_files((path for path in others if path not in aside), DOCUMENT, unread)
+    yield from of_files(aside, BACKUP, unread)
 
 
 def text_files(place: Place) -> Iterator[str]:
-    """The files of a conversation beside its session; nothing hidden, and no links."""
+    """All files in a conversation's folder: its session, what was set aside, what editors and sync
+    programs left. No links, and nothing of git."""
     for folder, folders, names in os.walk(place.folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if name != ".git")
         for name in sorted(names):
             path = f"{folder}/{name}"
-            if not name.startswith(".") and os.path.isfile(path) and not os.path.islink(path):
+            if os.path.isfile(path) and not os.path.islink(path):
                 yield path
 
 
-def set_aside_of(path: str) -> list[str]:
-    """What was kept of a file when it was found damaged, or replaced."""
-    return all_set_aside(path) if os.path.isdir(os.path.dirname(path)) else []
+def beside(path: str) -> list[str]:
+    """What was kept of a file when it was found damaged, or replaced, and what others left that is
+    called after it: conflicted copies, and the backups of editors."""
+    folder, name = os.path.split(path)
+    if not os.path.isdir(folder):
+        return []
+    stem, ending = os.path.splitext(name)
+    after = re.compile(rf"\.?{re.escape(stem)}(?![\w-])(?P<rest>.*)", re.DOTALL)
+    found = {*all_set_aside(path)}
+    for other in os.listdir(folder):
+        match, whole = after.fullmatch(other), os.path.join(folder, other)
+        if match is None or other in (name, f"{stem}.backup") or _is_another(match, ending):
+            continue
+        if os.path.isfile(whole) and not os.path.islink(whole):
+            found.add(whole)
+    return sorted(found)
 
 
-def _of_texts(paths: Iterable[str], role: str) -> _Texts:
-    for path in paths:
-        if _is_suspect(data := read_file(path)):
-            yield 0, role, path, data.decode("utf-8", "surrogateescape")
-
-
-def _of_lines(path: str) -> _Texts:
-    """The lines of a file. Only messages have numbers; the first line of a log is its head."""
-    data = read_file(path)
-    if not _is_suspect(data):
-        return
-    number = 0
-    for line in data.split(b"\n"):
-        value = _value(line)
-        role = _role(value)
-        number += bool(role)
-        if _is_suspect(line):
-            yield number if role else 0, role or HEAD, path, value
-
-
-def _role(value: Any) -> str:
-    role: Any = cast("dict[str, Any]", value).get("role") if isinstance(value, dict) else ""
-    return role if isinstance(role, str) else ""
-
-
-def _of_document(path: str) -> _Texts:
-    data = read_file(path)
-    if _is_suspect(data):
-        value = _value(data)
-        head = cast("dict[str, Any]", value) if isinstance(value, dict) else {"text": value}
-        messages: Any = head.get("messages")
-        if isinstance(messages, list):
-            for number, message in enumerate(cast("list[Any]", messages), 1):
-                yield number, _role(message) or HEAD, path, message
-            head = {key: item for key, item in head.items() if key != "messages"}
-        yield 0, HEAD, path, head
-    backup = f"{path.removesuffix('.json')}.backup"
-    if os.path.isfile(backup) and _is_suspect(older := read_file(backup)):
-        yield 0, BACKUP, backup, _value(older)
-
-
-def _of_tool(row: Listed) -> _Texts:
-    found = transcript_of(row)
-    path = found[1].path
-    if row.tool != "opencode" and row.tool != "gemini" and not _has_suspects(path, row.key):
-        return
-    read = read_from(row, found)
-    for number, message in enumerate(read.session.messages, 1):
-        yield number, message.role, path, _said(message)
-    for session in read.side:
-        for message in session.messages:
-            yield 0, AGENTS, path, _said(message)
-
-
-def _said(message: SessionMessage) -> dict[str, Any]:
-    return wire.message_to_dict(message)
-
-
-def _has_suspects(path: str, id: str) -> bool:
-    """Whether the bytes of a transcript, or of what its sub-agents wrote, look like it: most do
-    not, and are not decoded."""
-    folder = os.path.dirname(path)
-    inside = [f"{top}/{name}" for top, _, names in os.walk(f"{folder}/{id}") for name in names]
-    for name in sorted(os.listdir(folder)):
-        beside = f"{folder}/{name}"
-        of_agent = name.startswith("agent-") and id.encode() in jsonl.read_head(beside, _HEAD)
-        if of_agent or (f"-{id}" in name and beside != path):
-            inside.append(beside)
-    return any(_is_suspect(data) for each in (path, *inside) for data in _blocks(each))
-
-
-def _blocks(path: str) -> Iterable[bytes]:
-    if path.endswith(SUFFIX):
-        return [b"".join(read_packed(path))]
-    return [read_file(path)]
-
-
-def _is_suspect(data: bytes) -> bool:
-    return bool(regions(data.decode("utf-8", "replace")))
-
-
-def _value(data: bytes) -> Any:
-    """The JSON of a line, or its text if it is none."""
-    text = data.decode("utf-8", "surrogateescape")
-    try:
-        value = json.decode(data)
-    except ValueError:
-        return text
-    # Of a key that stands twice, JSON has the second value only.
-    return value if secrets_in(value) or not find_secrets(text) else text
+def _is_another(match: re.Match[str], ending: str) -> bool:
+    """Whether it is a session of its own, whose id begins like this one."""
+    rest = match["rest"]
+    conflict = "conflict" in rest or " " in rest
+    return rest.endswith((ending, ".backup")) and not conflict

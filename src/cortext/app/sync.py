@@ -13,16 +13,16 @@ import msgspec
 
 from cortext import clock, paths
 from cortext.app.archive import Memory, folder_of, temp_dir
+from cortext.app.copying import Copier
 from cortext.bridges import archive, jsonl
 from cortext.bridges.archive import Item
 from cortext.bridges.forgotten import Forgotten, forgotten, remember_forgotten
 from cortext.bridges.places import TOOLS
 from cortext.bridges.registry import open_bridge
 from cortext.config import Config
-from cortext.durability.follow import Followed, Known, follow, print_of
 from cortext.durability.lock import FileLock
 from cortext.durability.packed import SUFFIX
-from cortext.durability.replace import make_private_dir, remove_if_there, sweep_temps
+from cortext.durability.replace import make_private_dir, sweep_temps
 from cortext.durability.trash import Trash, TrashEntry
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError
 from cortext.model import wire
@@ -106,6 +106,7 @@ class _Run:
     def __init__(self, tool: str, errors: list[Failed]) -> None:
         self._tool, self._errors = tool, errors
         self._memory = Memory(tool)
+        self._copier = Copier(tool)
         self._result = ToolSynced(tool)
         deleted = [one for one in forgotten() if one.tool == tool]
         self._deleted = {one.id for one in deleted}
@@ -145,7 +146,7 @@ class _Run:
             self._result.deleted += 1
             return
         try:
-            done = self._copy(item)
+            done = self._copier.copy(item, self._memory.copies.get(item.name))
         except FileNotFoundError:
             return  # deleted meanwhile
         except SessionStorageError as error:
@@ -156,6 +157,9 @@ class _Run:
         except OSError as error:
             self._errors.append(Failed(item.path, error.strerror or str(error)))
             return
+        except CortextError as error:  # rather no copy than one with what was masked
+            self._errors.append(Failed(item.path, str(error)))
+            return
         self._memory.put(item.name, done.known)
         result = self._result
         result.read += done.read
@@ -165,32 +169,6 @@ class _Run:
         result.packed += done.known.packed
         change = done.change or "unchanged"
         setattr(result, change, getattr(result, change) + 1)
-
-    def _copy(self, item: Item) -> Followed:
-        known = self._memory.copies.get(item.name)
-        bare = os.path.join(folder_of(self._tool), item.name)
-        if item.kind == "side":
-            return archive.copy_side(item, bare, known)
-        if item.kind == "rows":
-            return archive.copy_session(item, bare + SUFFIX, known, temp_dir=temp_dir())
-        if item.kind == "cold":
-            return self._copy_cold(item, bare, known)
-        document = item.kind == "document"
-        return follow(item.path, bare + SUFFIX, known, temp_dir=temp_dir(), document=document)
-
-    def _copy_cold(self, item: Item, bare: str, known: Known | None) -> Followed:
-        """What the tool compressed continues the copy of what it was before."""
-        mark = print_of(os.stat(item.path))
-        if known and known.print == mark and os.path.exists(bare + SUFFIX):
-            return Followed(known)
-        plain = archive.warm(item, temp_dir())
-        if not plain:
-            return archive.copy_side(item, f"{bare}.zst", known)
-        try:
-            done = follow(plain, bare + SUFFIX, known, temp_dir=temp_dir())
-        finally:
-            remove_if_there(plain)
-        return done._replace(known=done.known._replace(print=mark))
 
     def _follow_moves(self, items: list[Item]) -> None:
         """A transcript that its tool moved to another folder takes its copy with it."""
@@ -205,6 +183,7 @@ class _Run:
                     make_private_dir(os.path.dirname(target))
                     os.rename(source, target)
                     self._memory.move(old, item.name)
+                    self._copier.move(old, item.name)
 
     def _save(self) -> None:
         try:

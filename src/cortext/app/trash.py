@@ -50,22 +50,29 @@ def restore(given: str) -> TrashEntry:
     beginning of the conversation's; or by words of its label."""
     trash = _trash()
     entries = trash.list()
-    words = given.casefold().split()
-    if not words:
-        raise SessionNotFoundError(given)
     number = int(given) if len(given) < 7 and given.isascii() and given.isdecimal() else 0
     if 0 < number <= len(entries) and not given.startswith("0"):
         return trash.restore(entries[number - 1].id)
+    entry = find_entry(given)
+    if entry is None:
+        raise SessionNotFoundError(given)
+    return trash.restore(entry.id)
+
+
+def find_entry(given: str) -> TrashEntry | None:
+    """What was deleted, by its id or the beginning of the conversation's, or by words of its
+    label; None if nothing is called that, AmbiguousIdError if several are."""
+    entries, words = _trash().list(), given.casefold().split()
+    if not words:
+        return None
     found = (
         [entry for entry in entries if entry.id.startswith(given) and len(given) > 3]
         or [entry for entry in entries if entry.label.startswith(given)]
         or [entry for entry in entries if all(word in entry.label.casefold() for word in words)]
     )
-    if not found:
-        raise SessionNotFoundError(given)
     if len(found) > 1:
         raise AmbiguousIdError(given, [f"{entry.id} ({entry.label})" for entry in found])
-    return trash.restore(found[0].id)
+    return found[0] if found else None
 
 
 def empty(older_than_days: float = 0) -> list[TrashEntry]:

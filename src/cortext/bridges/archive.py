@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from cortext.bridges import jsonl
+from cortext.bridges.archive_changed import Change, Changed
 from cortext.bridges.places import own_home
 from cortext.durability.follow import Followed, Known, Tail, extend, print_of, sound_copy
 from cortext.durability.packed import MOST, SUFFIX
@@ -152,12 +153,14 @@ def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
             yield entry
 
 
-def copy_side(item: Item, target: str, known: Known | None) -> Followed:
-    """Copy a small file as it is. What an older copy led to is still led to."""
+def copy_side(
+    item: Item, target: str, known: Known | None, change: Change | None = None
+) -> Followed:
+    """Copy a small file as `change` makes it. What an older copy led to is still led to."""
     mark = print_of(os.stat(item.path))
     if known and known.print == mark and os.path.exists(target):
         return Followed(known)
-    data = read_file(item.path)
+    data = change(read_file(item.path)) if change else read_file(item.path)
     old = read_file(target) if os.path.exists(target) else b""
     data = _merged(os.path.basename(target), old, data)
     if data != old:
@@ -186,13 +189,33 @@ def _projects(data: bytes) -> dict[str, Any]:
     return cast("dict[str, Any]", dict(json.decode(data)["projects"]))
 
 
-def copy_session(item: Item, target: str, known: Known | None, *, temp_dir: str) -> Followed:
-    """Bring the log of a session of OpenCode up to its rows, or to the files of older releases.
-    All its rows are compared: not each change moves the time of a row."""
+def session_lines(path: str, id: str) -> list[bytes]:
+    """All that OpenCode has of a session, as the archive would write it; FileNotFoundError if it
+    is gone, SessionCorruptedError where not all of it can be had."""
+    from cortext.bridges.opencode_log import new_lines
+    from cortext.bridges.opencode_store import Origin, Tree, read_database
+
+    def work(store: Origin) -> list[bytes]:
+        failures: list[str] = []
+        found = [*new_lines(store, id, {}, failures)]
+        if failures:
+            raise SessionCorruptedError(path, f"{id} is read in part: {failures[0]}")
+        return found
+
+    return work(Tree(path)) if path.endswith(".json") else read_database(path, work)
+
+
+def copy_session(
+    item: Item, target: str, known: Known | None, *, temp_dir: str, change: Change | None = None
+) -> Followed:
+    """Bring the log of a session of OpenCode up to its rows, or to the files of older releases,
+    each as `change` makes it. All its rows are compared: not each change moves the time of a
+    row."""
     from cortext.bridges.opencode_log import blocks, digests, new_lines
     from cortext.bridges.opencode_store import Origin, Tree, read_database
 
-    def work(store: Origin) -> Followed:
+    def work(given: Origin) -> Followed:
+        store = Changed(given, change) if change else given
         with storage_errors("archive into", target):
             base, tail = sound_copy(target, known), Tail()
             failures: list[str] = []
@@ -201,8 +224,8 @@ def copy_session(item: Item, target: str, known: Known | None, *, temp_dir: str)
         if failures:
             raise SessionCorruptedError(item.path, f"{item.id} is copied in part: {failures[0]}")
         new = new._replace(print=item.print, length=base.length + tail.seen)
-        change = "grown" if base.packed else "new"
-        return Followed(new, change if tail.seen else "", tail.seen)
+        did = "grown" if base.packed else "new"
+        return Followed(new, did if tail.seen else "", tail.seen)
 
     if known and known.print == item.print and os.path.exists(target):
         return Followed(known)

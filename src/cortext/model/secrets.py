@@ -5,6 +5,7 @@ A mask says only what kind of secret it was: a hash of a weak password would hel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
 
@@ -16,6 +17,7 @@ from cortext.model.secret_spots import regions
 _EDGE = 40
 """Characters at the beginning of a region that began inside of a word: what is there is cut."""
 _WORDS = [(word, rule) for rule in (*BLOCKS, *KEYS) for word in rule.words]
+_PRINTED = re.compile(r"\[redacted ([a-z0-9-]+) [0-9a-f]{12}\]")
 Mask = Callable[[str, str], str | None]
 """What stands for a secret, given its kind and itself; None leaves it where it is."""
 
@@ -23,6 +25,11 @@ Mask = Callable[[str, str], str | None]
 def kind_only(kind: str, secret: str) -> str:
     """The mask that says the kind."""
     return f"[secret removed: {kind}]"
+
+
+def without_prints(text: str) -> str:
+    """The text with our masks as `kind_only` has them, whichever were put there."""
+    return _PRINTED.sub(lambda match: kind_only(match[1], ""), text)
 
 
 class Secret(NamedTuple):

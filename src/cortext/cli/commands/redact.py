@@ -7,19 +7,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from cortext.cli.commands.scan import listed, look, print_findings, told
+from cortext.cli.commands.scan import listed, look, named, print_findings, theirs, told
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.options import all_option, complete_id
 
 if TYPE_CHECKING:
+    from cortext.app.redacting import Redacted
     from cortext.app.scanning import Finding
     from cortext.index.listed import Listed
 
 
 class _Plan(NamedTuple):
+    """What was found in one conversation: to be masked in its own files, and in our copies."""
+
     row: Listed
     found: list[Finding]
-    is_ours: bool
+
+    @property
+    def is_own(self) -> bool:
+        return any(one.ours and not one.is_copy for one in self.found)
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether a copy of ours has it, or will have it with the next sync."""
+        return any(one.is_copy or not one.ours for one in self.found)
 
 
 @click.command("redact")
@@ -40,40 +51,49 @@ def command(
     """Mask the keys and passwords that `scan` finds: `[redacted FAMILY FINGERPRINT]`.
 
     QUERY is an id, the beginning of one, or words of the title; with --all, everything. Files of
-    workspaces, sessions of `spawn` and documents are changed; what an AI tool keeps is not. There
-    is no way back: a masked secret is gone from the file.
+    workspaces, sessions of `spawn`, documents and the trash are changed, with --archive also our
+    copies of the tools' transcripts; what an AI tool keeps is not, and is named. There is no way
+    back: a masked secret is gone from the file.
     """
+    _end_what_was_begun()
     rows = _rows(query, everywhere, number)
     scanned = look(rows)
     for sentence in scanned.unread:
         click.echo(f"not looked at: {sentence}", err=True)
-    plans = [plan for row in rows if (plan := _plan(row, scanned.found, number, archive)).found]
+    plans = [plan for row in rows if (plan := _plan(row, scanned.found, number)).found]
     if not plans:
         click.echo("no secrets were found; nothing was done", err=True)
         return
     _show(plans, archive)
-    work = [plan for plan in plans if plan.is_ours or archive]
+    work = [plan for plan in plans if plan.is_own or (archive and plan.is_beyond)]
     if dry_run or not work:
         raise click.exceptions.Exit(0 if dry_run else 1)
     agree("mask them? There is no way back.", yes)
     raise click.exceptions.Exit(_do(work, number is not None, archive))
 
 
-def _rows(query: tuple[str, ...], everywhere: bool, number: int | None) -> list[Listed]:
-    from cortext.cli.choose import choose
+def _end_what_was_begun() -> None:
+    """A redact that was killed has masked a file, and not told the search index yet."""
+    from cortext.app.forgetting import forget_words, is_unfinished
 
+    if is_unfinished():
+        click.echo("forgetting the words of a redact that did not end", err=True)
+        forget_words()
+
+
+def _rows(query: tuple[str, ...], everywhere: bool, number: int | None) -> list[Listed]:
     if query and everywhere:
         raise click.UsageError("either a conversation or --all")
     if number is not None and not query:
         raise click.UsageError("--finding is one of a conversation: say which")
     if query:
-        return [choose(" ".join(query))]
+        return [named(" ".join(query))]
     if not everywhere:
         raise click.UsageError("say which conversation, or --all")
     return listed(True, None)
 
 
-def _plan(row: Listed, found: Sequence[Finding], number: int | None, archive: bool) -> _Plan:
+def _plan(row: Listed, found: Sequence[Finding], number: int | None) -> _Plan:
     from cortext.errors import SessionNotFoundError
 
     own = [one for one in found if one.row.identity == row.identity]
@@ -83,49 +103,78 @@ def _plan(row: Listed, found: Sequence[Finding], number: int | None, archive: bo
             missing = SessionNotFoundError(f"finding {number} of {row.key}")
             missing.hint = f"`cortext scan {row.key}` numbers them"
             raise missing
-    return _Plan(row, own, not row.tool or row.is_apart)
+    return _Plan(row, own)
 
 
 def _show(plans: Sequence[_Plan], archive: bool) -> None:
     from cortext.cli.choose import describe
     from cortext.cli.text import clean
-    from cortext.paths import archive as archive_folder
 
     for plan in plans:
         click.echo(told(describe(plan.row)))
         print_findings(plan.found)
-        paths = sorted({one.path for one in plan.found})
-        for path in paths:
-            ours = plan.is_ours or path.startswith(f"{archive_folder()}/")
-            said = "to be masked in" if ours else "not touched, it is the tool's own:"
+        for path in sorted({one.path for one in plan.found if one.ours}):
+            is_copy = any(one.path == path and one.is_copy for one in plan.found)
+            said = "to be masked in" if archive or not is_copy else "left in our copy:"
             click.echo(f"  {said} {clean(path, lines=False)}")
-        if archive:
-            click.echo("  to be masked in our copies in the archive")
-        elif not plan.is_ours:
+        for sentence in theirs(plan.found, plan.row.key):
+            click.echo(f"  {clean(sentence, lines=False)}")
+        if archive and plan.is_beyond:
+            click.echo("  to be masked in what is copied of it later")
+        elif plan.is_beyond:
             click.echo("  --archive masks our copy of it")
 
 
 def _do(plans: Sequence[_Plan], only: bool, archive: bool) -> int:
     """One after the other; the exit code."""
-    from cortext.app.redacting import forget_words, redact
-    from cortext.app.redacting_copies import redact_copies
+    from cortext.app.forgetting import forget_words, remember_words
     from cortext.cli.text import clean
     from cortext.errors import CortextError
 
     pieces, failed, done = 0, 0, list[_Plan]()
-    for row, found, is_ours in plans:
+    remember_words(plan.row for plan in plans)
+    for plan in plans:
         try:
-            results = [redact(row, found if only else None)] if is_ours else []
-            results += [redact_copies(row, found if only else None)] if archive else []
+            results = _redact(plan, plan.found if only else None, archive)
         except (CortextError, OSError) as error:
             failed += 1
             click.echo(f"not redacted: {clean(str(error), lines=False)}", err=True)
             continue
-        done.append(_Plan(row, found, is_ours))
+        done.append(plan)
         pieces += sum(result.pieces for result in results)
         for note in dict.fromkeys(note for result in results for note in result.notes):
             click.echo(clean(note, lines=False), err=True)
+    forget_words()
     if done:
-        forget_words([plan.row for plan in done])
+        failed += _say_what_is_left(done, only, archive)
     click.echo(f"{pieces} masked in {len(done)} conversation{'' if len(done) == 1 else 's'}")
     return 1 if failed else 0
+
+
+def _redact(plan: _Plan, found: list[Finding] | None, archive: bool) -> list[Redacted]:
+    from cortext.app.redacting import redact
+    from cortext.app.redacting_copies import redact_copies
+
+    results = [redact(plan.row, found)] if plan.is_own else []
+    if archive and plan.is_beyond:
+        paths = [one.path for one in plan.found if one.is_copy]
+        results.append(redact_copies(plan.row, found or plan.found, paths))
+    return results
+
+
+def _say_what_is_left(done: Sequence[_Plan], only: bool, archive: bool) -> int:
+    """Look again: what was to be masked and is not; how many files that are."""
+    from cortext.cli.text import clean
+
+    left = 0
+    masked = {one.secret for plan in done for one in plan.found}
+    again = look([plan.row for plan in done]).found
+    still = [one for one in again if one.ours and (not only or one.secret in masked)]
+    for path in sorted({one.path for one in still if archive or not one.is_copy}):
+        left += 1
+        click.echo(f"it is still in {clean(path, lines=False)}", err=True)
+    for path in sorted({one.path for one in still if not archive and one.is_copy}):
+        click.echo(f"our copy still has it: {clean(path, lines=False)} (--archive)", err=True)
+    for path in sorted({one.path for one in again if not one.ours}):
+        click.echo(f"the tool still has it: {clean(path, lines=False)}", err=True)
+    return left

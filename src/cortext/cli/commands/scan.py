@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -26,14 +26,11 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
     """Look for keys and passwords in conversations; nothing is changed.
 
     QUERY is an id, the beginning of one, or words of the title. Without it, all that are listed
-    here; with --all, everything: workspaces, sessions of `spawn`, documents, and what the AI tools
-    and our archive keep. A secret is never printed. Exit code 1: something was found; 0: nothing.
+    here; with --all, everything: workspaces, sessions of `spawn`, documents, what the AI tools
+    and our archive keep, and the trash. A secret is never printed. Exit code 1: something was
+    found; 0: nothing.
     """
-    from cortext.app.conversations import Wanted
-    from cortext.cli.choose import choose
-
-    wanted = Wanted(tool=tool)
-    rows = [choose(" ".join(query), wanted=wanted)] if query else listed(everywhere, tool)
+    rows = [named(" ".join(query), tool)] if query else listed(everywhere, tool)
     scanned = look(rows)
     names = ids_of(rows)
     if as_json:
@@ -45,13 +42,35 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
         raise click.exceptions.Exit(1)
 
 
+def named(query: str, tool: str | None = None) -> Listed:
+    """The conversation that is meant; one that was deleted is found in the trash."""
+    from cortext.app.conversations import Wanted
+    from cortext.app.trash import find_entry
+    from cortext.cli.choose import choose
+    from cortext.errors import SessionNotFoundError
+
+    try:
+        return choose(query, wanted=Wanted(tool=tool))
+    except SessionNotFoundError:
+        from cortext.app.scanning import trash_rows
+
+        entry = None if tool else find_entry(query)
+        if entry is None:
+            raise
+        click.echo("it is in the trash", err=True)
+        return next(row for row in trash_rows() if row.key == entry.id)
+
+
 def listed(everywhere: bool, tool: str | None) -> list[Listed]:
-    """The conversations here, or all."""
+    """The conversations here, or all; then also what is in the trash, and in our archive of no
+    conversation."""
     from cortext import paths
     from cortext.app.conversations import Conversations, Wanted
+    from cortext.app.scanning import archive_row, trash_rows
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    return conversations.list(Wanted(tool=tool), patience=None).rows
+    rows = conversations.list(Wanted(tool=tool), patience=None, copies=everywhere).rows
+    return [*rows, *trash_rows(), archive_row()] if everywhere and not tool else rows
 
 
 def look(rows: Sequence[Listed]) -> Scanned:
@@ -105,15 +124,34 @@ def _print(found: Sequence[Finding], names: dict[tuple[str, str], str]) -> None:
         row = each[0].row
         click.echo(told(describe(row)))
         print_findings(each)
-        for path in sorted({one.path for one in each}):
+        for path in sorted({one.path for one in each if one.ours}):
             click.echo(f"  in {clean(path, lines=False)}")
-        click.echo(f"  {clean(_advice(row, names[row.identity]), lines=False)}\n")
+        for sentence in _advice(each, names[row.identity]):
+            click.echo(f"  {clean(sentence, lines=False)}")
+        click.echo()
 
 
-def _advice(row: Listed, id: str) -> str:
-    if row.tool and not row.is_apart:
-        return f"`cortext redact {id} --archive` masks our copy; the tool's own file is not touched"
-    return f"`cortext redact {id}` masks it"
+def _advice(found: Sequence[Finding], id: str) -> Iterator[str]:
+    """What masks it where it is ours, and what to do where it is not."""
+    row, copies = found[0].row, [one for one in found if one.is_copy]
+    if any(one.ours and not one.is_copy for one in found):
+        yield f"`cortext redact {id}` masks it" + (" here" if copies else "")
+    if row.tool == "archive":
+        yield "`cortext redact --all --archive` masks our copies"
+    elif copies:
+        yield f"`cortext redact {id} --archive` masks it in our copies too"
+    yield from theirs(found, id)
+
+
+def theirs(found: Sequence[Finding], id: str) -> Iterator[str]:
+    """What is left with the tools, and how it goes away there."""
+    from cortext.app.session_files import how_to_remove
+
+    for path in sorted({one.path for one in found if not one.ours}):
+        yield f"not touched, it is the tool's own: {path}"
+        yield f"  {how_to_remove(path)}"
+    if any(not one.ours for one in found) and not any(one.is_copy for one in found):
+        yield f"  `cortext redact {id} --archive` keeps it out of our copies"
 
 
 def _as_dict(one: Finding, names: dict[tuple[str, str], str]) -> dict[str, object]:
@@ -125,6 +163,7 @@ def _as_dict(one: Finding, names: dict[tuple[str, str], str]) -> dict[str, objec
         "role": one.role,
         "preview": one.preview,
         "path": one.path,
+        "ours": one.ours,
         "tool": one.row.tool or None,
         "title": told(one.row.title),
     }

@@ -1,0 +1,231 @@
+"""The mask of redaction, `[redacted FAMILY FINGERPRINT]`, and what it is put on: text, JSON, lines,
+and text with zeros in it, as UTF-16 has them.
+
+The fingerprint is keyed, so that the same secret has the same one, and nobody without the key can
+try passwords on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, cast
+
+from cortext import paths
+from cortext.durability.read import read_file
+from cortext.durability.replace import (
+    link_or_copy,
+    make_private_dir,
+    remove_if_there,
+    storage_errors,
+    temp_name,
+    write_new,
+)
+from cortext.errors import CortextError
+from cortext.formats import checksum
+from cortext.model import json
+from cortext.model.escapes import Plain
+from cortext.model.secret_spots import regions
+from cortext.model.secrets import Mask, find_secrets, kind_only, mask_text, mask_value
+
+_KEPT = ("id", "timestamp", "role", "tool_call_id", "session_id", "conversation_id")
+"""What names a record or a session, and when: it stays whatever it looks like."""
+_DIGITS = 12
+_KEY_BYTES = 32
+_AS_IS = "surrogateescape"
+_BLOCK, _LARGE = 1 << 16, 1 << 22
+
+
+class Marker:
+    """The mask of redaction: of every secret, only of those that are `wanted`, or only of those
+    with these `prints`. `used` are the fingerprints of what it masked."""
+
+    def __init__(
+        self, wanted: Collection[str] | None = None, prints: Collection[str] | None = None
+    ) -> None:
+        self._wanted, self._prints, self._key = wanted, prints, redaction_key()
+        self.is_partial = wanted is not None or prints is not None
+        self.used: set[str] = set()
+
+    def __call__(self, kind: str, secret: str) -> str | None:
+        plain = Plain(secret).text
+        if self._wanted is not None and plain not in self._wanted:
+            return None
+        made = hmac.new(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        print = made.hexdigest()[:_DIGITS]
+        if self._prints is not None and print not in self._prints:
+            return None
+        self.used.add(print)
+        return f"[redacted {kind} {print}]"
+
+
+def key_name() -> str:
+    """What tells one key from another, and nothing else about it."""
+    return hmac.new(redaction_key(), b"the name of this key", hashlib.sha256).hexdigest()[:_DIGITS]
+
+
+def is_suspect(data: bytes) -> bool:
+    """Whether these bytes look like holding a secret: most do not, and need no closer look."""
+    return bool(regions(data.replace(b"\0", b"").decode("utf-8", "replace")))
+
+
+def secrets_in(value: Any) -> list[tuple[str, str]]:
+    """The kind and the text of each secret in a text or a JSON value, its escapes seen through."""
+    found: list[tuple[str, str]] = []
+
+    def note(kind: str, secret: str) -> str:
+        found.append((kind, Plain(secret).text))
+        return kind_only(kind, secret)
+
+    if isinstance(value, str):
+        _mask(value, note)
+    else:
+        mask_value(value, note)
+    return found
+
+
+def value_of(data: bytes) -> Any:
+    """The JSON of a line, or its text if it is none."""
+    text = data.decode("utf-8", _AS_IS)
+    try:
+        value = json.decode(data)
+    except ValueError:
+        return text
+    # Of a key that stands twice, JSON has the second value only.
+    return value if not find_secrets(text) or secrets_in(value) else text
+
+
+def masked_value(value: Any, mask: Mask) -> Any:
+    """JSON or text without its secrets; what names it stays."""
+    if isinstance(value, str):
+        return _mask(value, mask)
+    masked = mask_value(value, mask)[0]
+    if not isinstance(value, dict) or not isinstance(masked, dict):
+        return masked
+    old = cast("dict[str, Any]", value)
+    kept = {key: old[key] for key in _KEPT if key in old and key in masked}
+    return cast("dict[str, Any]", masked) | kept
+
+
+def masked_text(data: bytes, mask: Mask) -> bytes:
+    """A text file without its secrets, also one in UTF-16; the same bytes if it has none."""
+    return _mask(data.decode("utf-8", _AS_IS), mask).encode("utf-8", _AS_IS)
+
+
+def masked_line(line: bytes, mask: Mask) -> bytes:
+    """One line of a log, or any JSON text, without its secrets; the same bytes if it has none."""
+    try:
+        value = json.decode(line)
+    except ValueError:
+        return masked_text(line, mask)
+    masked = masked_value(value, mask)
+    found = line if masked == value else json.encode(masked)
+    # Of a key that stands twice, JSON has the second value only.
+    found = masked_text(found, mask)
+    return line if found == line else checksum.reseal(found)
+
+
+def masked_lines(data: bytes, mask: Mask) -> bytes:
+    """All lines as `masked_line` has them. Most have nothing, and are not decoded."""
+    found: list[bytes] = []
+    for block in whole_lines(data):
+        if is_suspect(block):
+            lines = block.split(b"\n")
+            block = b"\n".join(masked_line(one, mask) if is_suspect(one) else one for one in lines)
+        found.append(block)
+    return b"".join(found)
+
+
+def suspect_lines(data: bytes) -> Iterator[bytes]:
+    """The lines that look like holding a secret, and perhaps some beside them."""
+    for block in whole_lines(data, _LARGE):
+        if b"\0" in block:
+            yield from (line for line in block.split(b"\n") if is_suspect(line))
+            continue
+        text, done = block.decode("utf-8", _AS_IS), 0
+        for start, end in regions(text):
+            first = max(text.rfind("\n", 0, start) + 1, done)
+            last = text.find("\n", max(end, first))
+            done = len(text) if last < 0 else last + 1
+            if first < done:
+                yield from text[first:done].encode("utf-8", _AS_IS).split(b"\n")
+
+
+def whole_lines(data: bytes, size: int = _BLOCK) -> Iterator[bytes]:
+    """Parts that end with a line: where one looks like nothing, none of its lines is looked at."""
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + size) + 1 or len(data)
+        yield data[start:end]
+        start = end
+
+
+def masked_file(path: str, data: bytes, mask: Mask) -> bytes:
+    """What a file holds without its secrets: line by line where its name says that it has such."""
+    if has_lines(path, data):
+        return masked_lines(data, mask)
+    return masked_text(data, mask) if is_suspect(data) else data
+
+
+def has_lines(path: str, data: bytes) -> bool:
+    """Whether a file holds JSON: a transcript, or a copy of one. In the trash it has no name."""
+    return ".json" in os.path.basename(path) or data.lstrip(b"\xef\xbb\xbf \r\n")[:2] == b'{"'
+
+
+def _mask(text: str, mask: Mask) -> str:
+    masked = mask_text(text, mask)[0]
+    return _between_zeros(masked, mask) if "\0" in masked else masked
+
+
+def _between_zeros(text: str, mask: Mask) -> str:
+    """UTF-16 has a zero before or after each letter, and a crash leaves runs of them."""
+    found: dict[str, str] = {}
+
+    def note(kind: str, secret: str) -> str | None:
+        instead = mask(kind, secret)
+        if instead is not None:
+            found[secret] = instead
+        return instead
+
+    mask_text(text.replace("\0", ""), note)
+    for secret, instead in found.items():
+        spread = re.compile("\0*".join(map(re.escape, secret)))
+        text = spread.sub(lambda match, mark=instead: _spread(match[0], mark), text)
+    return text
+
+
+def _spread(secret: str, mark: str) -> str:
+    zeros = secret.count("\0")
+    return ("\0" * (zeros // max(len(secret) - zeros - 1, 1))).join(mark)
+
+
+def redaction_key() -> bytes:
+    """Made once, for this user only."""
+    path = paths.redaction_key()
+    with storage_errors("write", path):
+        try:
+            return _checked(read_file(path), path)
+        except FileNotFoundError:
+            make_private_dir(os.path.dirname(path))
+        temp = os.path.join(os.path.dirname(path), temp_name("redaction.key"))
+        try:
+            write_new(temp, [os.urandom(_KEY_BYTES)])
+            link_or_copy(temp, path)
+        except FileExistsError:
+            pass  # another process made it meanwhile: that one counts
+        finally:
+            remove_if_there(temp)
+        return _checked(read_file(path), path)
+
+
+def _checked(key: bytes, path: str) -> bytes:
+    """A key that is cut, or empty, would let anybody try what was masked."""
+    if len(key) != _KEY_BYTES:
+        raise CortextError(
+            f"the key of redaction is damaged: {path} has {len(key)} bytes, not {_KEY_BYTES}",
+            hint="put it back from a backup, or remove it: what is masked then gets new marks",
+        )
+    return key
