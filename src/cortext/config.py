@@ -265,7 +265,7 @@ def parse_settings(data: bytes, path: str) -> dict[tuple[str, ...], Any]:
         # The parser takes minutes over a key of very many parts.
         if max(line.count(b".") for line in lines) > _MOST_DOTS:
             raise RecursionError
-        return _flat(tomllib.loads(data.decode("utf-8")))
+        return _flat(tomllib.loads(data.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
         line, reason = data.count(b"\n", 0, error.start) + 1, "not UTF-8"
     except RecursionError:

@@ -1,6 +1,7 @@
 """One session in each arrangement, and the ways in which it can be damaged."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -206,6 +207,91 @@ def flipped_bit(kept: Kept) -> None:
     kept.lines.write_bytes(data.replace(b"it fetches twice", b"it fetcher twice"))
 
 
+def pretty(kept: Kept) -> None:
+    """What an editor makes of it that formats JSON."""
+    change_values(kept, lambda values: b"\n".join(pretty_json(value) for value in values) + b"\n")
+
+
+def as_list(kept: Kept) -> None:
+    """A JSON list of records, indented."""
+    change_values(kept, pretty_json)
+
+
+def on_one_line(kept: Kept) -> None:
+    """Records one after the other, without a newline between them."""
+    change_values(kept, lambda values: b"".join(json.dumps(v).encode() for v in values) + b"\n")
+
+
+def with_commas(kept: Kept) -> None:
+    change_values(kept, lambda values: b",\n".join(json.dumps(v).encode() for v in values) + b",\n")
+
+
+def change_values(kept: Kept, write: Callable[[list[Any]], bytes]) -> None:
+    lines = kept.lines.read_bytes().split(b"\n")
+    head = b"".join(line + b"\n" for line in lines[: kept.first])
+    kept.lines.write_bytes(head + write([json.loads(line) for line in lines[kept.first :] if line]))
+
+
+def pretty_json(value: Any) -> bytes:
+    return json.dumps(value, indent=2, ensure_ascii=False).encode()
+
+
+def utf16(kept: Kept) -> None:
+    """What Windows' editors call Unicode."""
+    kept.lines.write_bytes(kept.lines.read_bytes().decode().encode("utf-16"))
+
+
+def utf16_and_more(kept: Kept) -> None:
+    """Without a mark, and somebody appended to it since."""
+    first, last = kept.lines.read_bytes().decode().rsplit("\n", 2)[:2]
+    kept.lines.write_bytes(f"{first}\n".encode("utf-16-be") + f"{last}\n".encode())
+
+
+def latin1(kept: Kept) -> None:
+    text = kept.lines.read_bytes().decode().replace("🙂", "é").replace("twice", "déjà")
+    kept.lines.write_bytes(text.encode("latin-1"))
+
+
+def nothing_in_it(kept: Kept) -> None:
+    kept.lines.write_bytes(b"")
+
+
+def no_beginning(kept: Kept) -> None:
+    """One field of the head is gone that it cannot be without."""
+    data = kept.head.read_bytes()
+    new = re.sub(rb'"created_at": ?"[^"]*",\s*', b"", data, count=1)
+    assert new != data
+    kept.head.write_bytes(new)
+
+
+def one_field(kept: Kept) -> None:
+    """A field of the head that is no JSON any more."""
+    data = kept.head.read_bytes()
+    new = re.sub(rb'"status": ?"[^"]*"', b'"status": pau', data, count=1)
+    assert new != data
+    kept.head.write_bytes(new)
+
+
+def conflict(kept: Kept) -> None:
+    """A merge that nobody finished: another title of the head, and another last message."""
+    lines = kept.head.read_bytes().split(b"\n")
+    at = next(n for n, line in enumerate(lines) if b"Slow pages" in line)
+    theirs = lines[at].replace(b"Slow pages", b"Slow pages of theirs")
+    kept.head.write_bytes(
+        b"\n".join([*lines[:at], *sides([lines[at]], [theirs]), *lines[at + 1 :]])
+    )
+    lines = kept.lines.read_bytes().split(b"\n")
+    at = next(n for n, line in enumerate(lines) if b'"m6"' in line)
+    theirs = lines[at].replace(b'"m6"', b'"m7"').replace(b"thanks", b"no thanks")
+    kept.lines.write_bytes(
+        b"\n".join([*lines[:at], *sides([lines[at]], [theirs]), *lines[at + 1 :]])
+    )
+
+
+def sides(ours: list[bytes], theirs: list[bytes]) -> list[bytes]:
+    return [b"<<<<<<< HEAD", *ours, b"=======", *theirs, b">>>>>>> laptop"]
+
+
 Damage = Callable[[Kept], None]
 DAMAGES: dict[Damage, tuple[str, ...]] = {
     nul_line: ("workspace", "log", "document"),
@@ -220,6 +306,17 @@ DAMAGES: dict[Damage, tuple[str, ...]] = {
     half_emoji: ("workspace", "log", "document"),
     cut_utf8: ("workspace", "log", "document"),
     flipped_bit: ("workspace", "log"),
+    pretty: ("workspace", "log"),
+    as_list: ("workspace", "log"),
+    on_one_line: ("workspace", "log"),
+    with_commas: ("workspace", "log"),
+    utf16: ("workspace", "log", "document"),
+    utf16_and_more: ("workspace", "log"),
+    latin1: ("workspace", "log", "document"),
+    nothing_in_it: ("workspace", "document"),
+    no_beginning: ("workspace", "log", "document"),
+    one_field: ("workspace", "log", "document"),
+    conflict: ("workspace", "log", "document"),
 }
 """Each damage, and the kinds that can have it."""
 LOST: dict[tuple[Damage, str], set[str]] = {
@@ -231,5 +328,44 @@ LOST: dict[tuple[Damage, str], set[str]] = {
     # What only the file had, and not its backup.
     (no_messages, "document"): {"m3", "m4", "m5", "m6"},
     (torn, "document"): {"m6"},
+    (nothing_in_it, "workspace"): {"m1", "m2", "m3", "m4", "m5", "m6"},
+    (nothing_in_it, "document"): {"m3", "m4", "m5", "m6"},
 }
 """What nobody can read any more."""
+
+
+class Told(NamedTuple):
+    """What doctor says of a damage, and what `--fix` does about it."""
+
+    says: str
+    does: str = "was written anew, with"
+
+
+TOLD: dict[Damage, Told] = {
+    nul_line: Told("64 NUL bytes stand where something was written"),
+    nul_over: Told("13 NUL bytes stand where something was written"),
+    torn: Told("the last line is torn|cannot be read whole", "ends with its last whole|anew"),
+    first_line: Told("no message that can be read|cannot be read whole"),
+    no_head: Told("is missing, and there are messages|cannot be read whole"),
+    no_messages: Told("is missing, and its head knew of 2 messages|messages are missing"),
+    two_heads: Told("2 heads|a second head|2 documents"),
+    open_call: Told(r"a tool call at the end \(shell\) never got", "says that there was no result"),
+    twice: Told("the same messages once more|2 messages stand in it twice"),
+    half_emoji: Told("a character is cut in the middle"),
+    cut_utf8: Told("a character is cut in the middle"),
+    flipped_bit: Told("one bit of message 'm3' is flipped"),
+    pretty: Told("6 messages are not on a line alone"),
+    as_list: Told("6 messages are not on a line alone"),
+    on_one_line: Told("6 messages are not on a line alone"),
+    with_commas: Told("6 messages are not on a line alone"),
+    utf16: Told("it is written in UTF-16"),
+    utf16_and_more: Told("it is written in UTF-16"),
+    latin1: Told("this is Latin-1, not UTF-8"),
+    nothing_in_it: Told(
+        "no message is in it, and its head knew of 2|it is empty; its backup has 2"
+    ),
+    no_beginning: Told("cannot be read whole: it has no created_at"),
+    one_field: Told("cannot be read whole: not JSON: expecting value"),
+    conflict: Told("git left conflict markers in it"),
+}
+"""The table of damages: with `DAMAGES` and `LOST`, all that `test_mending` goes over."""

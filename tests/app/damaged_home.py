@@ -14,6 +14,7 @@ from tests.app.damage import DAMAGES, Kept, flipped_bit, from_the_future
 _SAID = ("first", "second", "third")
 FETCHED = "11111111-2222-4333-8444-555555555555"
 GONE = "99999999-2222-4333-8444-555555555555"
+ZEROS = "77777777-2222-4333-8444-555555555555"
 _LONG_AGO = time.time() - 7200
 
 
@@ -135,10 +136,22 @@ def _leave_things(home: Home) -> None:
     (tokens / "phone").write_text("secret\n", encoding="utf-8")
     (tokens / "phone").chmod(0o644)
     home.of_the_future("log").lines.chmod(0o644)
+    _leave_notes(home)
     program = home.root / "bin/aur"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho I install packages\n", encoding="utf-8")
     program.chmod(0o755)
+
+
+def _leave_notes(home: Home) -> None:
+    """What cortext wrote down for itself, and was not written to its end."""
+    known = home.root / "data/cortext/archive/.known/claude.json"
+    known.write_bytes(known.read_bytes()[:40])
+    with (home.root / "data/cortext/workspaces").open("ab") as file:
+        file.write(b"\0" * 20 + b"\n/nowhere/at/al")
+    (home.folders["document"] / "index.json").write_text('{"version": 1, "sess', encoding="utf-8")
+    with home.transcript(GONE).with_name(f"{ZEROS}.jsonl").open("wb") as file:
+        file.write(_line(ZEROS, 0, "first") + b"\0" * 32 + b"\n")
 
 
 if __name__ == "__main__":

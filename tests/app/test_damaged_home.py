@@ -68,6 +68,41 @@ def test_everything_is_named_and_mended(home: Home) -> None:
     assert home.transcript(FETCHED).read_bytes() == transcript
 
 
+TABLE = [
+    ("archive/claude/projects/-x/1", "it is truncated", "bytes were copied from claude again"),
+    (
+        "archive/claude/projects/-x/9",
+        "it is truncated",
+        "bytes that can be read; claude has no more",
+    ),
+    ("catalog.sqlite3", "is damaged: file is not a database", "removed, and will be made anew"),
+    ("0123456789abcdef.tmp", "1 temp file of processes that were killed", "moved to the trash"),
+    ("tokens/phone", "other users can read or change 1 place", "now yours alone"),
+    ("090-debug-later.jsonl", "other users can read or change 1 place", "now yours alone"),
+    (".known/claude.json", "is not written to its end", "removed, and will be made anew"),
+    (
+        "data/cortext/workspaces",
+        "line 2: this is no folder, and 1 more",
+        "names folders alone again",
+    ),
+    ("sessions/index.json", "is damaged: it is no JSON object", "made anew, of 17 sessions"),
+    ("projects/-x/7777", "32 NUL bytes in what claude wrote", ""),
+    ("bin/aur", "another program called `aur` comes first on the PATH", ""),
+    ("090-debug-later", "has format version 9.0, and this cortext reads up to 1.0", ""),
+]
+"""What is damaged beside the sessions: its path, what is said, and what is done: "" for nothing."""
+
+
+def test_the_table_of_what_else_is_damaged(home: Home) -> None:
+    """Each is said, and done, in a line that names it."""
+    said = cortext(home.workspace, "doctor").stdout.split("\n")
+    done = cortext(home.workspace, "doctor", "--fix", "--yes").stdout.split("\n")
+    for path, says, does in TABLE:
+        assert [line for line in said if path in line and says in line], path
+        mended = [line for line in done if line.startswith("mended: ") and path in line]
+        assert any(does in line for line in mended) if does else not mended or "later" in path, path
+
+
 def test_a_truncated_copy_has_what_the_tool_still_has(home: Home) -> None:
     """And of one whose transcript is gone, every whole line."""
     cortext(home.workspace, "doctor", "--fix", "--yes")
@@ -86,6 +121,8 @@ def test_nothing_is_done_unasked(home: Home) -> None:
         "what will be done; the original of every conversation is kept:\n1. "
     )
     assert "hint: `cortext doctor --fix --yes`" in done.stderr
+    asked = json.loads(cortext(home.workspace, "doctor", "--fix", "--json").stdout)
+    assert (len(asked["plan"]) > 60, asked["mended"], asked["failed"]) == (True, [], [])
     assert files == {path: path.read_bytes() for path in home.workspace.rglob("*.json*")}
 
 
@@ -99,5 +136,5 @@ def test_programs_get_all_of_it(home: Home) -> None:
     done = cortext(home.workspace, "doctor", "--fix", "--yes", "--json")
     told = json.loads(done.stdout)
     assert (done.returncode, told["failed"]) == (0, [])
-    assert len(told["mended"]) == 40
+    assert len(told["mended"]) == len(told["plan"]) > 60
     assert {one["severity"] for one in told["health"]["problems"]} == {"note"}

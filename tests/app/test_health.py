@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -26,11 +27,11 @@ from cortext.app.health.mending import mend_all
 from cortext.app.health.problem import Mend, Mended
 from cortext.durability.trash import Trash
 from cortext.errors import SessionLockedError
-from cortext.lifecycle.known import remember_workspace
+from cortext.lifecycle.known import remember_program, remember_workspace
 from cortext.lifecycle.workspace import Workspace
 from cortext.stores.log import LogStore
 from tests.app.captures import Bench
-from tests.app.damage import Kept, flipped_bit, half_emoji
+from tests.app.damage import Kept, flipped_bit, half_emoji, torn
 
 HOLD = """
 import fcntl, os, sys
@@ -82,7 +83,7 @@ def test_a_stopped_holder_is_named(lock: Path) -> None:
         finally:
             process.send_signal(signal.SIGCONT)
     assert f"{lock} is held by process {process.pid} (" in problem.text
-    assert "which is stopped and runs since 20" in problem.text
+    assert "which is stopped (it was started 20" in problem.text
     assert f"`kill {process.pid}`" in problem.hint
 
 
@@ -102,6 +103,7 @@ def test_a_child_that_outlived_its_parent_is_told_of(lock: Path) -> None:
         process.wait()
         (problem,) = check_locks(lock_files([str(lock.parents[2])]))
         assert f"is held for process {process.pid}, which has ended" in problem.text
+        assert re.search(r"one that it started has it open: process \d+ \(", problem.text)
         with pytest.raises(SessionLockedError):
             LogStore(lock.parents[2], lock_wait=0).amend("001-debug-slow", title="x")
 
@@ -183,6 +185,64 @@ def test_a_network_disk_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert problem.severity == "note"
 
 
+def test_a_network_disk_is_known_by_its_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `statfs` tells, also where no table of mounts does."""
+    monkeypatch.setattr(machine, "read_mounts", lambda: b"")
+    monkeypatch.setattr(machine, "type_of", lambda folder: 0x6969 if "share" in folder else 0xEF53)
+    (problem,) = machine.check_disks([str(tmp_path / "near"), str(tmp_path / "share")])
+    assert problem.text.startswith(f"{tmp_path}/share is on a network disk (nfs, at ")
+
+
+def test_the_type_of_a_file_system_is_what_the_system_says(tmp_path: Path) -> None:
+    """Also of a folder that is not there yet."""
+    said = subprocess.run(
+        ["stat", "-f", "-c", "%t", tmp_path], check=True, capture_output=True, text=True
+    )
+    assert machine.type_of(str(tmp_path / "a/b")) == int(said.stdout, 16) > 0
+
+
+def test_locks_of_no_session_are_looked_at_too(tmp_path: Path) -> None:
+    """As the archive's, which a sync holds that was stopped."""
+    lock = Path(paths.archive(), ".lock")
+    lock.parent.mkdir(parents=True)
+    lock.touch(0o600)
+    with held(lock) as process:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            until(lambda: any(one.path == str(lock) for one in look_over().problems))
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+
+def test_programs_logs_are_looked_at(tmp_path: Path) -> None:
+    """In the folder of programs all, in one that somebody named what looks like one."""
+    named = tmp_path / "named"
+    for folder in (Path(paths.program_sessions()), named):
+        torn(Kept("log", folder).make())
+    (named / "other.jsonl").write_text("{no\n", encoding="utf-8")
+    remember_program(str(named))
+    found = [one.path for one in look_over().problems if "the last line is torn" in one.text]
+    name = "001-debug-slow.jsonl"
+    assert found == [f"{paths.program_sessions()}/{name}", f"{named}/{name}"]
+    assert all(one.path != f"{named}/other.jsonl" for one in look_over().problems)
+
+
+def test_a_damaged_key_and_a_damaged_tombstone_are_named() -> None:
+    """Neither can be made anew."""
+    key, deleted = Path(paths.redaction_key()), Path(paths.archive(), ".forgotten")
+    deleted.parent.mkdir(parents=True)
+    key.write_bytes(b"short")
+    key.chmod(0o600)
+    deleted.write_bytes(b"claude\tid\t2025-11-22T09:00:00Z\nclaude\n")
+    deleted.chmod(0o600)
+    found = {one.path: one for one in look_over().problems}
+    assert "is damaged" in found[str(key)].text
+    assert "line 2: which session was deleted" in found[str(deleted)].text
+    assert (found[str(key)].mend, found[str(deleted)].mend) == ("", "")
+
+
 def test_versions_are_read_and_not_asked_for(tmp_path: Path) -> None:
     """From the package around a program, or the folder that it is in."""
     package = tmp_path / "lib/gemini/bundle"
@@ -249,8 +309,8 @@ def test_lost_messages_are_taken_from_the_tool_again(
     assert found.mend is not None
     done = found.mend.do()
     assert done is not None
-    count = 1 if damage is over_the_third else len(before)
-    assert done.did.endswith(f"and {count} were taken from the tool again")
+    count, verb = (1, "was") if damage is over_the_third else (len(before), "were")
+    assert done.did.endswith(f"{count} {verb} taken from the tool again")
     after = [m.id for m in bench.workspace.store.read(place.name).session.messages]
     assert after == before
 

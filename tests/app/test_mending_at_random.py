@@ -14,6 +14,8 @@ from tests.app.damage import Kept
 WORDS = (
     b"\0", b"\n", b"\\ud83d", b"\xf0\x9f", b"{", b"}", b'"', b"]}\n", b',"crc":"00000000"}', b"m3",
     b'{"role":"user"}\n', b"\xff" * 9, b"\0" * 40, b"null\n", b"[]\n", b'{"created_at":1}',
+    b"\n<<<<<<< HEAD\n", b"\n=======\n", b"\n>>>>>>> other\n", b"\xff\xfe", b"\xe9", b"}{", b"},",
+    b'{"title":"x","status":"paused"}\n', b"[\n",
 )  # fmt: skip
 HALF = re.compile("[\ud800-\udfff]")
 """A half of a character is replaced, also in an id."""

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from cortext import paths
 from cortext.app.errors_log import write_error
+from cortext.app.installed import digest
+from tests.app.damage import Kept, change_lines, nul_line, torn
 from tests.command import SCRIPT, cortext, ok
 
 
@@ -86,6 +89,24 @@ def test_a_hook_and_a_command_that_are_gone_are_named(person: Path) -> None:
     assert examined(person)[0] == 0
 
 
+def test_a_command_of_another_version_is_told_of(person: Path) -> None:
+    """It works, so nothing is wrong; what a person changed is theirs."""
+    ok(person, "setup", "--yes")
+    path = person / ".claude/commands/cortext.md"
+    path.write_text(path.read_text(encoding="utf-8") + "\nMore.\n", encoding="utf-8")
+    assert examined(person)[1]["problems"] == []
+    record = Path(paths.data_home(), "cortext/setup.json")
+    known = json.loads(record.read_text(encoding="utf-8"))
+    known["files"][str(path)]["digest"] = digest(path.read_bytes())
+    record.write_text(json.dumps(known), encoding="utf-8")
+    code, found = examined(person)
+    assert code == 0
+    (problem,) = found["problems"]
+    assert problem["text"].endswith("are not as this version writes them: cortext.md")
+    ok(person, "setup", "--tools", "claude", "--yes")
+    assert examined(person)[1]["problems"] == []
+
+
 def test_settings_that_cannot_be_read_are_a_problem(person: Path) -> None:
     (person / ".claude").mkdir()
     (person / ".claude/settings.json").write_text("{", encoding="utf-8")
@@ -125,7 +146,7 @@ def test_what_hooks_logged_is_shown(person: Path, monkeypatch: pytest.MonkeyPatc
     write_error("hook claude Stop", ValueError("it broke"))
     code, found = examined(person)
     assert (code, len(found["errors"])) == (1, 2)
-    assert found["problems"][0]["text"].startswith("1 error in hooks or in the background")
+    assert found["problems"][0]["text"].startswith("hooks or work in the background failed once")
 
 
 def test_a_hook_that_fails_is_found_there(person: Path) -> None:
@@ -149,3 +170,34 @@ def test_the_archive_is_measured(person: Path) -> None:
     assert "archive: 1 transcript, " in ok(person, "doctor")
     ok(person, "config", "archive.enabled", "off")
     assert "archive: turned off" in ok(person, "doctor")
+
+
+def test_settings_may_begin_with_a_byte_order_mark(person: Path) -> None:
+    """As editors of Windows write them."""
+    (person / ".config/cortext").mkdir(parents=True)
+    text = '\ufeff[archive]\nenabled = "off"\n'
+    (person / ".config/cortext/config.toml").write_text(text, encoding="utf-8")
+    assert "archive: turned off" in ok(person, "doctor")
+
+
+def test_a_file_with_much_wrong_does_not_flood(person: Path) -> None:
+    """Three lines of it, how many more there are, and all of them with `--verbose`."""
+    kept = Kept("log", Path(paths.spawn_sessions())).make()
+    change_lines(kept, lambda lines: [*lines[:3], *[b"{no json"] * 40, *lines[3:]])
+    told = cortext(person, "doctor").stdout
+    assert told.count("this is no message that can be read") == 3
+    assert f"- {kept.lines}: 37 more of it (`--verbose` shows all)\n" in told
+    told = cortext(person, "doctor", "--verbose").stdout
+    assert told.count("this is no message that can be read") == 40
+    plan = cortext(person, "doctor", "--fix").stderr
+    assert "with the 6 messages that can be read; 40 lines cannot" in plan
+
+
+def test_words_that_programs_see_are_those_that_people_see(person: Path) -> None:
+    kept = Kept("log", Path(paths.spawn_sessions())).make()
+    torn(kept)
+    nul_line(kept)
+    told = cortext(person, "doctor").stdout
+    found = examined(person)[1]["problems"]
+    assert [f"{one['severity']}: {one['text']}" in told for one in found] == [True, True]
+    assert {one["severity"] for one in found} == {"problem", "warning"}

@@ -21,7 +21,7 @@ from cortext.app.health.looking import Progress, look_over
 from cortext.app.health.machine import is_tested, version_of
 from cortext.app.health.problem import NOTE, Mend, Problem
 from cortext.app.mcp_health import GONE, UNREADABLE, Entry, ServerHealth, entry_of, server_health
-from cortext.app.setup import COMMANDS, found_tools, has_hooks
+from cortext.app.setup import COMMANDS, found_tools, has_hooks, plan_setup
 from cortext.bridges import settings
 from cortext.bridges.commands import WITH_COMMANDS, file_name, user_folder
 from cortext.bridges.mcp_entry import entry_path
@@ -31,7 +31,7 @@ from cortext.durability.read import read_file
 from cortext.errors import CortextError
 
 _RECENT = timedelta(days=7)
-"""How long an error is news. The log keeps it longer."""
+"""How long a failure is news. The log keeps it longer."""
 ALL, SOME, NONE, NOT_USED = "all", "some", "none", "not used"
 
 
@@ -122,6 +122,7 @@ def _connections() -> Health:
                 "put the folder of the program into PATH, where your tools are started",
             )
         )
+    _earlier([tool.tool for tool in tools if tool.commands == ALL], problems)
     server = _server(found, problems)
     errors = last_errors()
     _judge(errors, problems)
@@ -187,6 +188,22 @@ def _commands(tool: str, problems: list[Problem]) -> str:
     return _judged(f"commands in {folder}", tool, missing, len(names), problems)
 
 
+def _earlier(tools: list[str], problems: list[Problem]) -> None:
+    """Commands that are there, and not as this version writes them."""
+    try:
+        changes = plan_setup(tools).changes
+    except (CortextError, OSError):
+        return  # what cannot be read was said of each tool
+    for tool in tools:
+        folder = user_folder(tool)
+        own = [c.path for c in changes if c.old is not None and os.path.dirname(c.path) == folder]
+        if own:
+            names = ", ".join(map(os.path.basename, own))
+            text = f"commands in {folder} are not as this version writes them: {names}"
+            hint = f"`cortext setup --tools {tool}` shows what would change, and asks"
+            problems.append(Problem(text, hint, NOTE, own[0]))
+
+
 def _judged(what: str, tool: str, missing: list[str], wanted: int, problems: list[Problem]) -> str:
     """None of them is a choice, some of them a fault."""
     if not missing:
@@ -202,9 +219,9 @@ def _judge(errors: list[str], problems: list[Problem]) -> None:
     since = (clock.now() - _RECENT).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     recent = [line for line in errors if line[:20] >= since]
     if recent:
-        lines = "1 error" if len(recent) == 1 else f"{len(recent)} errors"
-        text = f"{lines} in hooks or in the background, in the last {_RECENT.days} days"
-        problems.append(Problem(text, f"they stand in {paths.log_file()}; delete it when done"))
+        times = "once" if len(recent) == 1 else f"{len(recent)} times"
+        text = f"hooks or work in the background failed {times} in the last {_RECENT.days} days"
+        problems.append(Problem(text, f"it stands in {paths.log_file()}; delete it when done"))
 
 
 def _archive(problems: list[Problem]) -> ArchiveHealth:

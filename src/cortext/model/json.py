@@ -65,7 +65,9 @@ def _tolerant_decode(data: bytes, notes: list[str]) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+        raise ValueError(
+            f"not JSON: {error.msg.lower().removesuffix(' at')} at character {error.pos + 1}"
+        ) from None
 
 
 def _null(notes: list[str]) -> Callable[[str], None]:

@@ -35,8 +35,12 @@ def raise_if_damaged(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
     """SessionCorruptedError for the first damage that lost something; a warning for others."""
     refuse_damage(damages, hint)
     for damage in damages:
-        where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"
-        log.warning("%s: %s", where, damage.detail)
+        warn_of(damage)
+
+
+def warn_of(damage: Damage) -> None:
+    where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"
+    log.warning("%s: %s", where, damage.detail)
 
 
 def refuse_damage(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:

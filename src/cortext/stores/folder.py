@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -46,12 +45,12 @@ from cortext.stores.checks import (
     raise_if_damaged,
     read_session_file,
     refuse_newer,
+    warn_of,
 )
 from cortext.stores.layout import Place
 from cortext.stores.lines import Files, LineStore, Stored
 from cortext.stores.seen import Fingerprint
 
-log = logging.getLogger("cortext.stores")
 _OURS = ("session.json", "messages.jsonl")
 
 
@@ -280,7 +279,7 @@ class FolderStore(LineStore):
         raise_if_damaged([damage for damage in damages if damage.path == place.head])
         for damage in damages:
             if damage.fatal and damage.path != place.head:
-                log.warning("%s, line %s: %s", damage.path, damage.line, damage.detail)
+                warn_of(damage)
         return session
 
     def _read(self, id: str) -> Stored:

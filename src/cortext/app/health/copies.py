@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.app.archive import folder_of, temp_dir
+from cortext.app.health.masks import note_marks
 from cortext.app.health.problem import NOTHING, Found, Mend, Mended, Problem, unread
 from cortext.bridges.places import TOOLS
 from cortext.durability.follow import set_generation_aside, stamp
@@ -98,6 +99,7 @@ def _mend(copy: Copy) -> Mended | None:
             return None
         blocks, mtime = _readable(copy.path), os.stat(copy.path).st_mtime_ns
         make_private_dir(temp_dir())
+        note_marks(copy.tool, copy.path, b"".join(blocks))
         if not blocks:
             kept = set_generation_aside(copy.path)
         else:

@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from cortext.app.health.calls import missing_results, trouble_of
-from cortext.app.health.heads import made_up, newest, values_in, version_at_start
+from cortext.app.health.characters import HALF, whole_value, why_not_whole
+from cortext.app.health.heads import fitting, made_up, newest, values_in, version_at_start
+from cortext.app.health.pieces import head_fields, records_in
 from cortext.app.health.problem import (
     NOTHING,
     WARNING,
@@ -16,17 +18,26 @@ from cortext.app.health.problem import (
     Mend,
     Mended,
     Trouble,
+    counted,
+    nuls,
     problem_of,
+    reworded,
     unread,
 )
-from cortext.app.health.rescue import HALF, whole_value
+from cortext.app.health.texts import in_utf8, sides_of, text_of
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file, read_file_and_stat
-from cortext.durability.replace import refuse_link, replace, set_aside, side_dir, storage_errors
+from cortext.durability.replace import (
+    all_set_aside,
+    refuse_link,
+    replace,
+    set_aside,
+    side_dir,
+    storage_errors,
+)
 from cortext.errors import NewerVersionError
 from cortext.formats import document
 from cortext.formats.document import Block
-from cortext.model import json, wire
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.checks import refuse_newer
@@ -58,8 +69,8 @@ def check_document(folder: str, id: str) -> Found:
     troubles = [*state.troubles, *trouble_of(state.stubs)]
     if not troubles:
         return NOTHING
-    count = len(state.session.messages) if state.session else 0
-    sentence = f"write {path} anew, with the {count} messages that can be read"
+    count = counted(len(state.session.messages) if state.session else 0, "message")
+    sentence = f"write {path} anew, with the {count} that can be read"
     if not state.to_write:
         sentence = f"add that there was no result to {path}" if state.stubs else ""
     problems = [problem_of(path, trouble, sentence) for trouble in troubles]
@@ -79,7 +90,7 @@ def _look(folder: str, id: str) -> _State:
     troubles = list[Trouble]()
     if b'"messages"' not in data:
         troubles.append(Trouble("its messages are missing"))
-        _add_missing(session, document.salvage(data, id)[0])
+        _add_missing(session, records_in(data, id))
         session = _with_backup(session, folder, id)
     if HALF.search(data):
         session = _whole(session, troubles)
@@ -109,27 +120,21 @@ def _drop_repeated(session: Session, troubles: list[Trouble]) -> None:
 
 
 def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
-    troubles = list[Trouble]()
-    if b"\0" in data:
-        line = data.count(b"\n", 0, data.find(b"\0")) + 1
-        text = f"{data.count(0)} NUL bytes stand where something was written"
-        troubles.append(Trouble(text, line))
-    cleaned = _NULS.sub(b"", data).decode("utf-8", "replace").encode("utf-8")
-    if cleaned != _NULS.sub(b"", data):
-        line = _first_bad_line(data)
-        troubles.append(Trouble("a character is cut in the middle", line, WARNING))
+    if not data.strip(b"\0 \t\r\n"):
+        return _empty(folder, id, data)
+    troubles, ours, lines = _read_as_text(data)
     try:
-        session = document.decode(cleaned).session
+        session = document.decode(ours).session
     except ValueError:
-        session = _of_several(cleaned, troubles)
-    # What stands behind a gap is a line of its own.
-    lines = _NULS.sub(b"\n", data).decode("utf-8", "replace").encode("utf-8")
+        session = _of_several(ours, troubles)
     if session is None:
         session = _salvaged(folder, id, lines, troubles, why)
     else:
-        _add_missing(session, document.salvage(lines, id)[0])
+        _add_missing(session, records_in(lines, id))
     if session is None:
-        return _State(None, [Trouble(f"nothing of it can be read: {why}", mends=False)], ())
+        return _State(
+            None, [Trouble(f"nothing of it can be read: {reworded(why)}", mends=False)], ()
+        )
     session.id = id
     session = _whole(session, troubles) if HALF.search(data) else session
     if any(trouble.severity != WARNING for trouble in troubles):
@@ -137,6 +142,59 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
     _drop_repeated(session, troubles)
     answered = {call.id for call in session.tool_history}
     return _State(session, troubles, missing_results(session.messages, answered))
+
+
+def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
+    """What is wrong with the text of a document, our side of it, and all its lines."""
+    troubles = list[Trouble]()
+    data, was = in_utf8(data)
+    if was:
+        troubles.append(Trouble(f"it is written in {was}", severity=WARNING))
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.find(b"\0")) + 1
+        troubles.append(Trouble(nuls(data.count(0)), line))
+    if text_of(data)[1]:
+        troubles.append(Trouble(why_not_whole(data), _first_bad_line(data), WARNING))
+    sides = sides_of(data)
+    if sides:
+        text = "git left conflict markers in it: our head is used, the messages of both sides stay"
+        troubles.append(Trouble(text, sides.lines[0]))
+    ours, both = (sides.ours, sides.both) if sides else (data, data)
+    # What stands behind a gap is a line of its own.
+    lines = text_of(_NULS.sub(b"\n", both))[0].encode("utf-8")
+    return troubles, text_of(_NULS.sub(b"", ours))[0].encode("utf-8"), lines
+
+
+def _empty(folder: str, id: str, data: bytes) -> _State:
+    """A document that holds nothing: its backup, or what was set aside once, may."""
+    path = f"{folder}/{id}.json"
+    found = _backup(folder, id)
+    for aside in all_set_aside(path):
+        session = _of_aside(read_file(aside), id)
+        if session is not None:
+            found = _merged(found, session)
+    text = f"it holds {len(data)} NUL bytes, and nothing else" if data.strip() else "it is empty"
+    if found is None:
+        return _State(None, [Trouble(f"{text}: what it held is not here", mends=False)], ())
+    found.id = id
+    text += f"; its backup has {counted(len(found.messages), 'message')}"
+    answered = {call.id for call in found.tool_history}
+    return _State(found, [Trouble(text)], missing_results(found.messages, answered))
+
+
+def _of_aside(data: bytes, id: str) -> Session | None:
+    try:
+        return document.decode(data).session
+    except ValueError:
+        found = records_in(_read_as_text(data)[2], id)
+        return found if found.messages else None
+
+
+def _merged(one: Session | None, other: Session) -> Session:
+    if one is None:
+        return other
+    _add_missing(one, other)
+    return one
 
 
 def _first_bad_line(data: bytes) -> int:
@@ -167,30 +225,28 @@ def _salvaged(
     folder: str, id: str, data: bytes, troubles: list[Trouble], why: str
 ) -> Session | None:
     session, damages = document.salvage(data, id)
+    _add_missing(session, records_in(data, id))
     backup = _backup(folder, id)
     if not session.messages and not session.tool_history and backup is None:
         return None
-    troubles.append(Trouble(f"it cannot be read whole: {why}", _line_of(why, data)))
-    troubles += [Trouble(damage.detail) for damage in damages]
-    if not _has_head(data):
-        head = backup or made_up(id, session.messages, session.created_at)
-        head.messages, head.tool_history = session.messages, session.tool_history
-        return head
-    return session
+    troubles.append(Trouble(f"it cannot be read whole: {reworded(why)}", _line_of(why, data)))
+    troubles += [Trouble(reworded(damage.detail), damage.line) for damage in damages]
+    known = backup or made_up(id, session.messages, session.created_at)
+    head = fitting(head_fields(data), _only_head(known), Session.from_decoded)
+    found = Session.from_decoded(head)
+    found.messages, found.tool_history = session.messages, session.tool_history
+    return found
+
+
+def _only_head(session: Session) -> dict[str, Any]:
+    lists = ("messages", "tool_history")
+    return {name: value for name, value in session.to_dict().items() if name not in lists}
 
 
 def _line_of(why: str, data: bytes) -> int | None:
     """The line of what an error of the decoder speaks of."""
     found = _WHERE.search(why)
     return data.count(b"\n", 0, int(found[1])) + 1 if found else None
-
-
-def _has_head(data: bytes) -> bool:
-    cut = data.find(b',"messages":[')
-    try:
-        return cut > 0 and "created_at" in wire.as_dict(json.decode(data[:cut] + b"}"))
-    except ValueError:
-        return False
 
 
 def _backup(folder: str, id: str) -> Session | None:
@@ -237,5 +293,5 @@ def _mend(folder: str, id: str) -> Mended | None:
         messages = Block().extended(session.messages)
         chunks = document.encode(session, messages, Block().extended(session.tool_history))
         replace(path, chunks, temp_dir=side_dir(folder))
-    count = len(session.messages)
-    return Mended(f"{path} was written anew, with {count} messages", [kept])
+    count = counted(len(session.messages), "message")
+    return Mended(f"{path} was written anew, with {count}", [kept])

@@ -8,18 +8,22 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
+from cortext.app.health.aside import from_aside
 from cortext.app.health.calls import appended, missing_results, trouble_of
-from cortext.app.health.heads import Head, RescuedHead, made_up, refuse_later, rescue_head
+from cortext.app.health.heads import Head, RescuedHead, refuse_later, rescue_head, session_of
 from cortext.app.health.problem import (
+    NOTE,
     NOTHING,
     Found,
     Mend,
     Mended,
     Trouble,
+    counted,
     problem_of,
     unread,
 )
-from cortext.app.health.rescue import Rescued, rescue_lines
+from cortext.app.health.rescue import rescue_lines
+from cortext.app.health.rescued import Rescued, can_be_read, with_messages
 from cortext.app.health.taking_again import take_again
 from cortext.durability.folders import swap_folder, write_folder
 from cortext.durability.lock import FileLock
@@ -37,24 +41,26 @@ from cortext.formats.folder import FOLDER
 from cortext.formats.parts import StoredRecords, join
 from cortext.formats.records import Lines, encode_record
 from cortext.model.message import SessionMessage
-from cortext.model.session import Session
 from cortext.stores.checks import refuse_newer
 from cortext.stores.folder import FolderStore
 from cortext.stores.layout import Place, conversations_dir
 
 
 class _State(NamedTuple):
-    """Both files as they are now; `lost` is what is wrong with a file of messages that is gone."""
+    """Both files as they are now; `lost` is what is wrong with a file of messages that is gone or
+    empty, `fewer` with one that has less than its head knew of."""
 
     head: RescuedHead
     rescued: Rescued
     lost: Sequence[Trouble]
+    fewer: Sequence[Trouble]
     stubs: Sequence[SessionMessage]
 
     @property
     def of_lines(self) -> list[Trouble]:
         last = len(self.rescued.lines) or None
-        return [*self.lost, *self.rescued.troubles, *trouble_of(self.stubs, last)]
+        found = [*self.lost, *self.rescued.troubles, *self.fewer]
+        return [*found, *trouble_of(self.stubs, last)]
 
     @property
     def to_write(self) -> bool:
@@ -81,9 +87,15 @@ def _sentence(state: _State, place: Place) -> str:
         done = [f"move the torn end of {place.lines} away"] if state.rescued.torn else []
         done += [f"add that there was no result to {place.lines}"] if state.stubs else []
         return " and ".join(done)
-    count = len(state.rescued.messages)
     whole = "head and messages" if state.head.troubles else "messages"
-    return f"write {whole} of {place.folder} anew, with the {count} messages that can be read"
+    if state.rescued.nothing:
+        return f"write the head of {place.folder} anew"
+    more = ", and with those that the AI tool still has" if _may_have_more(state) else ""
+    return f"write {whole} of {place.folder} anew, with {can_be_read(state.rescued)}{more}"
+
+
+def _may_have_more(state: _State) -> bool:
+    return bool((state.lost or state.rescued.lost) and state.head.head.get("native"))
 
 
 def _look(place: Place) -> _State:
@@ -95,16 +107,31 @@ def _look(place: Place) -> _State:
         head = rescue_head(data, _decode)
         refuse_newer(head.head, place.head)
     lines, there = _read(place.lines)
-    lost = [] if there else [Trouble(_lost(head.head))]
     rescued = rescue_lines(lines, FOLDER.records)
+    count = head.head.get("message_count")
+    known = count if type(count) is int else 0
+    lost = _lost(rescued, there, known)
+    if lost:
+        rescued = from_aside(place.lines, FOLDER.records) or rescued
+    fewer = [] if lost else _fewer(rescued, known)
     stubs = missing_results(rescued.messages, rescued.answered)
-    return _State(head, rescued, lost, stubs)
+    return _State(head, rescued, lost, fewer, stubs)
 
 
-def _lost(head: Head) -> str:
-    count = head.get("message_count")
-    knew = f", and its head knew of {count} messages" if isinstance(count, int) and count else ""
-    return f"it is missing{knew}"
+def _lost(rescued: Rescued, there: bool, known: int) -> list[Trouble]:
+    if there and (not known or rescued.messages or rescued.nothing):
+        return []
+    knew = f", and its head knew of {counted(known, 'message')}" if known else ""
+    return [Trouble(f"{'no message is in it' if there else 'it is missing'}{knew}")]
+
+
+def _fewer(rescued: Rescued, known: int) -> list[Trouble]:
+    """A person may have taken them out: that is no fault."""
+    count = len(rescued.messages)
+    if rescued.nothing or rescued.troubles or count >= known:
+        return []
+    text = f"it has {counted(count, 'message')}, and its head knew of {known}"
+    return [Trouble(f"{text}: the others were taken out, or are lost", None, NOTE, mends=False)]
 
 
 def _read(path: str) -> tuple[bytes, bool]:
@@ -131,8 +158,7 @@ def _mend(root: str, place: Place) -> Mended | None:
         if not state.to_write:
             return None
         kept = _write(root, place, state)
-    count = len(state.rescued.messages)
-    did = f"{place.folder} was written anew, with {count} messages"
+    did = f"{place.folder} was written anew, {with_messages(state.rescued)}"
     if state.lost or state.rescued.lost:
         most = None if state.lost else state.rescued.lost
         did += take_again(root, place, most) or _not_here(state)
@@ -141,7 +167,9 @@ def _mend(root: str, place: Place) -> Mended | None:
 
 def _not_here(state: _State) -> str:
     known = state.head.head.get("message_count") if state.lost else 0
-    return f"; the {known} that its head knew of are not here" if known else ""
+    if not known or state.rescued.messages:
+        return ""
+    return f"; its head knew of {counted(known, 'message')}, which are not on this machine"
 
 
 def _append(root: str, place: Place, state: _State) -> Mended | None:
@@ -163,26 +191,27 @@ def _write(root: str, place: Place, state: _State) -> list[str]:
     lines = [line + b"\n" for line in state.rescued.lines]
     lines += [encode_record(stub, FOLDER.records) for stub in state.stubs]
     messages = [*state.rescued.messages, *state.stubs]
+    if state.rescued.nothing:
+        lines = [read_file(place.lines)]
     files = {"messages.jsonl": lines, "session.json": [_head(place, state, messages)]}
-    changed = [place.head] if state.head.troubles or state.lost else []
-    changed += [place.lines] if state.of_lines else []
+    changed = [place.head] if _head_changes(state) else []
+    changed += [place.lines] if state.of_lines and not state.rescued.nothing else []
     kept = [set_aside(path, "corrupt") for path in changed if os.path.lexists(path)]
     swap_folder(write_folder(side_dir(conversations_dir(root)), files), place.session)
     return kept
 
 
+def _head_changes(state: _State) -> bool:
+    """Also of a sound head, where it counts messages that are not there."""
+    count = state.head.head.get("message_count")
+    there = len(state.rescued.messages) + len(state.stubs)
+    too_many = type(count) is int and count > there and not state.rescued.nothing
+    return bool(state.head.troubles or state.lost) or too_many
+
+
 def _head(place: Place, state: _State, messages: Sequence[SessionMessage]) -> bytes:
-    if not state.head.troubles and not state.lost:
+    if not _head_changes(state):
         return read_file(place.head)
-    session = _session(place.name, state.head.head, messages, place.session)
+    when = datetime.fromtimestamp(os.stat(place.session).st_mtime, UTC)
+    session = session_of(state.head.head, place.name, messages, when, FOLDER)
     return folder.encode_head(session, StoredRecords(messages, state.rescued.answered, []))
-
-
-def _session(name: str, head: Head, messages: Sequence[SessionMessage], path: str) -> Session:
-    """A session of what could be had of its head."""
-    try:
-        session = join(dict(head), Lines(list(messages), [], []), FOLDER)
-    except ValueError:
-        session = made_up(name, messages, datetime.fromtimestamp(os.stat(path).st_mtime, UTC))
-    session.id = name
-    return session

@@ -7,9 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
-from cortext.app.health.problem import WARNING, Trouble
-from cortext.app.health.rescue import whole_characters, whole_value
+from cortext.app.health.characters import whole_characters, whole_value, why_not_whole
+from cortext.app.health.objects import fields_in
+from cortext.app.health.problem import WARNING, Trouble, reworded
+from cortext.app.health.texts import in_utf8, sides_of, text_of
+from cortext.formats.folder import FOLDER, TOKENS
+from cortext.formats.log import LOG
+from cortext.formats.parts import Format, head_to_dict, join
+from cortext.formats.records import Lines
 from cortext.model import json as codec
+from cortext.model.head import HEAD
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import generate_title
@@ -17,11 +24,9 @@ from cortext.stores.checks import refuse_newer
 from cortext.stores.layout import is_type
 
 Head = dict[str, Any]
-_CUTS = re.compile(r',\s*"')
-_ENDS = ("}", "}}", "]}", "]}}")
-_MOST_CUTS = 200
 _VERSION = re.compile(rb'\{\s*(?:"type"\s*:\s*"[^"]*"\s*,\s*)?"version"\s*:\s*"?(\d[\d.]*)')
 _TIMES = ("last_active", "updated_at", "created_at")
+_FIELDS = {key.path[0] for table in (HEAD, LOG.head, FOLDER.head) for key in table.keys} - {"id"}
 
 
 class RescuedHead(NamedTuple):
@@ -34,27 +39,88 @@ class RescuedHead(NamedTuple):
 def rescue_head(
     data: bytes, decode: Callable[[bytes], Head], line: int | None = None
 ) -> RescuedHead:
-    """The head that a file or a line holds; `decode` says whether bytes are one."""
+    """The head that a file or a line holds, with every field that can be read; `decode` says
+    whether bytes are one."""
     try:
         head = decode(data)
     except ValueError as error:
-        return _damaged(data, str(error), line)
+        return _damaged(data, decode, reworded(str(error)), line)
     if (whole := whole_characters(data)) is not None:
-        text = "a character of the head is cut in the middle"
+        text = f"{why_not_whole(data)}, in the head"
         return RescuedHead(decode(whole), [Trouble(text, line, WARNING)])
     return RescuedHead(head, ())
 
 
-def _damaged(data: bytes, why: str, line: int | None) -> RescuedHead:
-    if not data.strip(b"\0 \n"):
+def _damaged(
+    data: bytes, decode: Callable[[bytes], Head], why: str, line: int | None
+) -> RescuedHead:
+    if not data.strip(b"\0 \r\n\t"):
         return RescuedHead({}, [Trouble("it is empty, and was to hold the head", line)])
-    text = data.replace(b"\0", b"").decode("utf-8", "replace")
+    plain, was = in_utf8(data)
+    if was:
+        return _also(rescue_head(plain, decode, line), f"the head is written in {was}", line)
+    if sides := sides_of(data):
+        text = "git left conflict markers in the head: our side of it is used"
+        ours, theirs = (rescue_head(side, decode, line) for side in (sides.ours, sides.theirs))
+        return _also(ours._replace(head=theirs.head | ours.head), text, line)
+    text = text_of(data.replace(b"\0", b""))[0]
     found = [whole_value(head) for head in values_in(text) if _is_head(head)]
     if len(found) > 1:
         said = f"it holds {len(found)} heads: the newest counts"
         return RescuedHead(newest(found), [Trouble(said, line)])
-    head = found[0] if found else whole_value(_closed(text))
-    return RescuedHead(head, [Trouble(f"the head cannot be read: {why}", line)])
+    head = found[0] if found else whole_value({"status": "paused"} | fields_in(text))
+    return RescuedHead(head, [Trouble(f"the head cannot be read whole: {why}", line)])
+
+
+def _also(found: RescuedHead, text: str, line: int | None) -> RescuedHead:
+    return found._replace(troubles=[Trouble(text, line, WARNING), *found.troubles])
+
+
+def session_of(
+    head: Head, name: str, messages: Sequence[SessionMessage], when: datetime, format: Format
+) -> Session:
+    """A session of what could be had of its head; it began `when`, if nothing tells."""
+    head = {key: value for key, value in head.items() if key not in TOKENS}
+    lines = Lines(list(messages), [], [])
+    try:
+        session = join(dict(head), lines, format)
+    except ValueError:
+        known = head_to_dict(made_up(name, messages, when), format)
+        known.pop(format.count_key, None)
+        nested = {key.path[1]: key.path[0] for key in format.head.keys if len(key.path) > 1}
+        fields = fitting(head, known, lambda one: join(one, Lines([], [], []), format), nested)
+        session = join(fields, lines, format)
+    session.id = name
+    return session
+
+
+def fitting(
+    head: Head, known: Head, fits: Callable[[Head], object], nested: Mapping[str, str] | None = None
+) -> Head:
+    """What is `known` of a session, with every field of a head that can be used: `fits` raises
+    ValueError for what cannot. `nested` are the names of fields inside others, by theirs."""
+    known = dict(known)
+    for name, value in _parts(head, nested or {}):
+        old = known.get(name)
+        if isinstance(value, dict) and isinstance(old, dict) and name in (nested or {}).values():
+            value = cast("Head", old) | cast("Head", value)
+        try:
+            fits({**known, name: value})
+        except ValueError:
+            continue  # this one field is what is damaged
+        known[name] = value
+    return known
+
+
+def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """The fields one by one, also those inside others, where that has them."""
+    for name, value in head.items():
+        if name in nested.values() and isinstance(value, dict):
+            yield from ((name, {key: item}) for key, item in cast("Head", value).items())
+        elif name in nested and nested[name] not in head:
+            yield nested[name], {name: value}
+        else:
+            yield name, value
 
 
 def refuse_later(data: bytes, path: str) -> None:
@@ -83,7 +149,12 @@ def _time(head: Mapping[str, Any]) -> str:
 
 
 def _is_head(value: Head) -> bool:
-    return "created_at" in value
+    return "role" not in value and len(_FIELDS & value.keys()) > 1
+
+
+def has_fields(head: Head) -> bool:
+    """Whether something that only a head has can be read."""
+    return bool((_FIELDS - {"status"}) & head.keys())
 
 
 def values_in(text: str) -> Iterator[Head]:
@@ -99,22 +170,6 @@ def values_in(text: str) -> Iterator[Head]:
         if isinstance(value, dict):
             yield cast("Head", value)
         at = text.find("{", end)
-
-
-def _closed(text: str) -> Head:
-    """A head that breaks off, as far as it goes."""
-    import json
-
-    cuts = [match.start() for match in _CUTS.finditer(text)]
-    for cut in [len(text), *reversed(cuts)][:_MOST_CUTS]:
-        for end in _ENDS:
-            try:
-                value: Any = json.loads(text[:cut] + end, strict=False)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(value, dict) and _is_head(cast("Head", value)):
-                return {"status": "paused", **cast("Head", value)}
-    return {}
 
 
 def made_up(name: str, messages: Sequence[SessionMessage], when: datetime) -> Session:

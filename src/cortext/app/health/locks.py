@@ -61,6 +61,9 @@ def _judge(held: _Held) -> Problem | None:
     if state in ("", "Z"):
         text = f"{held.path} is held for {who}, which has ended: one that it started has it open"
         hint = f"`fuser {held.path}` names it, and ending that frees the lock"
+        if others := [describe_process(pid) for pid in _who_has_open(held.path)]:
+            text = f"{text}: {', '.join(others)}"
+            hint = "ending that frees the lock"
         return Problem(text, hint, WARNING, held.path)
     return None
 
@@ -73,6 +76,20 @@ def _held() -> dict[str, int]:
     except OSError:
         return {}
     return {row[5]: int(row[4]) for row in rows if len(row) > 5 and row[1] == "FLOCK"}
+
+
+def _who_has_open(path: str) -> list[int]:
+    """The processes of this user that have a file open."""
+    wanted = os.path.realpath(path)
+    found: list[int] = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            fds = os.listdir(f"/proc/{pid}/fd")
+            if any(os.readlink(f"/proc/{pid}/fd/{fd}") == wanted for fd in fds):
+                found.append(int(pid))
+        except OSError:
+            continue  # it ended, or is another user's
+    return found
 
 
 def _state(pid: int) -> str:
@@ -89,4 +106,4 @@ def _since(pid: int) -> str:
         when = datetime.fromtimestamp(os.stat(f"/proc/{pid}").st_mtime, UTC).astimezone()
     except OSError:
         return ""
-    return f" and runs since {when:%Y-%m-%d %H:%M}"
+    return f" (it was started {when:%Y-%m-%d %H:%M})"

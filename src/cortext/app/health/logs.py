@@ -8,10 +8,21 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
+from cortext.app.health.aside import from_aside
 from cortext.app.health.calls import appended, missing_results, trouble_of
-from cortext.app.health.heads import Head, RescuedHead, made_up, newest, refuse_later, rescue_head
+from cortext.app.health.characters import whole_characters
+from cortext.app.health.heads import (
+    Head,
+    RescuedHead,
+    has_fields,
+    newest,
+    refuse_later,
+    rescue_head,
+    session_of,
+)
 from cortext.app.health.problem import (
     NOTHING,
+    PROBLEM,
     Found,
     Mend,
     Mended,
@@ -19,7 +30,8 @@ from cortext.app.health.problem import (
     problem_of,
     unread,
 )
-from cortext.app.health.rescue import Rescued, rescue_lines
+from cortext.app.health.rescue import rescue_lines, unified
+from cortext.app.health.rescued import Rescued, can_be_read, with_messages
 from cortext.durability.read import read_file
 from cortext.durability.replace import (
     all_set_aside,
@@ -33,7 +45,7 @@ from cortext.errors import NewerVersionError
 from cortext.formats import log
 from cortext.formats.log import LOG
 from cortext.formats.parts import StoredRecords, join
-from cortext.formats.records import Lines, encode_record
+from cortext.formats.records import Lines, decode_record, encode_record
 from cortext.model.message import SessionMessage
 from cortext.stores.checks import refuse_newer
 from cortext.stores.log import LogStore
@@ -54,7 +66,8 @@ class _State(NamedTuple):
 
     @property
     def to_write(self) -> bool:
-        return bool(self.head.troubles) or self.rescued.to_write
+        of_head = any(trouble.mends for trouble in self.head.troubles)
+        return of_head or self.rescued.to_write
 
 
 def check_log(folder: str, id: str) -> Found:
@@ -74,8 +87,7 @@ def check_log(folder: str, id: str) -> Found:
 
 def _sentence(state: _State, path: str) -> str:
     if state.to_write:
-        count = len(state.rescued.messages)
-        return f"write {path} anew, with the {count} messages that can be read"
+        return f"write {path} anew, with {can_be_read(state.rescued)}"
     done = [f"move the torn end of {path} away"] if state.rescued.torn else []
     done += [f"add that there was no result to {path}"] if state.stubs else []
     return " and ".join(done)
@@ -84,46 +96,89 @@ def _sentence(state: _State, path: str) -> str:
 def _look(path: str) -> _State:
     """NewerVersionError, OSError."""
     data = read_file(path)
+    refuse_later(data.partition(b"\n")[0], path)
+    if not data.strip(b"\0 \t\r\n"):
+        return _empty(path)
+    data, troubles = unified(data)
     first, newline, rest = data.partition(b"\n")
-    refuse_later(first, path)
     if newline and _is_head(first):
         head = rescue_head(first, _decode, 1)
         refuse_newer(head.head, path)
         rescued = rescue_lines(rest, LOG.records, _is_head, first=2)
-        head = _one_of(head, rescued, path)
+        state = _one_of(head, rescued, path, first)
     else:
-        head, rescued = _without_head(data, first, path)
-    stubs = missing_results(rescued.messages, rescued.answered)
-    return _State(head, b"" if head.troubles else first, rescued, stubs)
+        state = _without_head(data, path, ours=any(each.is_conflict for each in troubles))
+    rescued = state.rescued
+    if rescued.nothing and not state.first:
+        state = state._replace(head=_left(state.head))
+        troubles = [trouble._replace(mends=False) for trouble in troubles]
+    return state._replace(
+        rescued=rescued._replace(troubles=[*troubles, *rescued.troubles]),
+        stubs=missing_results(rescued.messages, rescued.answered),
+    )
 
 
-def _one_of(head: RescuedHead, rescued: Rescued, path: str) -> RescuedHead:
-    """The head of line 1, if it is the only one; else the newest."""
+def _left(head: RescuedHead) -> RescuedHead:
+    """Where no message can be read, the file stays as it is, and its head with it."""
+    return head._replace(troubles=[trouble._replace(mends=False) for trouble in head.troubles])
+
+
+def _empty(path: str) -> _State:
+    """A file that holds nothing: what it held may have been set aside once."""
+    aside = from_aside(path, LOG.records, _is_head)
+    found = [_rescued(line) for _, line in aside.heads] if aside else []
+    text = "it is empty: what it held is not here"
+    trouble = Trouble(text, None, PROBLEM, mends=aside is not None)
+    head = RescuedHead(newest(found) if found else {}, [trouble])
+    return _State(head, b"", aside or Rescued([], [], [], b"", []), ())
+
+
+def _one_of(head: RescuedHead, rescued: Rescued, path: str, first: bytes) -> _State:
+    """With the head of line 1, if it is the only one; else the newest."""
     if not rescued.heads:
-        return head
+        return _State(head, b"" if head.troubles else first, rescued, ())
     others = [_rescued(line) for _, line in rescued.heads]
     for other in others:
         refuse_newer(other, path)
     line = rescued.heads[0][0]
     trouble = Trouble("a second head stands here: the newest counts", line)
-    return RescuedHead(newest([head.head, *others]), [*head.troubles, trouble])
+    both = RescuedHead(newest([head.head, *others]), [*head.troubles, trouble])
+    return _State(both, b"", rescued, ())
 
 
-def _without_head(data: bytes, first: bytes, path: str) -> tuple[RescuedHead, Rescued]:
+def _without_head(data: bytes, path: str, *, ours: bool) -> _State:
+    """With the newest head that stands somewhere, or the first, which is `ours`, of two sides."""
     rescued = rescue_lines(data, LOG.records, _is_head)
     found = [_rescued(line) for _, line in rescued.heads]
     for one in found:
         refuse_newer(one, path)
     if found:
-        trouble = Trouble("the head is not on line 1", rescued.heads[0][0])
-        return RescuedHead(newest(found), [trouble]), rescued
-    if any(trouble.line == 1 for trouble in rescued.troubles) or not data:
-        head = rescue_head(first, _decode, 1)
-        # What was said of line 1 as a message says nothing now.
-        rest = [trouble for trouble in rescued.troubles if trouble.line != 1]
-        torn = rescued.torn if b"\n" in data else b""
-        return head, rescued._replace(troubles=rest, torn=torn)
-    return RescuedHead({}, [Trouble("the head is missing, and there are messages", 1)]), rescued
+        number = rescued.heads[0][0]
+        text = "the head is not on line 1" if number > 1 else "the head is not on a line alone"
+        head = RescuedHead(newest(found), [Trouble(text, number)])
+        return _State(RescuedHead(found[0], []) if ours else head, b"", rescued, ())
+    part, rest, number = _before_records(data)
+    head = rescue_head(part, _decode, 1)
+    if part.strip() and has_fields(head.head):
+        refuse_newer(head.head, path)
+        return _State(head, b"", rescue_lines(rest, LOG.records, first=number), ())
+    text = "the head is missing, and there are messages"
+    if part.strip() and not rescued.nothing:
+        text = "the head cannot be read, and is made anew from the messages"
+    trouble = Trouble(text, 1, mends=not rescued.nothing)
+    return _State(RescuedHead({}, [trouble]), b"", rescued, ())
+
+
+def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
+    """What stands before the first record, the rest, and the number of its first line."""
+    lines = data.split(b"\n")
+    for place, line in enumerate(lines):
+        try:
+            decode_record(whole_characters(line) or line, LOG.records, [])
+        except ValueError:
+            continue
+        return b"\n".join(lines[:place]), b"\n".join(lines[place:]), place + 1
+    return data, b"", len(lines)
 
 
 def _rescued(line: bytes) -> Head:
@@ -159,8 +214,7 @@ def _mend(folder: str, id: str) -> Mended | None:
         lines += [encode_record(stub, LOG.records) for stub in state.stubs]
         kept = set_aside(path, "corrupt")
         replace(path, lines, temp_dir=side_dir(folder))
-    count = len(state.rescued.messages)
-    return Mended(f"{path} was written anew, with {count} messages", [kept])
+    return Mended(f"{path} was written anew, {with_messages(state.rescued)}", [kept])
 
 
 def _append(store: LogStore, id: str, path: str, state: _State) -> Mended | None:
@@ -179,11 +233,7 @@ def _head_line(id: str, path: str, state: _State) -> bytes:
         return state.first + b"\n"
     messages = [*state.rescued.messages, *state.stubs]
     head = {name: value for name, value in state.head.head.items() if name != "type"}
-    try:
-        session = join(head, Lines(messages, [], []), LOG)
-    except ValueError:
-        when = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
-        session = made_up(id, messages, when)
-    session.id = id
+    when = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
+    session = session_of(head, id, messages, when, LOG)
     stored = StoredRecords(messages, state.rescued.answered, [])
     return log.encode_head_line(session, stored)

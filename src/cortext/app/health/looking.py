@@ -12,10 +12,13 @@ from cortext import paths
 from cortext.app.archive import temp_dir
 from cortext.app.health import leftovers, machine
 from cortext.app.health.checked import Checked, prints_of
+from cortext.app.health.copies import copies
 from cortext.app.health.derived import check_database, databases
 from cortext.app.health.locks import check_locks, lock_files
+from cortext.app.health.masks import check_masked
+from cortext.app.health.notes import check_exports, check_notes
 from cortext.app.health.problem import Found, Mend, Problem
-from cortext.app.health.stores import Item, Stores, items, stores
+from cortext.app.health.stores import Item, Stores, histories_of, items, stores
 
 _log = logging.getLogger("cortext.health")
 _TRIES = 2
@@ -43,14 +46,20 @@ def look_over(*, deep: bool = False, progress: Progress | None = None) -> Looked
     """Look at every store. `deep` reads also what has not changed since it was found sound."""
     found = stores()
     all_items = list(items(found))
-    looked = _read(all_items, Checked(deep=deep), progress)
+    looked = Looked(len(all_items), 0, [], [])
+    # First: what is masked has to be known before anything is copied again.
+    for first in (check_masked(copies()), *check_notes()):
+        looked.add(first)
+    looked = _read(looked, all_items, list(histories_of(found)), Checked(deep=deep), progress)
     looked.problems.extend(
         Problem(f"{folder} cannot be looked into: {why}", "check who owns it", path=folder)
         for folder, why in found.failures.items()
     )
     for path in databases(found.shelves):
         looked.add(check_database(path, deep=deep))
-    looked.problems.extend(check_locks(lock_files(found.shelves)))
+    for export in check_exports(found.documents):
+        looked.add(export)
+    looked.problems.extend(check_locks([*lock_files(found.shelves), *_own_locks()]))
     looked.add(leftovers.check_temps(leftovers.temp_files(_temp_folders(found))))
     for what, there in _open_to_others(found, all_items).items():
         looked.add(leftovers.check_modes(what, sorted(there)))
@@ -60,9 +69,17 @@ def look_over(*, deep: bool = False, progress: Progress | None = None) -> Looked
     return looked
 
 
-def _read(all_items: list[Item], checked: Checked, progress: Progress | None) -> Looked:
-    looked = Looked(len(all_items), 0, [], [])
+def _read(
+    looked: Looked,
+    all_items: list[Item],
+    others: list[Item],
+    checked: Checked,
+    progress: Progress | None,
+) -> Looked:
+    """Look into what has changed, of the conversations and of the tools' histories."""
     new = [item for item in all_items if not checked.is_sound(item.name, item.files)]
+    count = len(new)
+    new += [item for item in others if not checked.is_sound(item.name, item.files)]
     sizes = [_size(item.files) for item in new]
     done, total = 0, sum(sizes)
     for item, size in zip(new, sizes, strict=True):
@@ -78,7 +95,15 @@ def _read(all_items: list[Item], checked: Checked, progress: Progress | None) ->
         checked.save()
     except OSError as error:
         _log.info("what is sound could not be noted: %s", error)
-    return looked._replace(read=len(new))
+    return looked._replace(read=count)
+
+
+def _own_locks() -> list[str]:
+    """The locks that are of no session."""
+    data = os.path.dirname(paths.archive())
+    lists = [f"{path}.lock" for path in (paths.known_workspaces(), paths.known_programs())]
+    setup = os.path.join(data, "setup.json.lock")
+    return [os.path.join(paths.archive(), ".lock"), *lists, setup, paths.watch_mark()]
 
 
 def _check(item: Item) -> Found:

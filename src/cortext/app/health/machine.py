@@ -21,6 +21,20 @@ _INSTEAD = {
     "aur": "`cortext spawn` does what our `aur spawn` does",
 }
 _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs")
+_TYPES = {
+    0x6969: "nfs",
+    0x517B: "smb",
+    0xFF534D42: "cifs",
+    0xFE534D42: "smb2",
+    0x01021997: "9p",
+    0x5346414F: "afs",
+    0x6B414653: "afs",
+    0x00C36400: "ceph",
+    0x0BD00BD0: "lustre",
+    0x7461636F: "ocfs2",
+    0x01161970: "gfs2",
+}
+"""The file systems of a network, by what `statfs` calls them."""
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _LARGEST_SCRIPT = 1 << 16
 
@@ -69,7 +83,10 @@ def check_disks(folders: Iterable[str]) -> list[Problem]:
     found: dict[tuple[str, str], list[str]] = {}
     for folder in folders:
         kind, where = _mount_of(os.path.realpath(folder), mounts)
-        if kind in _REMOTE:
+        where = where or "a place that is not in the table of mounts"
+        # A mount that came after the table was read, or in another view of it, is known so too.
+        kind = _TYPES.get(type_of(folder), "") or kind
+        if kind in _REMOTE or kind in _TYPES.values():
             found.setdefault((kind, where), []).append(folder)
     return [
         Problem(
@@ -80,6 +97,23 @@ def check_disks(folders: Iterable[str]) -> list[Problem]:
         )
         for (kind, where), there in found.items()
     ]
+
+
+def type_of(folder: str) -> int:
+    """What the system calls the file system that a folder is on, or will be; 0 where it does not
+    say."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    import ctypes
+
+    while folder and not os.path.exists(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    answer = (ctypes.c_long * 32)()
+    try:
+        failed = ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(folder), answer)
+    except (AttributeError, OSError, ValueError):
+        return 0
+    return 0 if failed else answer[0] & 0xFFFFFFFF
 
 
 def _mounts() -> list[tuple[str, str]]:

@@ -9,8 +9,10 @@ import msgspec
 
 from cortext.errors import NewerVersionError, reason_of
 
-ERROR, WARNING, NOTE = "error", "warning", "note"
+PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 """Something is damaged or does not work; something may go wrong; something to know."""
+
+CONFLICT = "git left conflict markers in it"
 
 
 class Problem(msgspec.Struct):
@@ -19,7 +21,7 @@ class Problem(msgspec.Struct):
 
     text: str
     hint: str
-    severity: str = ERROR
+    severity: str = PROBLEM
     path: str = ""
     line: int | None = None
     mend: str = ""
@@ -50,6 +52,22 @@ class Found(NamedTuple):
 NOTHING = Found()
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things, as people write it."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def nuls(count: int) -> str:
+    """What there is to say of a run of NUL bytes."""
+    stand = "NUL byte stands" if count == 1 else "NUL bytes stand"
+    return f"{count} {stand} where something was written"
+
+
+def reworded(why: str) -> str:
+    """What a decoder says, as a sentence."""
+    return why.replace(" at at ", " at ").removeprefix("is not a session: ")
+
+
 def unread(path: str, error: OSError | NewerVersionError) -> Found:
     """What there is to say of what cannot be looked at: nothing, if it was deleted meanwhile."""
     if isinstance(error, FileNotFoundError):
@@ -65,8 +83,12 @@ class Trouble(NamedTuple):
 
     text: str
     line: int | None = None
-    severity: str = ERROR
+    severity: str = PROBLEM
     mends: bool = True
+
+    @property
+    def is_conflict(self) -> bool:
+        return self.text.startswith(CONFLICT)
 
 
 def problem_of(path: str, trouble: Trouble, mend: str = "", hint: str = "") -> Problem:

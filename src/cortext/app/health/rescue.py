@@ -3,55 +3,63 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from itertools import accumulate
+from typing import NamedTuple
 
-from cortext.app.health.problem import NOTE, WARNING, Trouble
+from cortext.app.health.characters import HALF, whole_characters, why_not_whole
+from cortext.app.health.objects import inner_messages, line_of, objects_in
+from cortext.app.health.problem import CONFLICT, NOTE, PROBLEM, WARNING, Trouble, nuls, reworded
+from cortext.app.health.rescued import Rescued, in_time, runs
+from cortext.app.health.texts import in_utf8, sides_of, text_of
 from cortext.formats import checksum
-from cortext.formats.records import RecordTable, decode_lines, decode_record
-from cortext.model import json
+from cortext.formats.records import Record, RecordTable, decode_lines, decode_record
+from cortext.model import json, wire
 from cortext.model.message import SessionMessage
 
 _NULS = re.compile(rb"\0+")
-HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_CUT = "a character is cut in the middle"
+_ODD = re.compile(rb"\n[^{\n]")
+"""A line that no writer of ours begins so."""
+_FILLING = " \t\r\n[],"
 IsHead = Callable[[bytes], bool]
-
-
-class Rescued(NamedTuple):
-    """The records of a file as lines without their newlines, its `heads` with the numbers of their
-    lines, where it holds any, what is `torn` off its end, and what is wrong. `messages` are those
-    of the lines, `answered` the ids of the tool calls that ride on them; `lost` is how many lines
-    may have held one that nobody can read."""
-
-    lines: Sequence[bytes]
-    messages: Sequence[SessionMessage]
-    heads: Sequence[tuple[int, bytes]]
-    torn: bytes
-    troubles: Sequence[Trouble]
-    answered: frozenset[str] = frozenset()
-    lost: int = 0
-
-    @property
-    def to_write(self) -> bool:
-        """Whether the file has to be written anew: a torn end can be cut off."""
-        mendable = sum(trouble.mends for trouble in self.troubles)
-        return mendable > bool(self.torn)
 
 
 def rescue_lines(
     data: bytes, table: RecordTable, is_head: IsHead | None = None, *, first: int = 1
 ) -> Rescued:
     """Every record that can be had of lines, of which the first has the number `first`."""
-    return _quickly(data, table) or _Rescue(table, is_head).run(data, first)
+    quick = _quickly(data, table)
+    if quick is not None:
+        return quick
+    data, troubles = unified(data, first)
+    rescued = _Rescue(table, is_head).run(data, first)
+    if any(trouble.is_conflict for trouble in troubles):
+        rescued = in_time(rescued)
+    if rescued.nothing:
+        troubles = [trouble._replace(mends=False) for trouble in troubles]
+    return rescued._replace(troubles=[*troubles, *rescued.troubles])
+
+
+def unified(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
+    """Lines in UTF-8, with both sides of what git left in conflict, and what was wrong."""
+    troubles: list[Trouble] = []
+    data, was = in_utf8(data)
+    if was:
+        troubles.append(Trouble(f"it is written in {was}", first, WARNING))
+    sides = sides_of(data)
+    if sides:
+        text = f"{CONFLICT}: the messages of both sides are kept"
+        troubles.append(Trouble(text, sides.lines[0] + first - 1))
+        data = sides.both
+    return data, troubles
 
 
 def _quickly(data: bytes, table: RecordTable) -> Rescued | None:
     """For lines with which nothing at all is wrong: they are many."""
     if not data.endswith(b"\n") and data:
         return None
-    if HALF.search(data) or b'"crc"' in data:
+    if HALF.search(data) or b'"crc"' in data or _ODD.search(data):
         return None
     found = decode_lines(data, table)
     lines = [line for line in data.split(b"\n") if line.strip()]
@@ -59,6 +67,13 @@ def _quickly(data: bytes, table: RecordTable) -> Rescued | None:
         return None
     answered = frozenset(call.id for _, call in found.invocations)
     return Rescued(lines, found.messages, (), b"", (), answered)
+
+
+class _Row(NamedTuple):
+    """A line that is no record."""
+
+    number: int
+    line: bytes
 
 
 class _Rescue:
@@ -69,6 +84,8 @@ class _Rescue:
         self._heads: list[tuple[int, bytes]] = []
         self._answered: set[str] = set()
         self._lost = 0
+        self._unread = 0
+        self._waiting: list[_Row] = []
         self._troubles: list[Trouble] = []
         self._known: dict[str, bytes] = {}
         self._again: list[int] = []
@@ -86,25 +103,32 @@ class _Rescue:
                 joined = True
             elif line.strip():
                 self._line(line, number)
+        torn = self._tail(tail, first + len(whole)) if tail.strip() else b""
+        self._look_into_waiting()
         self._tell_repeated()
-        torn = b""
-        if tail.strip():
-            torn = self._tail(tail, first + len(whole))
+        return self._rescued(torn)
+
+    def _rescued(self, torn: bytes) -> Rescued:
+        nothing = bool(self._unread) and not self._messages
+        troubles = sorted(self._troubles, key=lambda trouble: trouble.line or 0)
+        if nothing:
+            troubles = [trouble._replace(mends=False) for trouble in troubles]
+            torn = b""
         return Rescued(
             self._lines,
             self._messages,
             self._heads,
             torn,
-            sorted(self._troubles, key=lambda trouble: trouble.line or 0),
+            troubles,
             frozenset(self._answered),
             self._lost,
+            nothing,
         )
 
     def _line(self, line: bytes, number: int) -> None:
         pieces = [line]
         if b"\0" in line:
-            lost = line.count(b"\0")
-            self._say(f"{lost} NUL bytes stand where something was written", number)
+            self._say(nuls(line.count(b"\0")), number)
             pieces = [piece for piece in _NULS.split(line) if piece.strip()]
             self._lost += not pieces
         for piece in pieces:
@@ -118,23 +142,104 @@ class _Rescue:
 
     def _piece(self, piece: bytes, number: int) -> None:
         if self._is_head is not None and self._is_head(piece):
+            self._look_into_waiting()
             self._heads.append((number, piece))
+            return
+        bare = piece.strip()
+        if bare[:1] != b"{" or bare[-1:] != b"}":
+            self._waiting.append(_Row(number, piece))
             return
         piece = self._checked(piece, number)
         whole = whole_characters(piece)
         try:
             record = decode_record(whole or piece, self._table, notes := [])
-        except ValueError as error:
-            self._say(f"this is no message that can be read: {error}", number)
-            self._lost += 1
+        except ValueError:
+            self._waiting.append(_Row(number, piece))
             return
-        message = record.message
-        self._answered.update(call.id for call in record.invocations)
+        self._look_into_waiting()
         if whole is not None:
-            self._say(f"{_CUT}, in message {message.id!r:.60}", number, WARNING)
+            self._say(
+                f"{why_not_whole(piece)}, in message {record.message.id!r:.60}", number, WARNING
+            )
         for note in notes:
             self._say(note, number, NOTE, mends=False)
-        self._add(whole or piece, message, number)
+        self._take(whole or piece, record, number)
+
+    def _take(self, line: bytes, record: Record, number: int) -> None:
+        self._answered.update(call.id for call in record.invocations)
+        self._add(line, record.message, number)
+
+    def _look_into_waiting(self) -> None:
+        """Of lines that are no records one by one: those that stand in them otherwise, as in a
+        list, several on a line, or over many lines."""
+        if not self._waiting:
+            return
+        rows, self._waiting = self._waiting, []
+        parts = [text_of(row.line)[0] for row in rows]
+        starts = list(accumulate((len(part) + 1 for part in parts[:-1]), initial=0))
+        text, used, found = "\n".join(parts), set[int](), 0
+        for piece in objects_in(text):
+            first = bisect_right(starts, piece.start) - 1
+            lines = [line_of(text, piece), *map(json.encode, inner_messages(piece.value))]
+            before = len(self._heads)
+            got = sum(self._found(line, rows[first].number) for line in lines)
+            if got:
+                used.update(range(first, bisect_right(starts, piece.end - 1)))
+                found += got - (len(self._heads) - before)
+        self._tell(rows, parts, used, found)
+
+    def _tell(self, rows: Sequence[_Row], parts: Sequence[str], used: set[int], found: int) -> None:
+        if found:
+            are = "1 message is" if found == 1 else f"{found} messages are"
+            self._say(f"{are} not on a line alone", rows[0].number, WARNING)
+        for place, (row, part) in enumerate(zip(rows, parts, strict=True)):
+            if place in used:
+                continue
+            if part.strip(_FILLING):
+                self._cannot_read(row)
+            elif not used:
+                self._say("brackets stand here, and no message", row.number, WARNING)
+
+    def _found(self, line: bytes, number: int) -> bool:
+        """Whether an object is a head or a record, and is taken."""
+        if self._is_head is not None and self._is_head(line):
+            self._heads.append((number, line))
+            return True
+        line = whole_characters(line) or line
+        try:
+            record = decode_record(line, self._table, [])
+        except ValueError:
+            dated = self._dated(line)
+            if dated is None:
+                return False
+            self._say("a message has no time: it gets that of the one before it", number, WARNING)
+            line, record = dated
+        self._take(line, record, number)
+        return True
+
+    def _dated(self, line: bytes) -> tuple[bytes, Record] | None:
+        """A message without a time that can be read, with that of the one before."""
+        if not self._messages:
+            return None
+        try:
+            value = wire.as_dict(json.decode(checksum.unseal(line)))
+            if not isinstance(value.get("content"), str):
+                return None
+            value["timestamp"] = wire.iso(self._messages[-1].timestamp)
+            dated = json.encode(value)
+            return dated, decode_record(dated, self._table, [])
+        except (ValueError, OverflowError):
+            return None
+
+    def _cannot_read(self, row: _Row) -> None:
+        try:
+            decode_record(row.line, self._table, [])
+            why = "it is none of ours"
+        except ValueError as error:
+            why = reworded(str(error))
+        self._say(f"this is no message that can be read: {why}", row.number)
+        self._lost += 1
+        self._unread += 1
 
     def _checked(self, line: bytes, number: int) -> bytes:
         """A line as its checksum says that it was."""
@@ -164,17 +269,29 @@ class _Rescue:
 
     def _tell_repeated(self) -> None:
         if self._again:
-            lines = _runs(self._again)
+            lines = runs(self._again)
             text = f"{lines} the same messages once more"
             self._troubles.append(Trouble(text, self._again[0], WARNING))
 
     def _tail(self, tail: bytes, number: int) -> bytes:
-        if self._is_record(tail):
-            self._add(tail, decode_record(tail, self._table, []).message, number)
+        """What is torn off the end; nothing, where it is whole or belongs to what is before it."""
+        if self._is_whole(tail.strip(b"\0")):
+            self._line(tail, number)
             return b""
-        text = f"the last line is torn: {len(tail)} bytes were not written to their end"
-        self._say(text, number, WARNING)
+        size = "1 byte was" if len(tail) == 1 else f"{len(tail)} bytes were"
+        end = "its end" if len(tail) == 1 else "their end"
+        self._say(f"the last line is torn: {size} not written to {end}", number, WARNING)
         return tail
+
+    def _is_whole(self, tail: bytes) -> bool:
+        if not tail.strip(_FILLING.encode()) or self._is_record(tail):
+            return bool(tail)
+        text = "\n".join(text_of(line)[0] for line in (*(r.line for r in self._waiting), tail))
+        start = len(text) - len(text_of(tail)[0])
+        ends = [piece for piece in objects_in(text) if piece.end > start]
+        return any(
+            self._is_record(line_of(text, piece)) or inner_messages(piece.value) for piece in ends
+        )
 
     def _is_record(self, line: bytes) -> bool:
         try:
@@ -183,45 +300,5 @@ class _Rescue:
             return False
         return True
 
-    def _say(self, text: str, line: int, severity: str = "error", *, mends: bool = True) -> None:
+    def _say(self, text: str, line: int, severity: str = PROBLEM, *, mends: bool = True) -> None:
         self._troubles.append(Trouble(text, line, severity, mends))
-
-
-def whole_characters(line: bytes) -> bytes | None:
-    """A line of JSON without halves of characters, which stand as U+FFFD; None if it has none. Its
-    checksum is one of what it is now."""
-    text = line.decode("utf-8", "replace")
-    data = text.encode("utf-8")
-    if data == line and not HALF.search(line):
-        return None
-    try:
-        value = json.decode(checksum.unseal(data))
-    except ValueError:
-        return None
-    better = whole_value(value)
-    if better == value and data == line:
-        return None
-    new = json.encode(better)
-    return checksum.seal(new) if checksum.is_sealed(line) else new
-
-
-def whole_value(value: Any) -> Any:
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [whole_value(item) for item in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        return {
-            whole_value(key): whole_value(item)
-            for key, item in cast("dict[Any, Any]", value).items()
-        }
-    return value
-
-
-def _runs(numbers: Sequence[int]) -> str:
-    """Numbers of lines, in words."""
-    if len(numbers) == 1:
-        return f"line {numbers[0]} is"
-    if numbers[-1] - numbers[0] == len(numbers) - 1:
-        return f"lines {numbers[0]} to {numbers[-1]} are"
-    return f"{len(numbers)} lines are"

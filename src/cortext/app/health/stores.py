@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.app.apart import shelves
+from cortext.app.apart import log_folders, shelves
 from cortext.app.health.copies import check_copy, copies
 from cortext.app.health.documents import check_document
 from cortext.app.health.folders import check_folder
 from cortext.app.health.logs import check_log
 from cortext.app.health.problem import Found
+from cortext.app.health.sources import check_history, histories
 from cortext.config import Config
 from cortext.errors import CortextError
-from cortext.lifecycle.known import known_workspaces
+from cortext.lifecycle.known import known_workspaces, program_folders
 from cortext.stores import layout
 from cortext.stores.names import session_names
+
+_METADATA = re.compile(rb'[\0\s\xef\xbb\xbf]*\{\s*"type"\s*:\s*"metadata"')
 
 
 class Item(NamedTuple):
@@ -49,14 +53,19 @@ def stores() -> Stores:
     """All that there are now. A workspace that is gone is one that was moved or deleted."""
     here = paths.workspace_root()
     roots = [root for root in dict.fromkeys([*known_workspaces(), here]) if os.path.isdir(root)]
-    logs = [folder for folder in [paths.spawn_sessions()] if os.path.isdir(folder)]
+    logs = [paths.spawn_sessions(), *program_folders()]
     try:
         config = Config.load(None)
     except CortextError:
-        documents = [folder for folder in [paths.document_dir()] if os.path.isdir(folder)]
+        documents = [paths.document_dir()]
     else:
-        documents = list(dict.fromkeys(shelf.folder for shelf in shelves(config, roots)))
-    return Stores(roots, logs, documents, {})
+        logs += log_folders(config)
+        documents = [shelf.folder for shelf in shelves(config, roots)]
+    return Stores(roots, _there(logs), _there(documents), {})
+
+
+def _there(folders: Iterable[str]) -> list[str]:
+    return [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
 
 
 def items(found: Stores) -> Iterator[Item]:
@@ -66,6 +75,12 @@ def items(found: Stores) -> Iterator[Item]:
     yield from _each(found, found.documents, _documents)
     for copy in copies():
         yield Item(copy.path, (copy.path,), partial(check_copy, copy))
+
+
+def histories_of(found: Stores) -> Iterator[Item]:
+    """What the AI tools of this person wrote."""
+    for history in histories(found.failures):
+        yield Item(history.path, (history.path,), partial(check_history, history))
 
 
 def _each(
@@ -95,9 +110,20 @@ def _began_here(root: str, place: layout.Place) -> bool:
 
 
 def _logs(folder: str) -> Iterator[Item]:
+    ours = folder in (paths.spawn_sessions(), paths.program_sessions())
     for id in session_names(folder, ".jsonl"):
         path = f"{folder}/{id}.jsonl"
-        yield Item(path, (path,), partial(check_log, folder, id), (path,))
+        if ours or _is_log(path):
+            yield Item(path, (path,), partial(check_log, folder, id), (path,))
+
+
+def _is_log(path: str) -> bool:
+    """Whether a file in a folder that a person named is a log, and not something else of lines."""
+    try:
+        with open(path, "rb") as file:
+            return _METADATA.match(file.read(256)) is not None
+    except OSError:
+        return True  # looking at it says why
 
 
 def _documents(folder: str) -> Iterator[Item]:

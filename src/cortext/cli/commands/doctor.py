@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
@@ -15,15 +16,19 @@ if TYPE_CHECKING:
     from cortext.app.doctor import ArchiveHealth, Examined, Health, ToolHealth
     from cortext.app.health.mending import Outcome
 
-_WORDS = {"error": "problem", "warning": "warning", "note": "note"}
+
+_SHOWN = 3
+"""How much is said of one file, unless all of it is asked for."""
+_ROUNDS = 3
 
 
 @click.command("doctor")
 @click.option("--fix", is_flag=True, help="Mend what can be mended without losing anything.")
 @click.option("--deep", is_flag=True, help="Read also what has not changed since it was sound.")
+@click.option("-v", "--verbose", is_flag=True, help="Say all that is wrong with each file.")
 @yes_option
 @json_option
-def command(fix: bool, deep: bool, yes: bool, as_json: bool) -> None:
+def command(fix: bool, deep: bool, verbose: bool, yes: bool, as_json: bool) -> None:
     """Say whether cortext and your AI tools work together, whether everything that is kept can be
     read, and what went wrong in the background.
 
@@ -34,12 +39,12 @@ def command(fix: bool, deep: bool, yes: bool, as_json: bool) -> None:
         raise click.UsageError("--yes answers what --fix asks: give both")
     found = _look(deep)
     if fix:
-        _fix(found, yes, as_json)
+        _fix(found, yes=yes, verbose=verbose, as_json=as_json)
         return
     if as_json:
         print_json(found.health)
     else:
-        _say(_sentences(found.health))
+        _say(_sentences(found.health, verbose))
     if not found.health.is_well:
         raise click.exceptions.Exit(1)
 
@@ -60,41 +65,59 @@ def _say(lines: list[str], *, err: bool = False) -> None:
         click.echo(clean(line, lines=False), err=err)
 
 
-def _fix(found: Examined, yes: bool, as_json: bool) -> None:
-    """Show the plan, ask, do it, and say what is still wrong."""
+def _fix(found: Examined, *, yes: bool, verbose: bool, as_json: bool) -> None:
+    """Show the plan, ask, do it, and say what is still wrong. What comes to light only when
+    something else is mended has a plan of its own."""
     from cortext.app.health.mending import Outcome, mend_all
 
-    outcome = Outcome([], [])
-    if found.mends:
-        _say(_plan(found), err=True)
-        _agree(len(found.mends), yes)
-        outcome = mend_all(found.mends)
+    outcome, steps = Outcome([], []), list[str]()
+    for _ in range(_ROUNDS):
+        new = [mend for mend in found.mends if mend.sentence not in steps]
+        if not new:
+            break
+        sentences = [mend.sentence for mend in new]
+        _say(_plan(sentences), err=True)
+        if not _agreed(len(new), yes):
+            _nothing_done(found, steps + sentences, outcome, as_json)
+        steps += sentences
+        done = mend_all(new)
+        outcome = Outcome(outcome.mended + done.mended, outcome.failed + done.failed)
         found = _look(False)
     if as_json:
-        print_json({"mended": outcome.mended, "failed": outcome.failed, "health": found.health})
+        _print_fixed(found, steps, outcome)
     else:
-        _say([*_done(outcome), *_problems(found.health)])
+        _say([*_done(outcome), *_problems(found.health, verbose)])
     if outcome.failed or not found.health.is_well:
         raise click.exceptions.Exit(1)
 
 
-def _plan(found: Examined) -> list[str]:
-    steps = [f"{number}. {mend.sentence}" for number, mend in enumerate(found.mends, 1)]
+def _print_fixed(found: Examined, plan: list[str], outcome: Outcome) -> None:
+    done = {"plan": plan, "mended": outcome.mended, "failed": outcome.failed}
+    print_json({**done, "health": found.health})
+
+
+def _plan(sentences: list[str]) -> list[str]:
+    steps = [f"{number}. {sentence}" for number, sentence in enumerate(sentences, 1)]
     return ["what will be done; the original of every conversation is kept:", *steps]
 
 
-def _agree(count: int, yes: bool) -> None:
-    """Go on only with a yes."""
-    if yes:
-        return
-    if not can_ask():
-        click.echo("error: nothing was done: there is nobody to ask", err=True)
-        click.echo("hint: `cortext doctor --fix --yes` does it without asking", err=True)
-        raise click.exceptions.Exit(2)
+def _agreed(count: int, yes: bool) -> bool:
     what = "this" if count == 1 else f"these {count} things"
-    if not click.confirm(f"do {what}?", err=True):
+    return yes or (can_ask() and click.confirm(f"do {what}?", err=True))
+
+
+def _nothing_done(found: Examined, plan: list[str], outcome: Outcome, as_json: bool) -> None:
+    """The end, where nobody said yes: 2 where nobody could be asked."""
+    if as_json:
+        _print_fixed(found, plan, outcome)
+    else:
+        _say(_done(outcome))
+    if can_ask():
         click.echo("nothing was done", err=True)
         raise click.exceptions.Exit(1)
+    click.echo("error: nothing was done: there is nobody to ask", err=True)
+    click.echo("hint: `cortext doctor --fix --yes` does it without asking", err=True)
+    raise click.exceptions.Exit(2)
 
 
 def _done(outcome: Outcome) -> list[str]:
@@ -108,7 +131,7 @@ def _done(outcome: Outcome) -> list[str]:
     return lines
 
 
-def _sentences(health: Health) -> list[str]:
+def _sentences(health: Health, verbose: bool) -> list[str]:
     from cortext.cli.lists import short
 
     where = f"at {short(health.program)}" if health.program else "not on the PATH"
@@ -119,20 +142,28 @@ def _sentences(health: Health) -> list[str]:
     lines.append(_of_archive(health.archive))
     lines += _of_conversations(health)
     if health.errors:
-        lines += ["the last errors in hooks and in the background:"]
+        lines += ["what failed last in hooks and in the background:"]
         lines += [f"- {line}" for line in health.errors]
-    return [*lines, *_problems(health)]
+    return [*lines, *_problems(health, verbose)]
 
 
-def _problems(health: Health) -> list[str]:
+def _problems(health: Health, verbose: bool) -> list[str]:
     lines: list[str] = []
+    of_file: dict[str, int] = {}
+    count = Counter(problem.path for problem in health.problems if problem.path)
     for problem in health.problems:
-        lines.append(f"{_WORDS[problem.severity]}: {problem.text}")
+        said = of_file[problem.path] = of_file.get(problem.path, 0) + 1
+        if problem.path and said > _SHOWN and not verbose:
+            if said == _SHOWN + 1:
+                more = count[problem.path] - _SHOWN
+                lines.append(f"- {problem.path}: {more} more of it (`--verbose` shows all)")
+            continue
+        lines.append(f"{problem.severity}: {problem.text}")
         # What `--fix` mends is said once, for all of them.
         lines += [] if problem.mend else [f"hint: {problem.hint}"]
-    if any(problem.mend for problem in health.problems):
-        mends = sum(bool(problem.mend) for problem in health.problems)
-        lines.append(f"hint: `cortext doctor --fix` mends {mends} of them: it shows how, and asks")
+    if mends := sum(bool(problem.mend) for problem in health.problems):
+        of = "it" if mends == len(health.problems) == 1 else f"{mends} of them"
+        lines.append(f"hint: `cortext doctor --fix` mends {of}: it shows how, and asks")
     return [*lines, "nothing is wrong"] if health.is_well else lines
 
 

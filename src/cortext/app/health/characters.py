@@ -1,0 +1,50 @@
+"""Characters of JSON that are cut in the middle, or not in UTF-8. Nothing here reads or writes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from cortext.app.health.texts import text_of
+from cortext.formats import checksum
+from cortext.model import json
+
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What may be half of a character that is written as a pair."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CUT = "a character is cut in the middle"
+
+
+def whole_characters(line: bytes) -> bytes | None:
+    """A line of JSON without halves of characters, which stand as U+FFFD, and in UTF-8; None if
+    nothing of it was otherwise. Its checksum is one of what it is now."""
+    data = text_of(line)[0].encode("utf-8")
+    if data == line and not HALF.search(line):
+        return None
+    try:
+        value = json.decode(checksum.unseal(data))
+    except ValueError:
+        return None
+    better = whole_value(value)
+    if better == value and data == line:
+        return None
+    new = json.encode(better)
+    return checksum.seal(new) if checksum.is_sealed(line) else new
+
+
+def why_not_whole(line: bytes) -> str:
+    """What `whole_characters` put right."""
+    return "this is Latin-1, not UTF-8" if text_of(line)[1] == "Latin-1" else _CUT
+
+
+def whole_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [whole_value(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {
+            whole_value(key): whole_value(item)
+            for key, item in cast("dict[Any, Any]", value).items()
+        }
+    return value

@@ -1,0 +1,103 @@
+"""The JSON objects that stand somewhere in a text. Nothing here reads or writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+from cortext.model import json as codec
+
+_BEGIN = re.compile(r'(?m)^[ \t\[,]*\{|\{\s*"(?:type|role|version|session_id|conversation_id|id)"')
+"""Where an object may begin: at the beginning of a line, or with a word that ours begin with."""
+_DEEP = 10_000
+"""What it costs to find that something is nested too deeply, in characters."""
+_NAME = re.compile(r'"([A-Za-z_]\w*)"\s*:\s*')
+_decoder = json.JSONDecoder()
+
+
+class Piece(NamedTuple):
+    """An object, and from where to where it stands."""
+
+    value: dict[str, Any]
+    start: int
+    end: int
+
+
+def objects_in(text: str) -> Iterator[Piece]:
+    """Each that is whole, from the outside: in lists, one after the other on a line, or over many
+    lines. In a time that grows with the text, whatever it is."""
+    at, left = 0, 5 * len(text) + (1 << 20)
+    while left > 0 and (found := _BEGIN.search(text, at)):
+        start = text.index("{", found.start())
+        while start >= 0:
+            piece, cost = _object_at(text, start)
+            left -= cost
+            at = start + 1
+            if piece is None:
+                break
+            yield piece
+            at = piece.end
+            start = _next(text, at)
+
+
+def _object_at(text: str, start: int) -> tuple[Piece | None, int]:
+    """The object that begins there, and how many characters were looked at in vain. More lines
+    are looked at as long as it only breaks off: an error counts the lines before it."""
+    size = cost = 0
+    while True:
+        stop = text.find("\n", start + size)
+        window = text[start : len(text) if stop < 0 else stop]
+        try:
+            value, end = _decoder.raw_decode(window)
+        except json.JSONDecodeError as error:
+            cost += len(window)
+            if stop < 0 or error.pos < len(window.rstrip()):
+                return None, cost
+        except RecursionError:
+            return None, cost + _DEEP
+        else:
+            return Piece(value, start, start + end), cost
+        size = max(len(window) * 4, 256)
+
+
+def _next(text: str, at: int) -> int:
+    """Where another object follows at once, or -1."""
+    while at < len(text) and text[at] in " \t\r\n,":
+        at += 1
+    return at if text[at : at + 1] == "{" else -1
+
+
+def line_of(text: str, piece: Piece) -> bytes:
+    """An object as one line of JSON, as it stands there where it is on one already."""
+    found = text[piece.start : piece.end]
+    if "\n" not in found and "\r" not in found:
+        return found.encode("utf-8", "surrogatepass")
+    try:
+        return codec.encode(codec.decode(found.encode("utf-8")))
+    except (ValueError, OverflowError):
+        # No newline stands inside a text of JSON.
+        return found.replace("\n", " ").replace("\r", " ").encode("utf-8", "surrogatepass")
+
+
+def fields_in(text: str) -> dict[str, Any]:
+    """The fields of one damaged object that can be read, each with its value. Those of an object
+    inside it that is damaged stand among them."""
+    found: dict[str, Any] = {}
+    at = 0
+    while match := _NAME.search(text, at):
+        try:
+            value, at = _decoder.raw_decode(text, match.end())
+        except (ValueError, RecursionError):
+            at = match.end()
+            continue
+        found.setdefault(match[1], value)
+    return found
+
+
+def inner_messages(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """The records of a whole session that stands where its records belong."""
+    inner = value.get("messages")
+    items = cast("list[Any]", inner) if isinstance(inner, list) else []
+    return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]

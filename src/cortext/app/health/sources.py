@@ -1,0 +1,60 @@
+"""The histories of the AI tools, which are read and never written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from cortext.app.health.problem import NOTE, NOTHING, Found, Problem, counted, unread
+from cortext.bridges.places import TOOLS, own_home
+from cortext.bridges.registry import open_bridge
+from cortext.durability.read import open_file
+from cortext.errors import CortextError
+
+_BLOCK = 1 << 20
+_HINT = (
+    "a tool's own file is never changed by us; `cortext show` gives what can be read of it, and "
+    "`cortext resume` goes on with that"
+)
+
+
+class History(NamedTuple):
+    """One file that a tool wrote."""
+
+    tool: str
+    path: str
+
+
+def histories(failures: dict[str, str]) -> Iterator[History]:
+    """Every transcript that is a file of its own. What cannot be looked into is a failure."""
+    for tool in TOOLS:
+        if not os.path.isdir(own_home(tool)):
+            continue
+        try:
+            paths = {source.path for source in open_bridge(tool).sources()}
+        except (CortextError, OSError) as error:
+            failures[own_home(tool)] = str(error)
+            continue
+        yield from (History(tool, path) for path in sorted(paths) if path.endswith(".jsonl"))
+
+
+def check_history(history: History) -> Found:
+    """Whether a transcript can be read at all, and whether zeros stand in it."""
+    try:
+        count = _zeros(history.path)
+    except OSError as error:
+        return unread(history.path, error)
+    if not count:
+        return NOTHING
+    text = f"{history.path}: {counted(count, 'NUL byte')} in what {history.tool} wrote"
+    return Found([Problem(text, _HINT, NOTE, history.path)])
+
+
+def _zeros(path: str) -> int:
+    fd = open_file(path)
+    try:
+        return sum(block.count(0) for block in iter(partial(os.read, fd, _BLOCK), b""))
+    finally:
+        os.close(fd)
