@@ -1,6 +1,8 @@
 """The trash: nothing is forgotten, nothing is written over, nothing unreadable is removed."""
 
+import errno
 import os
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -168,7 +170,7 @@ def test_move_across_file_systems(
     real = os.rename
 
     def rename(source: str, target: str) -> None:
-        if not source.endswith(".tmp"):
+        if not (source.endswith(".tmp") or target.endswith(".tmp")):
             raise OSError(18, "Invalid cross-device link")
         real(source, target)
 
@@ -191,3 +193,35 @@ def test_everything_in_the_trash_is_private(trash: Trash, tmp_path: Path) -> Non
     modes = [path.stat().st_mode & 0o777 for path in (tmp_path / "trash", folder)]
     assert modes == [0o700, 0o700]
     assert (folder / "info.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_failed_put_leaves_no_entry(
+    trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that refuses the note: what was to go is where it was, and nothing else is there."""
+
+    def fail(fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    (tmp_path / "trash").mkdir()
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(SessionStorageError):
+        put(trash, tmp_path / "f")
+    assert sorted(os.listdir(tmp_path)) == ["f", "trash"]
+    assert os.listdir(tmp_path / "trash") == []
+
+
+@pytest.mark.parametrize("verb", ["restore", "empty"])
+def test_entry_goes_in_one_step(
+    verb: str, trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while its files are removed: no entry is left of which nobody knows what it was."""
+    entry = put(trash, tmp_path / "f")
+
+    def be_killed(folder: str, **_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", be_killed)
+    with pytest.raises(KeyboardInterrupt):
+        trash.restore(entry.id) if verb == "restore" else trash.empty()
+    assert os.listdir(tmp_path / "trash") == []

@@ -186,9 +186,10 @@ def test_recent_values_may_be_put_from_many_threads() -> None:
     assert (failed, len(recent.clear())) == ([], 4)
 
 
-def test_what_killed_writers_left_goes_with_the_next_delete(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["document", "log"])
+def test_what_killed_writers_left_goes_with_the_next_delete(kind: str, tmp_path: Path) -> None:
     """Old temp files only: one that is new may be somebody's work."""
-    storage = SessionStorage(tmp_path)
+    storage = open_session_store(f"{kind}:{tmp_path}")
     storage.save(Session("s"))
     old, new = (tmp_path / f".cortext/.x.json.{digit * 16}.tmp" for digit in "01")
     for path in (old, new):

@@ -9,11 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from cortext import clock
-from cortext.durability.replace import (
-    make_private_dir,
-    storage_errors,
-    write_new,
-)
+from cortext.durability.folders import place_folder, remove_folder, write_folder
+from cortext.durability.replace import make_private_dir, storage_errors, write_new
 from cortext.durability.sync import sync_dir
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.model import json, wire
@@ -45,15 +42,16 @@ class Trash:
                 os.lstat(path)
             entry = TrashEntry(new_id(), label, clock.now(), tuple(map(os.path.abspath, paths)))
             folder = os.path.join(self._folder, entry.id)
-            make_private_dir(folder)
             info = {
                 "version": 1,
                 "label": label,
                 "deleted_at": wire.iso(entry.deleted_at),
                 "origins": list(entry.origins),
             }
-            write_new(os.path.join(folder, _INFO), [json.encode(info)])
-            sync_dir(folder)
+            make_private_dir(self._folder)
+            # Beside the trash, where what is left of a crash is no entry that nobody understands.
+            fresh = write_folder(os.path.dirname(self._folder), {_INFO: [json.encode(info)]})
+            place_folder(fresh, folder, below=self._folder)
             for number, origin in enumerate(entry.origins):
                 move(origin, os.path.join(folder, str(number)))
         return entry
@@ -89,7 +87,7 @@ class Trash:
             for source, origin in kept:
                 make_private_dir(os.path.dirname(origin))
                 move(source, origin)
-            shutil.rmtree(folder)
+            self._remove(id)
         return entry
 
     def empty(self, older_than_days: float = 0) -> list[TrashEntry]:
@@ -98,8 +96,12 @@ class Trash:
         gone = [entry for entry in self.list() if entry.deleted_at <= limit]
         for entry in gone:
             with storage_errors("empty the trash at", self._folder):
-                shutil.rmtree(os.path.join(self._folder, entry.id))
+                self._remove(entry.id)
         return gone
+
+    def _remove(self, id: str) -> None:
+        """An entry goes in one step: without its note, nobody would know what the rest of it is."""
+        remove_folder(os.path.join(self._folder, id), os.path.dirname(self._folder))
 
     def _read(self, name: str) -> TrashEntry | None:
         try:

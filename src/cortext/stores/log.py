@@ -17,6 +17,7 @@ from cortext.durability.replace import (
     set_aside,
     side_dir,
     storage_errors,
+    sweep_temps,
 )
 from cortext.durability.sync import sync_dir
 from cortext.errors import SessionNotFoundError
@@ -131,6 +132,7 @@ class LogStore(LineStore):
             there = remove_if_there(files.lines)
             remove_set_aside(files.lines)
             sync_dir(self._folder)
+            sweep_temps(side_dir(self._folder))
         self._forget(id)
         self._changed(id)
         return there
