@@ -25,7 +25,7 @@ test-all: .venv/test.stamp programs ## the slow tests too
 adapters: $(ADAPTERS:%=.venv-adapters/%.stamp) ## test every adapter beside its framework
 	@scripts/adapters $(ADAPTERS)
 
-faults: .venv/test.stamp programs ## the whole fault sweep
+faults: .venv/test.stamp programs ## faults in every command, a soak, fuzzing, power cuts: half an hour
 	$(PYTEST) -m faults --timeout 1800 $(T)
 
 setup: .venv/run.stamp .venv/test.stamp .venv/check.stamp ## only make .venv, with everything

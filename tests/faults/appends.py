@@ -2,43 +2,84 @@
 
 A line on stdin starts it. Each `ack KIND SESSION MESSAGE` on stdout is a promise; after an
 `err` the same message is tried once more, and a second one ends the process. A COUNT with a
-minus sign makes every sync a lie.
+minus sign makes every sync a lie. Beside the session stores there is `file:`, the conversation
+store of a service, and `index:`, documents with their index.
 """
 
+import asyncio
 import os
 import sys
 from itertools import count
+from typing import Any
 
+from cortext.conversations.open import open_store
+from cortext.conversations.port import Message
 from cortext.errors import CortextError
+from cortext.index.session_index import SessionIndex
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.port import SessionStore
+from cortext.stores.log import LogStore
 from cortext.stores.registry import open_session_store
 
 SHARED = "shared"
+
+
+class Served:
+    """Conversations of a service; it gives them names of its own."""
+
+    def __init__(self, folder: str) -> None:
+        self._store = open_store(f"file:{folder}", open_log=LogStore)
+        self._loop = asyncio.new_event_loop()
+        self._ids: dict[str, str] = {}
+
+    def add(self, session: str, message: SessionMessage) -> str:
+        if session not in self._ids:
+            self._ids[session] = self._loop.run_until_complete(self._store.create())
+        id, text = self._ids[session], Message("user", message.content, id=message.id)
+        self._loop.run_until_complete(self._store.add_message(id, text))
+        return id
+
+
+class Kept:
+    """Sessions of a store; with an index, if they are documents that have one."""
+
+    def __init__(self, url: str) -> None:
+        kind, _, folder = url.partition(":")
+        self._store: Any = open_session_store(f"document:{folder}" if kind == "index" else url)
+        self._index = SessionIndex(self._store) if kind == "index" else None
+
+    def add(self, session: str, message: SessionMessage) -> str:
+        if self._store.exists(session):
+            self._store.append(session, message)
+        else:
+            self._store.save(Session(session, messages=[message]))
+        if self._index is not None:
+            self._index.update(self._store.load(session))
+            self._index.save_if_dirty()
+        return session
 
 
 def say(*words: object) -> None:
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def attempt(kind: str, store: SessionStore, session: str, message: SessionMessage) -> bool:
+def attempt(kind: str, store: Served | Kept, session: str, message: SessionMessage) -> bool:
     try:
-        if store.exists(session):
-            store.append(session, message)
-        else:
-            store.save(Session(session, messages=[message]))
+        id = store.add(session, message)
     except CortextError as error:
         say("err", kind, session, message.id, error)
         return False
-    say("ack", kind, session, message.id)
+    say("ack", kind, id, message.id)
     return True
 
 
 def main(times: str, name: str, *urls: str) -> None:
     if times.startswith("-"):
         os.fsync = os.fdatasync = lambda fd: None
-    stores = [(url.partition(":")[0], open_session_store(url)) for url in urls]
+    stores: list[tuple[str, Served | Kept]] = []
+    for url in urls:
+        kind, _, folder = url.partition(":")
+        stores.append((kind, Served(folder) if kind == "file" else Kept(url)))
     say("ready")
     sys.stdin.readline()
     for number in range(abs(int(times))) if int(times) else count():

@@ -5,7 +5,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from cortext.index.session_index import SessionIndex
 from cortext.stores.registry import open_session_store
 from tests.faults import appends
 from tests.faults.inject import environment
@@ -41,15 +43,25 @@ def go(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
+# As what their files can be read: the rest of it is derived, or a window.
+_READ_AS = {"file": "log", "index": "document"}
+
+
 def lost(lines: Iterable[str], urls: Iterable[str]) -> list[str]:
-    """The acknowledged messages that are not there exactly once."""
-    stores = {url.partition(":")[0]: open_session_store(url) for url in urls}
-    found = {
-        (kind, session): [message.id for message in store.load(session).messages]
-        for kind, store in stores.items()
-        for session in store.list_session_ids()
-    }
+    """The acknowledged messages that are not there exactly once, and what the index passes over."""
+    found: dict[tuple[str, str], list[str | None]] = {}
     missing: list[str] = []
+    for url in urls:
+        kind, _, folder = url.partition(":")
+        store: Any = open_session_store(f"{_READ_AS.get(kind, kind)}:{folder}")
+        ids = store.list_session_ids()
+        for id in ids:
+            found[kind, id] = [message.id for message in store.load(id).messages]
+        if kind == "index":
+            index = SessionIndex(store)
+            listed = {summary.id for summary in index.list(limit=len(ids) + 1)}
+            missing += [f"the index has no {id}" for id in ids if id not in listed]
+            index.close()
     for line in lines:
         said, kind, session, message = line.split()[:4]
         if said == "ack" and found.get((kind, session), []).count(message) != 1:

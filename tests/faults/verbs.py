@@ -123,10 +123,15 @@ def _careless_replace(path: str, chunks: Iterable[bytes], **_: object) -> os.sta
     return os.stat(path)
 
 
+def be_careless() -> None:
+    """From now on no store of this process writes as it should."""
+    for module in (document, log, folder):
+        vars(module)["replace"] = _careless_replace
+
+
 def _act(url: str, verb: str, *flags: str) -> None:
     if "careless" in flags:
-        for module in (document, log, folder):
-            vars(module)["replace"] = _careless_replace
+        be_careless()
     act = VERBS[verb](open_session_store(url))
     os.kill(os.getpid(), signal.SIGSTOP)
     try:

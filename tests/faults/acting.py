@@ -1,0 +1,98 @@
+"""Being a command: in a fork of a process that has all the imports done."""
+
+import asyncio
+import atexit
+import io
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import cortext
+from cortext import cli
+from tests.faults.home import SERVED, Home
+from tests.faults.scenes import SERVE, Scene
+
+# Before the module of the same name is imported, which then has its place.
+_PROGRAMS = {"cortext": cli.main, "aur": cli.aur}
+
+
+def warm() -> None:
+    """All that a command may import, before anything is forked."""
+    package = Path(cortext.__file__).parent
+    for part in ("app", "cli", "durability", "index", "lifecycle", "stores", "vcs", "bridges"):
+        for path in sorted((package / part).rglob("*.py")):
+            name = path.relative_to(package.parent).with_suffix("").as_posix()
+            if "picker" not in name:
+                import_module(name.replace("/", ".").removesuffix(".__init__"))
+    import_module("cortext.conversations.file")
+
+
+def run_free(act: Callable[[], int]) -> int:
+    """The exit code of what a fork does, with nobody in its way."""
+    pid = os.fork()
+    if pid == 0:
+        code = 70
+        try:
+            code = act()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def act_out(home: Home, scene: Scene, streams: list[Path]) -> int:
+    """Be the command, from its first line to the end of its process; its exit code."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    for number, path in enumerate(streams):
+        fd = os.open(path, flags if number else os.O_RDONLY, 0o600)
+        os.dup2(fd, number)
+        os.close(fd)
+    sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb"), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb"), encoding="utf-8")
+    sys.stderr = io.TextIOWrapper(os.fdopen(2, "wb"), encoding="utf-8", line_buffering=True)
+    os.chdir(home.work)
+    if scene.setting:
+        os.environ[scene.setting[0]] = scene.setting[1]
+    code = _serve(home) if scene.words == SERVE else _command(scene)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+def _command(scene: Scene) -> int:
+    sys.argv = [scene.program, *scene.words]
+    try:
+        return _PROGRAMS[scene.program]()
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+
+
+def _serve(home: Home) -> int:
+    """A program that adds two messages to a conversation, and says so after each."""
+    from cortext.conversations.open import open_store
+    from cortext.conversations.port import Message
+    from cortext.errors import CortextError
+    from cortext.stores.log import LogStore
+
+    async def add() -> None:
+        store = open_store(f"file:{home.root}/service", open_log=LogStore)
+        for number in (4, 5):
+            text = f"served said {number}"
+            await store.add_message(SERVED, Message("user", text, id=f"served-{number}"))
+            os.write(1, f"{text}\n".encode())
+        await store.aclose()
+
+    try:
+        asyncio.run(add())
+    except CortextError as error:
+        os.write(2, f"error: {error}\n".encode())
+        return 1
+    return 0

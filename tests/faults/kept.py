@@ -1,0 +1,97 @@
+"""All that can be read of what was said, wherever cortext keeps it."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cortext.durability.packed import read_packed
+from cortext.stores.registry import open_session_store
+from tests.faults.home import SECRET, Home
+
+_MASKED = re.compile(r"\[(redacted|secret removed:) [^]]*\]")
+
+
+class Kept(NamedTuple):
+    """What was said by where it is kept, and what cannot be read."""
+
+    texts: dict[str, list[str]]
+    damages: list[str]
+
+    def lost_of(self, before: "Kept") -> Iterator[str]:
+        """What was kept before and is not kept now, there or elsewhere; and what is twice."""
+        gone = {name: texts for name, texts in before.texts.items() if name not in self.texts}
+        for name, texts in gone.items():
+            # It went to the trash, or came back from it.
+            if texts and texts not in self.texts.values():
+                yield f"lost: {name}"
+        for name, texts in before.texts.items():
+            if name in self.texts and self.texts[name][: len(texts)] != texts:
+                yield f"lost of {name}: {texts} became {self.texts[name]}"
+        for name, texts in self.texts.items():
+            # The archive has what the tools wrote, which may well say a thing twice.
+            if not name.startswith("archive/") and len({*texts}) < len(texts):
+                yield f"twice in {name}: {texts}"
+        yield from self.damages
+
+
+def kept_in(home: Home) -> Kept:
+    """As fresh stores read it, with nothing in their memory."""
+    kept = Kept({}, [])
+    for kind, url in home.stores.items():
+        _sessions(kept, kind, url)
+    for path in sorted(home.archive.rglob("*.jsonl.gz")):
+        _copy(kept, path, f"archive/{path.name}")
+    for path in sorted(home.trash.glob("*/[0-9]*")):
+        # What doctor moved there was never said to be kept.
+        if "temp files" not in (path.parent / "info.json").read_text("utf-8"):
+            _thrown_away(kept, path)
+    return kept
+
+
+def _sessions(kept: Kept, kind: str, url: str) -> None:
+    store: Any = open_session_store(url)
+    for id in store.list_session_ids():
+        try:
+            session, damages = store.read(id)
+        except Exception as error:  # whatever it is, it is a finding
+            kept.damages.append(f"{kind}/{id}: {type(error).__name__}: {error}")
+            continue
+        kept.damages.extend(f"{kind}/{id}: {damage}" for damage in damages)
+        kept.texts[f"{kind}/{id}"] = [_plain(message.content) for message in session.messages]
+    store.close()
+
+
+def _copy(kept: Kept, path: Path, name: str) -> None:
+    data = b"".join(read_packed(str(path), kept.damages.append))
+    kept.texts[name] = _texts(kept, name, data)
+
+
+def _thrown_away(kept: Kept, path: Path) -> None:
+    name = f"trash/{path.parent.name}/{path.name}"
+    files = [path] if path.is_file() else [*path.rglob("messages.jsonl")]
+    for file in files:
+        if file.suffix == ".gz":
+            _copy(kept, file, name)
+        else:
+            kept.texts[name] = _texts(kept, name, file.read_bytes())
+
+
+def _texts(kept: Kept, name: str, data: bytes) -> list[str]:
+    found: list[str] = []
+    for line in filter(None, data.split(b"\n")):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            kept.damages.append(f"{name}: a line that is no JSON: {line[:60]!r}")
+            continue
+        message = record.get("message", record)
+        content = message.get("content", "")
+        found.append(_plain(content if isinstance(content, str) else content[0]["text"]))
+    return found
+
+
+def _plain(text: str) -> str:
+    """A masked secret is the same message."""
+    return _MASKED.sub("SECRET", text.replace(SECRET, "SECRET"))
