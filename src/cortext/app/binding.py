@@ -20,7 +20,7 @@ from cortext.app.consent import allow, may_take
 from cortext.app.transcripts import Found, find_transcript
 from cortext.bridges.registry import BRIDGES
 from cortext.durability.read import read_file
-from cortext.errors import CortextError, SessionStorageError
+from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.formats.folder import FOLDER
 from cortext.formats.history import is_abandoned
 from cortext.formats.records import decode_lines
@@ -254,8 +254,8 @@ def is_bound(bound: Bound, tool: str, session_id: str) -> bool:
     """Whether what is said now in a tool session belongs to this conversation."""
     try:
         entries = Workspace(bound.root).store.head_at(bound.place).native
-    except SessionStorageError:
-        return False  # it is gone, or cannot be read: `doctor` and lists name it
+    except (SessionNotFoundError, SessionCorruptedError):
+        return False  # it is gone, or damaged: `doctor` and lists name it
     if not any(_is_open(entry, tool, session_id) for entry in entries):
         return False
     return may_take(bound.root, bound.place, tool, session_id)

@@ -24,11 +24,15 @@ class Imported(NamedTuple):
 
 
 def already_here(query: str) -> list[str]:
-    """The conversations that were had in a tool's session whose id is, or begins with, `query`."""
+    """The conversations that were had in a tool's session whose id is, or begins with, `query`,
+    with all that was said in them: an import may have been cut short."""
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
         rows = catalog.list(roots)
-    return [row.key for row in rows if any(id.startswith(query) for id in row.native)]
+    found = [row for row in rows if any(id.startswith(query) for id in row.native)]
+    for row in found:
+        capture(row.root, row.place, whole=True)
+    return [row.key for row in found]
 
 
 def import_session(row: Listed, root: str | None = None) -> Imported:

@@ -19,6 +19,7 @@ from cortext.app.health.masks import check_masked
 from cortext.app.health.notes import check_exports, check_notes
 from cortext.app.health.problem import Found, Mend, Problem
 from cortext.app.health.stores import Item, Stores, histories_of, items, stores
+from cortext.config import user_file
 
 _log = logging.getLogger("cortext.health")
 _TRIES = 2
@@ -130,6 +131,7 @@ def _temp_folders(found: Stores) -> list[str]:
     """Where we write files before they get their names."""
     data = os.path.dirname(paths.archive())
     ours = [data, os.path.dirname(paths.words()), temp_dir(), paths.running()]
+    ours.append(os.path.dirname(user_file()))
     ours += [os.path.join(paths.running(), "captured"), os.path.join(paths.archive(), ".known")]
     for shelf in found.shelves:
         ours += [shelf, f"{shelf}/.cortext", f"{shelf}/.cortext/locks"]

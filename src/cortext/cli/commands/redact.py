@@ -63,13 +63,14 @@ def command(
     plans = [plan for row in rows if (plan := _plan(row, scanned.found, number)).found]
     if not plans:
         click.echo("no secrets were found; nothing was done", err=True)
-        return
+        raise click.exceptions.Exit(1 if scanned.unread else 0)
     _show(plans, archive)
     work = [plan for plan in plans if plan.is_own or (archive and plan.is_beyond)]
     if dry_run or not work:
         raise click.exceptions.Exit(0 if dry_run else 1)
     agree("mask them? There is no way back.", yes)
-    raise click.exceptions.Exit(_do(work, number is not None, archive))
+    code = _do(work, number is not None, archive)
+    raise click.exceptions.Exit(code or (1 if scanned.unread else 0))
 
 
 def _end_what_was_begun() -> None:
