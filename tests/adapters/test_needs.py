@@ -7,6 +7,9 @@ import pytest
 
 ADAPTERS: list[tuple[str, str, str]] = [
     # module, framework, extra
+    ("langgraph", "langgraph", "langgraph"),
+    ("claude_agent_sdk", "claude_agent_sdk", "claude-agent-sdk"),
+    ("openai_agents", "agents", "openai-agents"),
 ]
 
 

@@ -55,8 +55,10 @@ class Kept:
     """The sessions of one framework in one store. Its methods wait for the disk: in an event loop
     call them by `beside`."""
 
-    def __init__(self, path_or_url: PathOrUrl, framework: str) -> None:
+    def __init__(self, path_or_url: PathOrUrl, framework: str, *, remembered: bool = True) -> None:
+        """With `remembered`, lists show what is there from the first session on."""
         self.framework = framework
+        self._remembered = remembered
         self.store = open_kept(path_or_url)
         self._one_at_a_time = threading.Lock()
 
@@ -71,7 +73,7 @@ class Kept:
             with self._one_at_a_time:
                 if not self.store.exists(id):
                     self.store.save(begin())
-                    if isinstance(self.store, LogStore):
+                    if self._remembered and isinstance(self.store, LogStore):
                         remember_program(self.store.folder)
             return self.store.append(id, *messages)
 

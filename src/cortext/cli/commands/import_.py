@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from cortext.app.import_agents import is_database, open_programs, put_items, read_database
 from cortext.app.import_file import Read, parse_export, put, read_export, refuse_large
 from cortext.cli.options import check_store, complete_among, json_option, print_json
 from cortext.cli.text import clean
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 _CHUNK = 1 << 20
-_ENDINGS = (".md", ".html", ".json", ".jsonl")
+_ENDINGS = (".md", ".html", ".json", ".jsonl", ".db")
 
 
 class _Done(NamedTuple):
@@ -58,6 +59,9 @@ def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: 
     They go to the current workspace; those of files under their own ids. FILE may be - for
     standard input. SESSION is its own id, the beginning of it, or words of its title. Of one that
     is no AI tool's, another import takes what was said since.
+
+    FILE may also be a database of openai-agents, as its SQLiteSession makes it. Its sessions go
+    where programs keep theirs, or to --store, and another import takes what is new.
     """
     if id is not None and len(files) > 1:
         raise click.UsageError("--as names one conversation: give one FILE")
@@ -66,7 +70,9 @@ def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: 
     done: list[_Done] = []
     for file in _joined(files):
         try:
-            if _is_file(file):
+            if _is_file(file) and is_database(file):
+                found = _import_database(file, id, store)
+            elif _is_file(file):
                 target = target or _open(store)
                 found = [_import(file, target, id)]
             else:
@@ -115,6 +121,21 @@ def _import_session(query: str, id: str | None, store: str | None) -> list[_Done
     for note in imported.notes:
         click.echo(f"warning: {clean(note, lines=False)}", err=True)
     return [_Done(imported.id, new=imported.is_new)]
+
+
+def _import_database(file: str, id: str | None, store: str | None) -> list[_Done]:
+    """All sessions of a database; with `--as` there is to be one."""
+    found = read_database(file)
+    if id is not None and len(found) != 1:
+        raise click.UsageError(f"--as names one conversation: {file} has {len(found)}")
+    target = open_programs(store)
+    done: list[_Done] = []
+    for session, warnings in found:
+        for warning in warnings:
+            click.echo(f"warning: {clean(warning, lines=False)}", err=True)
+        session.id = id or session.id
+        done.append(_Done(session.id, new=put_items(session, target)))
+    return done
 
 
 def _open(store: str | None) -> SessionStore:

@@ -1,0 +1,256 @@
+"""The Claude Agent SDK: a `SessionStore` that is a store of ours.
+
+store = CortextSessionStore()
+options = ClaudeAgentOptions(session_store=store)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, cast
+
+from cortext import paths
+from cortext.adapters.claude_agent_sdk_entries import KEY, entries_of, message_of, own_entries
+from cortext.adapters.claude_agent_sdk_summaries import Stamp, Summaries
+from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, log
+from cortext.adapters.needs import needs
+from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
+from cortext.model.keys import name_of
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.model.title import WHOLE, generate_title
+from cortext.model.values import json_copy
+from cortext.stores.lines import LineStore
+from cortext.stores.log import LogStore
+
+with needs("claude-agent-sdk"):
+    from claude_agent_sdk import SessionStore, fold_session_summary
+    from claude_agent_sdk.types import (
+        SessionKey,
+        SessionListSubkeysKey,
+        SessionStoreEntry,
+        SessionStoreListEntry,
+        SessionSummaryEntry,
+    )
+
+__all__ = ["CortextSessionStore"]
+_AGENTS = "subagents"
+_KNOWN_AGAIN = 2000
+"""Entries that are known again when a session is opened: an import sends all of them anew."""
+
+
+class CortextSessionStore(SessionStore):
+    """Transcripts of the SDK's sessions, durable with every `append`.
+
+    Any number of processes may append to one session. An entry with a uuid is stored once. The
+    project key is the owner of a session. Transcripts of sub-agents are kept in a folder of their
+    own, so that no list takes them for conversations. A session of another program can be resumed
+    by its id, if it has no other owner.
+    """
+
+    def __init__(self, path_or_url: PathOrUrl = None) -> None:
+        self._kept = Kept(path_or_url, KEY)
+        self._agents = Kept(_beside(path_or_url), KEY, remembered=False)
+        for kept in (self._kept, self._agents):
+            if isinstance(kept.store, LineStore):
+                kept.store.first_lines = _KNOWN_AGAIN
+        store = self._kept.store
+        self._summaries = Summaries(store.folder if isinstance(store, LogStore) else None)
+
+    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """Add entries in order; durable when it returns."""
+        if entries:
+            await beside(self._append, key, [message_of(entry) for entry in entries])
+
+    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        """All entries, as they were given; None if there is no such session."""
+        return cast("list[SessionStoreEntry] | None", await beside(self._load, key))
+
+    async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
+        """The sessions of a project and when they were written to; not those of sub-agents."""
+        return await beside(self._list, project_key)
+
+    async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        """What the SDK shows of each session of a project."""
+        return await beside(self._summarize, project_key)
+
+    async def delete(self, key: SessionKey) -> None:
+        """Remove a session with its sub-agents; with a subpath, only that sub-agent."""
+        await beside(self._delete, key)
+
+    async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        """The subpaths of a session."""
+        return await beside(self._subpaths, key["project_key"], key["session_id"])
+
+    def close(self) -> None:
+        """Let go of open files. It can be used again afterwards."""
+        self._kept.close()
+        self._agents.close()
+
+    def _place(self, key: SessionKey) -> tuple[Kept, str]:
+        project, session = key["project_key"], key["session_id"]
+        subpath = key.get("subpath")
+        if subpath is not None:
+            return self._agents, id_of(project, session, subpath)
+        id = id_of(project, session)
+        if not self._kept.store.exists(id) and self._is_anothers(project, session):
+            return self._kept, session
+        return self._kept, id
+
+    def _is_anothers(self, project: str, session: str) -> bool:
+        """Whether a session of another program has this id, and may be read by this project."""
+        try:
+            head = _head(self._kept, session)
+        except InvalidIdError:
+            return False
+        return head is not None and head.owner in ("", project)
+
+    def _append(self, key: SessionKey, messages: list[SessionMessage]) -> None:
+        kept, id = self._place(key)
+        kept.append(id, messages, lambda: self._begin(kept, id, key, messages))
+        titles = [entry.get("customTitle") for entry in own_entries(messages)]
+        given = [title for title in titles if isinstance(title, str) and title.strip()]
+        if given:
+            _rename(kept, id, given[-1].strip())
+
+    def _begin(
+        self, kept: Kept, id: str, key: SessionKey, messages: list[SessionMessage]
+    ) -> Session:
+        folders = [entry.get("cwd") for entry in own_entries(messages)]
+        session = kept.new_session(
+            id,
+            owner=key["project_key"],
+            working_dir=next((cwd for cwd in folders if isinstance(cwd, str)), ""),
+            metadata=dict(key),
+        )
+        if "subpath" in key:
+            session.parent_id = id_of(key["project_key"], key["session_id"])
+        if any(message.role == "user" and message.content.strip() for message in messages):
+            session.title = generate_title(Session(messages=messages), WHOLE)
+        return session
+
+    def _load(self, key: SessionKey) -> list[dict[str, Any]] | None:
+        kept, id = self._place(key)
+        try:
+            session, damages = kept.store.read(id)
+        except SessionNotFoundError:
+            return None
+        for damage in damages:
+            log.warning("%s, line %s: %s", damage.path, damage.line, damage.detail)
+        entries = entries_of(session, key["session_id"])
+        if not entries:
+            return None
+        # Only a log gives each reader values of its own.
+        return entries if isinstance(kept.store, LogStore) else json_copy(entries, "entries")
+
+    def _list(self, project: str) -> list[SessionStoreListEntry]:
+        return [
+            {"session_id": head.metadata["session_id"], "mtime": _ms(stamp)}
+            for head, stamp in self._stamped(project)
+        ]
+
+    def _stamped(self, project: str) -> Iterator[tuple[Session, Stamp]]:
+        for head in _heads(self._kept, project):
+            try:
+                yield head, _stamp(self._kept, head)
+            except FileNotFoundError:
+                continue  # deleted since
+
+    def _summarize(self, project: str) -> list[SessionSummaryEntry]:
+        stamped = {head.id: (head, stamp) for head, stamp in self._stamped(project)}
+        found = self._summaries.of(
+            project,
+            [(id, stamp) for id, (_, stamp) in stamped.items()],
+            lambda id: _fold(self._kept, stamped[id][0]),
+        )
+        return [
+            {
+                "session_id": head.metadata["session_id"],
+                "mtime": _ms(stamp),
+                "data": json_copy(found[id]),
+            }
+            for id, (head, stamp) in stamped.items()
+        ]
+
+    def _delete(self, key: SessionKey) -> None:
+        kept, id = self._place(key)
+        if key.get("subpath") is None:
+            project, session = key["project_key"], key["session_id"]
+            for subpath in self._subpaths(project, session):
+                self._agents.delete(id_of(project, session, subpath))
+            self._summaries.forget(id)
+        kept.delete(id)
+
+    def _subpaths(self, project: str, session: str) -> list[str]:
+        heads = _heads(self._agents, project, session)
+        return [str(head.metadata["subpath"]) for head in heads]
+
+
+def _beside(path_or_url: PathOrUrl) -> PathOrUrl:
+    """Where the transcripts of sub-agents are."""
+    if path_or_url is None:
+        return os.path.join(paths.program_sessions(), _AGENTS)
+    if path_or_url == "memory:":
+        return path_or_url
+    return os.path.join(os.fspath(path_or_url), _AGENTS)
+
+
+def _heads(kept: Kept, *key: str) -> Iterator[Session]:
+    """The sessions whose keys begin with these; ids tell most of the others without a look."""
+    begins = name_of(*key)
+    for id in kept.store.list_session_ids():
+        if not id.startswith(begins):
+            continue
+        try:
+            head = _head(kept, id)
+        except CortextError as error:
+            log.warning("a session is not listed: %s", error)
+            continue
+        if head is None or head.metadata.get("framework") != KEY:
+            continue
+        if (head.metadata.get("project_key"), head.metadata.get("session_id"))[: len(key)] == key:
+            yield head
+
+
+def _head(kept: Kept, id: str) -> Session | None:
+    """A session without its messages, where the store can read a head alone."""
+    try:
+        return kept.store.head(id) if isinstance(kept.store, LogStore) else kept.store.load(id)
+    except SessionNotFoundError:
+        return None
+
+
+def _blocks(kept: Kept, id: str) -> Iterator[list[SessionMessage]]:
+    if isinstance(kept.store, LogStore):
+        for lines in kept.store.blocks(id):
+            yield lines.messages
+    else:
+        yield kept.store.load(id).messages
+
+
+def _fold(kept: Kept, head: Session) -> dict[str, Any]:
+    key = cast("SessionKey", head.metadata)
+    summary = fold_session_summary(None, key, [])
+    for messages in _blocks(kept, head.id):
+        entries = cast("list[SessionStoreEntry]", own_entries(messages))
+        summary = fold_session_summary(summary, key, entries)
+    return summary["data"]
+
+
+def _stamp(kept: Kept, head: Session) -> Stamp:
+    if isinstance(kept.store, LogStore):
+        found = os.stat(f"{kept.store.folder}/{head.id}.jsonl")
+        return Stamp(found.st_mtime_ns, found.st_size)
+    return Stamp(int(head.updated_at.timestamp() * 1e9), head.message_count)
+
+
+def _ms(stamp: Stamp) -> int:
+    return stamp.time // 1_000_000
+
+
+def _rename(kept: Kept, id: str, title: str) -> None:
+    if isinstance(kept.store, LogStore):
+        kept.store.amend(id, title=title)
+    else:
+        kept.change(id, lambda session: setattr(session, "title", title))

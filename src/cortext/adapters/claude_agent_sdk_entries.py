@@ -1,0 +1,122 @@
+"""Entries of the Claude Agent SDK, which are lines of Claude Code's transcripts, as messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+from cortext import clock
+from cortext.bridges import jsonl
+from cortext.bridges.claude_records import OURS, SYNTHETIC, Block, Line, said, sort_out, text_of
+from cortext.formats.wording import wording
+from cortext.model.ids import derived_id
+from cortext.model.message import Role, SessionMessage
+from cortext.model.session import Session
+from cortext.model.wire import as_dict, iso
+
+KEY = "claude_agent_sdk"
+"""The name in `extra` under which an entry stands."""
+_RESULT = "[tool result of the past]"
+_NOTE = "[note of the tool]"
+
+
+def message_of(entry: Any) -> SessionMessage:
+    """The message of an entry, which stands in its `extra` as it is. An entry's uuid is the id:
+    so it is stored once, however often it is sent."""
+    entry = as_dict(entry)
+    try:
+        line = msgspec.convert(entry, Line)
+    except msgspec.ValidationError:
+        line = Line()  # of a later release: kept, and not understood
+    uuid = entry.get("uuid")
+    fields: dict[str, Any] = {
+        "timestamp": jsonl.time_of(line.timestamp) or clock.now(),
+        "id": uuid if isinstance(uuid, str) else "",
+        "extra": {KEY: entry},
+    }
+    content = line.content
+    if content is None:
+        return SessionMessage("system", "", **fields)
+    text, calls, results = sort_out(content)
+    if results and not calls and not text:
+        return _result(results, fields)
+    role: Role = "assistant" if line.type == "assistant" else "user"
+    role, text = said(text, role)
+    return SessionMessage(role, text, tool_calls=calls or None, **fields)
+
+
+def entries_of(session: Session, session_id: str) -> list[dict[str, Any]]:
+    """The entries of a session, each once. What another program recorded is given as the lines of
+    a transcript that say the same: calls of the past are text there, and nothing is done again."""
+    entries: dict[str, dict[str, Any]] = {}
+    last: str | None = None
+    for message in session.messages:
+        own = message.extra.get(KEY)
+        if not isinstance(own, dict):
+            made = _made(session, session_id, message, last)
+            if made is None:
+                continue
+            own = made
+        entry = cast("dict[str, Any]", own)
+        entries.setdefault(message.id, entry)
+        last = entry.get("uuid") or last
+    return list(entries.values())
+
+
+def own_entries(messages: Iterable[SessionMessage]) -> list[dict[str, Any]]:
+    """The entries that the SDK itself stored."""
+    found = [message.extra.get(KEY) for message in messages]
+    return [cast("dict[str, Any]", entry) for entry in found if isinstance(entry, dict)]
+
+
+def _result(results: list[Block], fields: dict[str, Any]) -> SessionMessage:
+    texts = [text_of(block.content) for block in results]
+    failed = any(block.is_error for block in results)
+    return SessionMessage(
+        "tool",
+        "\n".join(text for text in texts if text),
+        tool_call_id=results[0].tool_use_id or None,
+        structured_data={"is_error": True} if failed else None,
+        **fields,
+    )
+
+
+def _made(
+    session: Session, session_id: str, message: SessionMessage, parent: str | None
+) -> dict[str, Any] | None:
+    """A line for a message; its uuid is the same whenever it is asked for, since what the tool
+    says next refers to it."""
+    role = "user" if message.role in ("user", "system") else "assistant"
+    text = {"tool": f"{_RESULT} {message.content}", "system": f"{_NOTE} {message.content}"}.get(
+        message.role, wording(message)
+    )
+    if not text.strip() or (message.role in ("tool", "system") and not message.content.strip()):
+        return None
+    uuid = derived_id(session.id, message.id)
+    said_by = {"role": "user", "content": text} if role == "user" else _assistant(uuid, text)
+    return {
+        "parentUuid": parent,
+        "isSidechain": False,
+        "userType": "external",
+        "cwd": session.working_dir,
+        "sessionId": session_id,
+        "type": role,
+        "message": said_by,
+        "uuid": uuid,
+        "timestamp": iso(message.timestamp),
+    }
+
+
+def _assistant(uuid: str, text: str) -> dict[str, Any]:
+    return {
+        "id": f"{OURS}{uuid.replace('-', '')}",
+        "type": "message",
+        "role": "assistant",
+        "model": SYNTHETIC,
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+    }

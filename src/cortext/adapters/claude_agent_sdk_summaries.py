@@ -1,0 +1,102 @@
+"""What the SDK's lists show of sessions, remembered from one list to the next.
+
+It is derived from the entries, and made again for a session that was written to since. A copy
+that each append kept up to date would lose what two processes write at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cortext.adapters.kept import log
+from cortext.durability.replace import side_dir
+from cortext.errors import CortextError
+from cortext.model import json
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS summaries (
+    id TEXT PRIMARY KEY, project TEXT, time INTEGER, size INTEGER, data BLOB
+) WITHOUT ROWID
+"""
+
+
+class Stamp(NamedTuple):
+    """When a session was written to last, in ns, and its size: another one after each write."""
+
+    time: int
+    size: int
+
+
+class Summaries:
+    """The summaries of one store: in memory, and in a file beside its sessions, if they have a
+    folder. The file can be deleted; where it cannot be read or written, lists take longer."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._folder = folder
+        self._known: dict[str, tuple[Stamp, Any]] = {}
+
+    def of(
+        self, project: str, sessions: Iterable[tuple[str, Stamp]], make: Callable[[str], Any]
+    ) -> dict[str, Any]:
+        """The summary of each session of a project; `make` is asked for those that changed."""
+        wanted = dict(sessions)
+        if any(self._is_new(id, stamp) for id, stamp in wanted.items()):
+            self._with_file(lambda db: self._read(db, project))
+        made = [id for id, stamp in wanted.items() if self._is_new(id, stamp)]
+        for id in made:
+            self._known[id] = wanted[id], make(id)
+        if made:
+            self._with_file(lambda db: self._write(db, project, made))
+        return {id: self._known[id][1] for id in wanted}
+
+    def forget(self, id: str) -> None:
+        self._known.pop(id, None)
+
+        def delete(db: Connection) -> None:
+            db.execute("DELETE FROM summaries WHERE id = ?", (id,))
+
+        self._with_file(delete)
+
+    def _is_new(self, id: str, stamp: Stamp) -> bool:
+        return id not in self._known or self._known[id][0] != stamp
+
+    def _read(self, db: Connection, project: str) -> None:
+        query = "SELECT id, time, size, data FROM summaries WHERE project = ?"
+        for id, time, size, data in db.execute(query, (project,)):
+            # What this process made is newer than what it finds.
+            self._known.setdefault(id, (Stamp(time, size), json.decode(data)))
+
+    def _write(self, db: Connection, project: str, ids: list[str]) -> None:
+        rows = [(id, project, *self._known[id][0], json.encode(self._known[id][1])) for id in ids]
+        db.executemany("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?, ?)", rows)
+
+    def _with_file(self, work: Callable[[Connection], None]) -> None:
+        if self._folder is None or not os.path.isdir(self._folder):
+            return
+        import sqlite3
+
+        path = os.path.join(self._folder, ".cortext", "claude-summaries.sqlite")
+        try:
+            side_dir(self._folder)
+            with closing(sqlite3.connect(path, timeout=1)) as db, db:
+                db.execute("PRAGMA synchronous = OFF")  # what is lost is made again
+                db.execute(_TABLE)
+                work(db)
+        except (sqlite3.Error, OSError, ValueError, CortextError) as error:
+            log.info("summaries in %s are not remembered: %s", path, error)
+            # Of all errors of a database only this one stays: it is damaged.
+            if type(error) is sqlite3.DatabaseError:
+                _remove(path)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError as error:
+        log.info("%s stays: %s", path, error)

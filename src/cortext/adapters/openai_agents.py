@@ -1,0 +1,232 @@
+"""openai-agents: a `Session` that is kept in a store of ours.
+
+session = CortextSession("order-17", owner="ada")
+await Runner.run(agent, "Where is my parcel?", session=session)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, log
+from cortext.adapters.needs import needs
+from cortext.adapters.openai_agents_mending import mended
+from cortext.errors import SessionNotFoundError
+from cortext.formats.openai_items import KEY, items_of, message_of
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.model.title import WHOLE, generate_title
+from cortext.model.values import json_copy
+from cortext.stores.log import LogStore
+
+with needs("openai-agents"):
+    from agents import RunState
+    from agents.memory import SessionABC, SessionSettings
+    from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+
+if TYPE_CHECKING:
+    from agents import Agent, RunContextWrapper, TResponseInputItem
+
+__all__ = ["CortextSession", "SessionRow"]
+_PENDING = "state"
+
+
+class SessionRow(NamedTuple):
+    """One of a list of sessions."""
+
+    session_id: str
+    owner: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    waits: bool
+    """Whether a run waits there for an approval."""
+
+
+class CortextSession(SessionABC):
+    """The history of one conversation, durable with every `add_items`.
+
+    Any number of processes may add to it at once. Records that another framework or a tool made
+    are items too, so a program continues what was begun elsewhere.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        path_or_url: PathOrUrl = None,
+        *,
+        owner: str = "",
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = coerce_session_settings(session_settings or SessionSettings())
+        self.owner = owner
+        self._kept = Kept(path_or_url, KEY)
+        self._id = id_of(session_id)
+
+    async def get_items(
+        self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
+    ) -> list[TResponseInputItem]:
+        """The items, or the last `limit` of them, oldest first."""
+        most = resolve_session_limit(limit, self.session_settings)
+        items = await beside(self._items, most)
+        # A run that begins asks for everything and gives its context; it must find an answer to
+        # each call, or it leaves the call out and the model never learns of it. The answer is made
+        # up here and stored nowhere: a call that waits for approval is stored without a result
+        # too, and may still get one. The last few items are what the runner compares with what
+        # it wrote, to pop it or to finish a write after a crash: these are given as they are.
+        if most is None and wrapper is not None:
+            items = mended(items)
+        return cast("list[TResponseInputItem]", items)
+
+    async def add_items(
+        self, items: list[TResponseInputItem], *, wrapper: RunContextWrapper[Any] | None = None
+    ) -> None:
+        """Add items; durable when it returns."""
+        if items:
+            await beside(self._add, [message_of(item) for item in items])
+
+    async def pop_item(
+        self, *, wrapper: RunContextWrapper[Any] | None = None
+    ) -> TResponseInputItem | None:
+        """Remove the last item and give it; None if there is none."""
+        popped = await beside(self._kept.change, self._id, _pop)
+        return cast("TResponseInputItem | None", popped)
+
+    async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
+        """Remove all items, and a run that waits. Owner and title stay."""
+        await beside(self._kept.change, self._id, _clear)
+
+    async def _atomic_replace_items(self, items: list[TResponseInputItem]) -> bool:
+        # The framework's compaction asks for it by this name; without it, it clears the session
+        # and then adds, and a process that dies between the two leaves nothing.
+        messages = [message_of(item) for item in items]
+        replaced = await beside(self._kept.change, self._id, lambda found: _put(found, messages))
+        return replaced is not None
+
+    async def save_pending(self, state: RunState[Any] | None) -> None:
+        """Keep a run that waits for an approval, so that any process can go on with it; None when
+        it waits no longer."""
+        # Its own words for itself, unread by us: what it says of a version is for it to judge.
+        pending = None if state is None else {"framework": KEY, _PENDING: state.to_string()}
+        await beside(self._set_pending, pending)
+
+    async def load_pending(self, agent: Agent[Any], **options: Any) -> RunState[Any] | None:
+        """The run that waits; None if none does. `options` are those of `RunState.from_string`."""
+        head = await beside(self._head)
+        found = head.pending if head is not None else None
+        if not isinstance(found, dict):
+            return None
+        pending = cast("dict[str, Any]", found)
+        if pending.get("framework") != KEY or not isinstance(pending.get(_PENDING), str):
+            return None
+        return await RunState.from_string(agent, pending[_PENDING], **options)
+
+    @classmethod
+    async def list_sessions(
+        cls, path_or_url: PathOrUrl = None, *, owner: str | None = None
+    ) -> list[SessionRow]:
+        """The sessions there, of one owner or of all, those used last first."""
+        return await beside(_rows, Kept(path_or_url, KEY), owner)
+
+    def close(self) -> None:
+        """Let go of open files. It can be used again afterwards."""
+        self._kept.close()
+
+    def _items(self, most: int | None) -> list[dict[str, Any]]:
+        items = _items_of(self._messages()) if most is None or most < 0 else self._last(most)
+        # Only a log gives each reader values of its own.
+        return items if isinstance(self._kept.store, LogStore) else json_copy(items, "items")
+
+    def _messages(self) -> Sequence[SessionMessage]:
+        try:
+            session, damages = self._kept.store.read(self._id)
+        except SessionNotFoundError:
+            return ()
+        for damage in damages:
+            log.warning("%s, line %s: %s", damage.path, damage.line, damage.detail)
+        return session.messages
+
+    def _last(self, most: int) -> list[dict[str, Any]]:
+        count = most
+        while count:
+            messages = self._kept.tail(self._id, count)
+            items = _items_of(messages)
+            if len(items) >= most or len(messages) < count:
+                return items[-most:]
+            count *= 2  # a record of another program may hold no item
+        return []
+
+    def _add(self, messages: list[SessionMessage]) -> None:
+        self._kept.append(self._id, messages, lambda: self._begin(messages))
+
+    def _begin(self, messages: Sequence[SessionMessage] = ()) -> Session:
+        session = self._kept.new_session(
+            self._id, owner=self.owner, metadata={"session_id": self.session_id}
+        )
+        if any(message.role == "user" and message.content.strip() for message in messages):
+            session.title = generate_title(Session(messages=list(messages)), WHOLE)
+        return session
+
+    def _head(self) -> Session | None:
+        store = self._kept.store
+        try:
+            return store.head(self._id) if isinstance(store, LogStore) else store.load(self._id)
+        except SessionNotFoundError:
+            return None
+
+    def _set_pending(self, pending: dict[str, Any] | None) -> None:
+        store = self._kept.store
+        if not store.exists(self._id):
+            store.save(self._begin())
+        if isinstance(store, LogStore):
+            store.amend(self._id, pending=pending)
+        else:
+            self._kept.change(self._id, lambda session: setattr(session, "pending", pending))
+
+
+def _items_of(messages: Sequence[SessionMessage]) -> list[dict[str, Any]]:
+    return [item for message in messages for item in items_of(message)]
+
+
+def _pop(session: Session) -> dict[str, Any] | None:
+    """Take the last item off: its record, or the last call of a record that holds several."""
+    while session.messages:
+        message = session.messages.pop()
+        items = items_of(message)
+        if not items:
+            continue
+        if len(items) > 1:
+            when = message.timestamp
+            session.messages += [message_of(item, timestamp=when) for item in items[:-1]]
+        return items[-1]
+    return None
+
+
+def _put(session: Session, messages: list[SessionMessage]) -> bool:
+    """Have these in the place of all; what others add meanwhile stands after them."""
+    session.messages, session.tool_history = messages, []
+    return True
+
+
+def _clear(session: Session) -> None:
+    session.messages, session.tool_history, session.pending = [], [], None
+
+
+def _rows(kept: Kept, owner: str | None) -> list[SessionRow]:
+    rows: list[SessionRow] = []
+    for head in kept.heads(owner):
+        last = kept.tail(head.id, 1)
+        rows.append(
+            SessionRow(
+                str(head.metadata.get("session_id", head.id)),
+                head.owner,
+                head.title,
+                head.created_at,
+                last[-1].timestamp if last else head.updated_at,
+                head.pending is not None,
+            )
+        )
+    return sorted(rows, key=lambda row: row.updated_at, reverse=True)

@@ -1,0 +1,56 @@
+"""What a model is shown of calls that have no result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+INTERRUPTED = (
+    "No result was recorded: the call was interrupted or never approved. It may have taken effect "
+    "or not; look before doing it again."
+)
+_OUTPUTS: dict[str, str] = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "shell_call": "shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+}
+"""Calls that a sentence can answer; the runner leaves out others that have no result, as one that
+needs a screenshot."""
+_OTHERS = frozenset(("computer_call", "local_shell_call", "tool_search_call"))
+_TOGETHER = frozenset(
+    (*_OUTPUTS, *_OUTPUTS.values(), *_OTHERS, *(f"{kind}_output" for kind in _OTHERS))
+)
+"""What may stand between a call and its result without parting them."""
+
+
+def mended(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The items with a sentence in the place of each result that is missing."""
+    answered = {
+        (item.get("type"), item.get("call_id"))
+        for item in items
+        if str(item.get("type")).endswith("_output")
+    }
+    whole: list[dict[str, Any]] = []
+    open_calls: list[dict[str, Any]] = []
+    for item in items:
+        kind = item.get("type")
+        if open_calls and kind not in _TOGETHER:
+            whole += map(_stand_in, open_calls)
+            open_calls.clear()
+        whole.append(item)
+        output = _OUTPUTS.get(str(kind))
+        if output and item.get("call_id") and (output, item["call_id"]) not in answered:
+            open_calls.append(item)
+    return whole + list(map(_stand_in, open_calls))
+
+
+def _stand_in(call: dict[str, Any]) -> dict[str, Any]:
+    kind = _OUTPUTS[call["type"]]
+    answer: dict[str, Any] = {"call_id": call["call_id"], "output": INTERRUPTED, "type": kind}
+    if kind == "shell_call_output":
+        outcome = {"type": "exit", "exit_code": 1}
+        answer["output"] = [{"stdout": "", "stderr": INTERRUPTED, "outcome": outcome}]
+    if kind == "apply_patch_call_output":
+        answer["status"] = "failed"
+    return answer

@@ -1,0 +1,150 @@
+"""Items of OpenAI's Responses API, which openai-agents keeps, as messages of ours and back.
+
+An item comes back as it was: what role and content do not say of it stands in the message's
+`extra`. A message that was made elsewhere becomes the items that say the same.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from cortext.formats import stubs
+from cortext.model import json
+from cortext.model.message import ROLES, Role, SessionMessage
+from cortext.model.wire import as_dict
+
+KEY = "openai_agents"
+"""The name in `extra` under which an item stands."""
+_PLAIN = ["content", "role"]
+"""The keys, in the runner's order, of an item that role and content tell whole."""
+_HOSTED = frozenset(
+    ("code_interpreter_call", "file_search_call", "image_generation_call", "mcp_call",
+     "mcp_list_tools", "web_search_call")
+)  # fmt: skip
+"""Calls that the server answers in the same item."""
+_OTHER_CALLS = frozenset(("mcp_approval_request", "program"))
+_ANSWERS = frozenset(("mcp_approval_response", "tool_search_output"))
+_GIVEN = ("arguments", "action", "operation", "input", "queries", "code")
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def message_of(item: Any, **fields: Any) -> SessionMessage:
+    """The message of an item; `fields` are its own, as a timestamp or an id. ValueError if it is
+    no JSON object."""
+    item = as_dict(item)
+    kind = item.get("type")
+    extra = {} if _is_plain(item) else {KEY: item}
+    if isinstance(kind, str) and kind != "message":
+        if kind.endswith("_output") or kind in _ANSWERS:
+            answers = _text(item.get("call_id") or item.get("approval_request_id")) or None
+            given = _first(item, ("output", "reason", "status"))
+            text = text_of(given)
+            return SessionMessage("tool", text, tool_call_id=answers, extra=extra, **fields)
+        if kind.endswith("_call") or kind in _OTHER_CALLS or kind in _HOSTED:
+            calls = [_call_of(item, kind)]
+            return SessionMessage("assistant", "", tool_calls=calls, extra=extra, **fields)
+        role: Role = "assistant" if kind == "reasoning" else "system"
+        return SessionMessage(role, "", extra=extra, **fields)
+    found = item.get("role")
+    role = cast("Role", found) if isinstance(found, str) and found in ROLES else "system"
+    return SessionMessage(role, text_of(item.get("content")), extra=extra, **fields)
+
+
+def items_of(message: SessionMessage) -> list[dict[str, Any]]:
+    """The items of a message: its own, or those that say what another program recorded."""
+    own = message.extra.get(KEY)
+    if isinstance(own, dict):
+        return [cast("dict[str, Any]", own)]
+    if message.role == "tool":
+        return [_answer(message)]
+    items: list[dict[str, Any]] = []
+    if message.content.strip():
+        # What a tool or a prompt said in another program is no instruction to this agent.
+        role = "assistant" if message.role == "assistant" else "user"
+        items.append({"content": message.content, "role": role})
+    for data in message.tool_calls or ():
+        items += _made_call(data)
+    return items
+
+
+def text_of(content: Any) -> str:
+    """What a person reads of the content of an item: text, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, dict):
+        return _part(cast("dict[str, Any]", content))
+    if not isinstance(content, list):
+        return ""
+    parts = [text_of(part) for part in cast("list[Any]", content)]
+    return "\n".join(part for part in parts if part)
+
+
+def _is_plain(item: dict[str, Any]) -> bool:
+    content = item.get("content")
+    return (
+        list(item) == _PLAIN
+        and item["role"] in ("user", "assistant")
+        and type(content) is str
+        and bool(content.strip())
+    )
+
+
+def _part(part: dict[str, Any]) -> str:
+    for name in ("text", "refusal", "stdout"):
+        if isinstance(part.get(name), str):
+            return part[name]
+    kind = _text(part.get("type"))
+    if "image" in kind or "screenshot" in kind:
+        return "[image]"
+    return f"[file: {_text(part.get('filename')) or 'unnamed'}]" if "file" in kind else ""
+
+
+def _call_of(item: dict[str, Any], kind: str) -> dict[str, Any]:
+    given = _first(item, _GIVEN)
+    if isinstance(given, str):
+        try:
+            given = json.decode(given.encode("utf-8", "surrogatepass"))
+        except ValueError:
+            given = {"input": given}
+    id = _text(item.get("call_id") or item.get("id"))
+    name = _text(item.get("name")) or kind.removesuffix("_call")
+    call = {"id": id, "name": name, "arguments": given}
+    if kind in _HOSTED:
+        output = item.get("output")
+        call["result"] = output if isinstance(output, str) else _text(item.get("status")) or "done"
+    return call
+
+
+def _made_call(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The items of a call that another program recorded; without an id it has none."""
+    call = stubs.read_call(data)
+    if not call.id:
+        return []
+    made = {
+        "arguments": json.encode(call.arguments).decode("utf-8"),
+        "call_id": call.id,
+        "name": _NO_NAME.sub("_", call.name)[:64] or "tool",
+        "type": "function_call",
+    }
+    result = stubs.own_result(data)
+    return [made] if result is None else [made, _output(call.id, result.value)]
+
+
+def _answer(message: SessionMessage) -> dict[str, Any]:
+    if message.tool_call_id:
+        return _output(message.tool_call_id, message.content)
+    return {"content": message.content, "role": "assistant"}
+
+
+def _output(call_id: str, value: Any) -> dict[str, Any]:
+    text = value if isinstance(value, str) else json.encode(value).decode("utf-8")
+    return {"call_id": call_id, "output": text, "type": "function_call_output"}
+
+
+def _first(item: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((item[name] for name in names if item.get(name) is not None), None)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

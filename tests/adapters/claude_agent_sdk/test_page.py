@@ -1,0 +1,36 @@
+"""The how-to page is true."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_agent_sdk import project_key_for_directory
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "claude-agent-sdk.md"
+BLOCKS = re.compile(r"^```py\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SESSION = "0f0e0d0c-0b0a-4909-8807-060504030201"
+
+
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks, one after the other, and what they define."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    directory = str(tmp_path)
+    project = tmp_path / "claude" / "projects" / project_key_for_directory(directory)
+    project.mkdir(parents=True)
+    entry = {"type": "user", "uuid": SESSION, "sessionId": SESSION, "cwd": directory,
+             "message": {"role": "user", "content": "Mend the roof"}}  # fmt: skip
+    (project / f"{SESSION}.jsonl").write_text(f"{json.dumps(entry)}\n", encoding="utf-8")
+    page: dict[str, Any] = {"__name__": "__page__"}
+    for block in BLOCKS.findall(PAGE.read_text(encoding="utf-8")):
+        exec(compile(block, str(PAGE), "exec"), page)
+    assert page["options"].session_store is page["store"]
+
+    async def main() -> None:
+        for _ in range(2):
+            await page["take_over"](SESSION, directory)
+        assert await page["titles"](directory) == ["Mend the roof"]
+
+    asyncio.run(main())

@@ -1,0 +1,276 @@
+"""Items come back as they were, and records of others become items."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortext.adapters.openai_agents import CortextSession
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.log import LogStore
+from cortext.stores.port import SessionStore
+from cortext.stores.registry import open_session_store
+from tests.adapters.openai_agents.scenes import dumped
+
+ITEMS: list[Any] = [
+    {"content": "hello", "role": "user"},
+    {"role": "user", "content": "the other order of keys"},
+    {"content": "", "role": "user"},
+    {"content": "be brief", "role": "system"},
+    {"content": "be kind", "role": "developer"},
+    {"type": "message", "role": "user", "content": [
+        {"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": "data:,x"},
+        {"type": "input_file", "filename": "a.pdf", "file_data": "eA=="}]},
+    {"id": "msg_1", "content": [
+        {"annotations": [], "text": "hi", "type": "output_text", "logprobs": []},
+        {"refusal": "no", "type": "refusal"}],
+     "role": "assistant", "status": "completed", "type": "message", "phase": None},
+    {"id": "rs_1", "summary": [{"text": "thought", "type": "summary_text"}], "type": "reasoning",
+     "encrypted_content": "gAAA"},
+    {"arguments": '{"a": 1.0, "b": 12345678901234567890123}', "call_id": "c1", "name": "look_up",
+     "type": "function_call", "id": "fc_1", "status": "completed"},
+    {"arguments": "no JSON", "call_id": "c2", "name": "look_up", "type": "function_call"},
+    {"call_id": "c1", "output": "found", "type": "function_call_output"},
+    {"call_id": "c2", "output": [{"type": "input_text", "text": "part"}],
+     "type": "function_call_output"},
+    {"id": "ws_1", "action": {"query": "q", "type": "search"}, "status": "completed",
+     "type": "web_search_call"},
+    {"id": "fs_1", "queries": ["q"], "status": "completed", "type": "file_search_call",
+     "results": [{"file_id": "f", "score": 0.5}]},
+    {"id": "ci_1", "code": "1+1", "container_id": "x", "outputs": None, "status": "completed",
+     "type": "code_interpreter_call"},
+    {"id": "ig_1", "result": "aGk=", "status": "completed", "type": "image_generation_call"},
+    {"id": "cu_1", "action": {"type": "screenshot"}, "call_id": "c3", "status": "completed",
+     "pending_safety_checks": [], "type": "computer_call"},
+    {"call_id": "c3", "output": {"type": "computer_screenshot", "image_url": "data:,x"},
+     "type": "computer_call_output"},
+    {"id": "ls_1", "action": {"command": ["ls"], "env": {}, "type": "exec"}, "call_id": "c4",
+     "status": "completed", "type": "local_shell_call"},
+    {"id": "ls_1", "output": "{}", "type": "local_shell_call_output"},
+    {"call_id": "c5", "action": {"commands": ["ls"]}, "type": "shell_call"},
+    {"call_id": "c5", "output": [{"stdout": "a", "stderr": "",
+     "outcome": {"type": "exit", "exit_code": 0}}], "type": "shell_call_output"},
+    {"call_id": "c6", "operation": {"type": "delete_file", "path": "x"}, "status": "completed",
+     "type": "apply_patch_call"},
+    {"call_id": "c6", "status": "failed", "output": "no", "type": "apply_patch_call_output"},
+    {"call_id": "c7", "input": "free text", "name": "grammar", "type": "custom_tool_call"},
+    {"call_id": "c7", "output": "ok", "type": "custom_tool_call_output"},
+    {"id": "ml_1", "server_label": "s", "tools": [], "type": "mcp_list_tools"},
+    {"id": "mr_1", "arguments": "{}", "name": "t", "server_label": "s",
+     "type": "mcp_approval_request"},
+    {"approval_request_id": "mr_1", "approve": True, "type": "mcp_approval_response",
+     "reason": "fine"},
+    {"id": "mc_1", "arguments": "{}", "name": "t", "server_label": "s", "output": "did",
+     "error": None, "type": "mcp_call"},
+    {"call_id": None, "arguments": {}, "type": "tool_search_call"},
+    {"call_id": None, "tools": [], "type": "tool_search_output"},
+    {"id": "cmp_1", "encrypted_content": "gAAA", "type": "compaction"},
+    {"id": "x", "type": "item_reference"},
+    {"__enc__": 1, "v": 1, "kid": "hkdf-v1", "payload": "gAAA"},
+    {"type": "of a later release", "deep": {"\u2028": [None, True, -0.0, 1e22, "\ud800"]}},
+]  # fmt: skip
+
+
+def place(kind: str, tmp_path: Path) -> Any:
+    return {"path": tmp_path / "kept", "text": str(tmp_path / "kept"), "default": None,
+            "memory": "memory:"}.get(kind, f"{kind}:{tmp_path}/kept")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["path", "text", "default", "log", "file", "document", "memory"])
+def test_every_kind_of_item_comes_back_as_it_was(kind: str, tmp_path: Path) -> None:
+    """All at once, the last of them, and one by one when they are popped."""
+
+    async def main() -> None:
+        session = CortextSession("s", place(kind, tmp_path))
+        await session.add_items(ITEMS[:5])
+        await session.add_items(ITEMS[5:])
+        assert dumped(await session.get_items()) == dumped(ITEMS)
+        for count in (0, 1, 7, len(ITEMS), 1000):
+            expected = ITEMS[-count:] if count else []
+            assert dumped(await session.get_items(limit=count)) == dumped(expected)
+        if kind != "memory":
+            assert dumped(await CortextSession("s", place(kind, tmp_path)).get_items()) == dumped(
+                ITEMS
+            )
+        popped = [await session.pop_item() for _ in ITEMS]
+        assert dumped(popped) == dumped(reversed(ITEMS))
+        assert await session.pop_item() is None
+        session.close()
+
+    asyncio.run(main())
+
+
+def test_given_items_are_the_callers_own(tmp_path: Path) -> None:
+    """Changing what was given changes nothing that is kept."""
+
+    async def main() -> None:
+        for kind in ("memory", "log", "document"):
+            session = CortextSession("s", place(kind, tmp_path))
+            await session.add_items([ITEMS[6]])
+            given: Any = await session.get_items()
+            given[0]["content"] = "changed"
+            assert dumped(await session.get_items()) == dumped([ITEMS[6]])
+
+    asyncio.run(main())
+
+
+def test_people_read_the_same_conversation(tmp_path: Path) -> None:
+    """The folder is a plain log store, with roles, texts, calls and results."""
+
+    async def main() -> None:
+        session = CortextSession("user:7/chat", tmp_path, owner="ada")
+        await session.add_items(ITEMS)
+
+    asyncio.run(main())
+    store = LogStore(tmp_path)
+    (id,) = store.list_session_ids()
+    stored = store.load(id)
+    assert (stored.owner, stored.title) == ("ada", "hello")
+    assert stored.metadata == {"framework": "openai_agents", "session_id": "user:7/chat"}
+    texts = [(message.role, message.content) for message in stored.messages]
+    assert texts[0] == ("user", "hello")
+    assert ("user", "see\n[image]\n[file: a.pdf]") in texts
+    assert ("assistant", "hi\nno") in texts
+    made = next(message for message in stored.messages if message.tool_calls)
+    assert made.tool_calls == [
+        {"id": "c1", "name": "look_up", "arguments": {"a": 1.0, "b": 12345678901234567890123}}
+    ]
+    answer = next(message for message in stored.messages if message.tool_call_id == "c1")
+    assert (answer.role, answer.content) == ("tool", "found")
+    assert stored.messages[0].extra == {}
+
+
+def foreign(store: SessionStore) -> None:
+    call = {"id": "t1", "name": "Read File", "arguments": {"path": "a"}}
+    done = {"id": "t2", "name": "bash", "arguments": {"command": "ls"}, "result": "a b"}
+    messages = [
+        SessionMessage("user", "begun elsewhere"),
+        SessionMessage("system", "[Request interrupted]"),
+        SessionMessage("assistant", ""),
+        SessionMessage("assistant", "I look", tool_calls=[call, done]),
+        SessionMessage("tool", "text of a", tool_call_id="t1"),
+        SessionMessage("assistant", "done", extra={"another_framework": {"x": 1}}),
+    ]
+    store.save(Session("s", messages=messages))
+
+
+FOREIGN: list[Any] = [
+    {"content": "begun elsewhere", "role": "user"},
+    {"content": "[Request interrupted]", "role": "user"},
+    {"content": "I look", "role": "assistant"},
+    {"arguments": '{"path":"a"}', "call_id": "t1", "name": "Read_File", "type": "function_call"},
+    {"arguments": '{"command":"ls"}', "call_id": "t2", "name": "bash", "type": "function_call"},
+    {"call_id": "t2", "output": "a b", "type": "function_call_output"},
+    {"call_id": "t1", "output": "text of a", "type": "function_call_output"},
+    {"content": "done", "role": "assistant"},
+]
+
+
+@pytest.mark.parametrize("kind", ["log", "document"])
+def test_a_program_continues_what_others_began(kind: str, tmp_path: Path) -> None:
+    """Records of another program are items; each can be counted and popped like one's own."""
+    foreign(open_session_store(f"{kind}:{tmp_path}/kept"))
+
+    async def main() -> None:
+        session = CortextSession("s", f"{kind}:{tmp_path}/kept")
+        assert await session.get_items() == FOREIGN
+        for count in range(1, len(FOREIGN) + 2):
+            assert await session.get_items(limit=count) == FOREIGN[-count:]
+        assert [await session.pop_item() for _ in range(3)] == FOREIGN[:-4:-1]
+        assert await session.get_items() == FOREIGN[:-3]
+        await session.add_items([{"content": "go on", "role": "user"}])
+        assert (await session.get_items())[-1] == {"content": "go on", "role": "user"}
+
+    asyncio.run(main())
+
+
+def test_what_is_no_item_is_refused(tmp_path: Path) -> None:
+    """One sentence, and nothing of the batch is kept."""
+
+    async def main() -> None:
+        session = CortextSession("s", tmp_path)
+        wrong: list[Any] = ["text", {"content": float("nan")}]
+        for bad, why in zip(wrong, ("JSON object", "JSON has no word"), strict=True):
+            with pytest.raises(ValueError, match=why):
+                await session.add_items([{"content": "a", "role": "user"}, bad])
+        assert await session.get_items() == []
+
+    asyncio.run(main())
+
+
+def test_a_damaged_line_hides_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The other items are there, and the log names the line."""
+
+    async def main() -> None:
+        session = CortextSession("s", tmp_path)
+        await session.add_items(ITEMS[:3])
+        file = tmp_path / "s.jsonl"
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join([*lines[:2], b"{torn\n", *lines[3:]]))
+        again = CortextSession("s", tmp_path)
+        assert await again.get_items() == [ITEMS[0], ITEMS[2]]
+        await again.add_items(ITEMS[3:4])
+        assert await again.get_items() == [ITEMS[0], ITEMS[2], ITEMS[3]]
+
+    asyncio.run(main())
+    assert "line 3" in caplog.text
+
+
+def test_an_append_writes_what_is_new(tmp_path: Path) -> None:
+    """The bytes that are there stay where they are, in the same file."""
+
+    async def main() -> None:
+        session = CortextSession("s", tmp_path)
+        await session.add_items(ITEMS)
+        file = tmp_path / "s.jsonl"
+        before, inode = file.read_bytes(), file.stat().st_ino
+        await session.add_items([{"content": "new", "role": "user"}])
+        after = file.read_bytes()
+        assert file.stat().st_ino == inode
+        assert after.startswith(before)
+        assert json.loads(after[len(before) :])["content"] == "new"
+
+    asyncio.run(main())
+
+
+def test_lists_are_by_owner(tmp_path: Path) -> None:
+    """The newest first, under the ids that the program gave."""
+
+    async def main() -> None:
+        for name, owner in (("a/1", "ada"), ("b", "bob"), ("c", "ada")):
+            await CortextSession(name, tmp_path, owner=owner).add_items(
+                [{"content": f"I am {name}", "role": "user"}]
+            )
+        foreign(LogStore(tmp_path))
+        rows = await CortextSession.list_sessions(tmp_path, owner="ada")
+        assert [(row.session_id, row.title) for row in rows] == [
+            ("c", "I am c"),
+            ("a/1", "I am a/1"),
+        ]
+        assert [row.waits for row in rows] == [False, False]
+        assert len(await CortextSession.list_sessions(tmp_path)) == 3
+        assert await CortextSession.list_sessions(tmp_path, owner="nobody") == []
+        assert await CortextSession.list_sessions() == []
+
+    asyncio.run(main())
+
+
+def test_clear_keeps_whose_it_is(tmp_path: Path) -> None:
+    """The items are gone; the session can be used again."""
+
+    async def main() -> None:
+        session = CortextSession("s", tmp_path, owner="ada")
+        await session.clear_session()
+        await session.add_items(ITEMS[:3])
+        await session.clear_session()
+        assert await session.get_items() == []
+        await session.add_items(ITEMS[:1])
+        assert dumped(await session.get_items()) == dumped(ITEMS[:1])
+        assert [row.owner for row in await CortextSession.list_sessions(tmp_path)] == ["ada"]
+
+    asyncio.run(main())
