@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from cortext.bridges.jsonl import Cost, Count
 from cortext.model.message import Role
 
 _COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
@@ -44,10 +45,10 @@ Content = str | list[Block | str] | None
 
 
 class Usage(Struct, gc=False):
-    input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+    output_tokens: Count | None = None
 
 
 class Message(Struct, gc=False):
@@ -83,8 +84,8 @@ class Line(Struct, gc=False, rename="camel"):
     is_meta: bool | None = None
     is_compact_summary: bool | None = None
     forked_from: Fork | None = None
-    cost: float | None = field(default=None, name="costUSD")
-    total_cost: float | None = field(default=None, name="totalCostUSD")
+    cost: Cost | None = field(default=None, name="costUSD")
+    total_cost: Cost | None = field(default=None, name="totalCostUSD")
     message: Message | None = None
     attachment: Attachment | None = None
     custom_title: str | None = None

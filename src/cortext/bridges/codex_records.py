@@ -43,8 +43,8 @@ class Git(Struct, gc=False):
 
 
 class Usage(Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: jsonl.Count | None = None
+    output_tokens: jsonl.Count | None = None
 
 
 class Info(Struct, gc=False):

@@ -27,7 +27,8 @@ from cortext.model.session import Session
 _log = logging.getLogger("cortext.bridges")
 _ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
 _SUBAGENT = re.compile(rb'"kind"\s*:\s*"subagent"')
-_MESSAGE = re.compile(rb'^[\s\0]*\{"id"|"type"\s*:\s*"gemini"', re.MULTILINE)
+# Within a line: over many empty ones it would look again from each of them.
+_MESSAGE = re.compile(rb'^[ \t\r\0]*\{"id"|"type"\s*:\s*"gemini"', re.MULTILINE)
 _FIELD = re.compile(r'"(startTime|lastUpdated|summary)"\s*:\s*("(?:[^"\\]|\\.)*")')
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[\s*')
 _BETWEEN = re.compile(r"[\s,]*")
@@ -74,8 +75,8 @@ def _salvage(data: bytes, log: Log) -> None:
     while place < len(text):
         try:
             value, place = decoder.raw_decode(text, place)
-        except (standard.JSONDecodeError, RecursionError):
-            return  # here it breaks off
+        except (ValueError, RecursionError):
+            return  # here it breaks off, or has a number of thousands of digits
         if isinstance(value, dict) and "id" in value:
             log.add(jsonl.fit(cast("dict[str, Any]", value), Record, []))
         between = _BETWEEN.match(text, place)

@@ -61,10 +61,10 @@ class _Call(Struct, gc=False):
 
 
 class Tokens(Struct, gc=False):
-    input: int | None = None
-    output: int | None = None
-    thoughts: int | None = None
-    tool: int | None = None
+    input: jsonl.Count | None = None
+    output: jsonl.Count | None = None
+    thoughts: jsonl.Count | None = None
+    tool: jsonl.Count | None = None
 
 
 _NAMES = {

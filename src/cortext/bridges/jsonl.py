@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from stat import S_ISREG
-from typing import Any, Generic, TypeVar, cast, get_args, get_origin
+from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
 from cortext.bridges.port import Source
 from cortext.durability.packed import SUFFIX, Packed, is_packed, read_packed
 from cortext.durability.read import open_file, read_file, read_range
-from cortext.formats.records import Damage
+from cortext.formats.records import Damage, add_damage
 from cortext.model import json
 from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.ours import without_command
@@ -40,6 +40,11 @@ _NULS = re.compile(rb"\0+")
 _NESTED = frozenset((dict, list))
 _MILLISECONDS = 10**11  # a larger number counts these, and not seconds
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_MOST = 2**53
+
+Count = Annotated[int, msgspec.Meta(ge=-_MOST, le=_MOST)]
+"""A number that is added up, as of tokens: the sum of larger ones might not fit into a file."""
+Cost = Annotated[float, msgspec.Meta(ge=-_MOST, le=_MOST)]
 
 _from_iso = datetime.fromisoformat
 
@@ -143,7 +148,7 @@ class Lines(Generic[T]):
     def _each(self, number: int, data: bytes | memoryview) -> Iterator[tuple[int, T]]:
         *lines, rest = bytes(data).split(b"\n")
         for at, line in enumerate(lines, number):
-            for value in self._one(at, line, ended=True):
+            for value in self._one(at, line, ended=True) if line else ():
                 yield at, value
         for value in self._one(number + len(lines), rest, ended=False) if rest else ():
             yield number + len(lines), value
@@ -203,7 +208,7 @@ class Lines(Generic[T]):
         self._name(f"a line of {size} bytes is too long to be read", number)
 
     def _name(self, detail: str, number: int, *, fatal: bool = True) -> None:
-        self.damages.append(Damage(detail, number, fatal, self._path))
+        add_damage(self.damages, Damage(detail, number, fatal, self._path))
 
 
 def _newlines(data: bytes, at: int, end: int) -> int:
@@ -225,7 +230,7 @@ def fit(data: dict[str, Any], kind: type[T], notes: list[str]) -> T:
             continue
         try:
             known[field.name] = msgspec.convert(value, field.type)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, UnicodeEncodeError):  # the latter of half a key
             inner = _struct_in(field.type, listed=isinstance(value, list))
             if inner and isinstance(value, dict):
                 known[field.name] = fit(cast("dict[str, Any]", value), inner, notes)

@@ -28,6 +28,7 @@ _FIRST = 20  # messages are looked through for the first request
 _DEEPEST = 5  # sub-agents of sub-agents
 _AT_ONCE = 1 << 18  # bytes of messages and their parts
 _Number = int | float | None
+_Amount = jsonl.Count | jsonl.Cost | None
 
 T = TypeVar("T")
 _Stored = tuple[Raw, Iterable[tuple[str, bytes]]]
@@ -50,12 +51,12 @@ class _Head(Struct):
     time_updated: _Number = None
     revert: _Revert | None = None
     model: Model | None = None
-    cost: _Number = None
-    tokens_input: _Number = None
-    tokens_output: _Number = None
-    tokens_reasoning: _Number = None
-    tokens_cache_read: _Number = None
-    tokens_cache_write: _Number = None
+    cost: _Amount = None
+    tokens_input: _Amount = None
+    tokens_output: _Amount = None
+    tokens_reasoning: _Amount = None
+    tokens_cache_read: _Amount = None
+    tokens_cache_write: _Amount = None
 
     @property
     def spent(self) -> tuple[int, int, float]:

@@ -22,6 +22,7 @@ from cortext.model import json, wire
 from cortext.model.message import SessionMessage
 
 _Number = int | float | None
+_Amount = jsonl.Count | jsonl.Cost | None
 
 T = TypeVar("T", bound=Struct)
 
@@ -40,14 +41,14 @@ class Model(Struct, gc=False):
 
 
 class _Cache(Struct, gc=False):
-    read: _Number = None
-    write: _Number = None
+    read: _Amount = None
+    write: _Amount = None
 
 
 class _Tokens(Struct, gc=False):
-    input: _Number = None
-    output: _Number = None
-    reasoning: _Number = None
+    input: _Amount = None
+    output: _Amount = None
+    reasoning: _Amount = None
     cache: _Cache | None = None
 
 
@@ -109,7 +110,7 @@ class _Assistant(Struct, gc=False):
     """What the first releases keep of an answer in its metadata."""
 
     modelID: str | None = None
-    cost: _Number = None
+    cost: _Amount = None
     tokens: _Tokens | None = None
 
 
@@ -124,7 +125,7 @@ class Info(Struct, gc=False):
     role: str | None = None
     time: _Times | None = None
     summary: bool | _Nothing | None = None
-    cost: _Number = None
+    cost: _Amount = None
     tokens: _Tokens | None = None
     modelID: str | None = None
     model: Model | None = None

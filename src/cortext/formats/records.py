@@ -42,6 +42,19 @@ class Damage(NamedTuple):
     path: str = ""
 
 
+MOST_DAMAGES = 1000
+"""Of one file so many are told one by one: a file of broken lines is not to fill the memory."""
+
+
+def add_damage(damages: list[Damage], damage: Damage) -> None:
+    """Tell one more; after very many, only that there are more."""
+    if len(damages) < MOST_DAMAGES:
+        damages.append(damage)
+    elif len(damages) == MOST_DAMAGES:
+        more = "more is wrong from here on than is told line by line"
+        damages.append(Damage(more, damage.line, path=damage.path))
+
+
 class Record(NamedTuple):
     """A message, and the tool calls that were recorded just before it."""
 
@@ -137,7 +150,7 @@ def record_ids(data: bytes) -> list[str]:
     """The ids in whole lines, for telling a retry from a new record."""
     try:
         return [found.id for found in _ids.decode_lines(data)]
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return [id for line in data.split(b"\n") if (id := _id_of(line))]
 
 
@@ -173,7 +186,7 @@ def _decode_plain(
         return None
     try:
         messages = _decode_whole(data, start, end)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return messages if all_complete(messages) else None
 
@@ -196,14 +209,16 @@ def _decode_line(line: bytes, number: int, table: RecordTable, lines: Lines) -> 
     bare = line.strip(b"\0")
     if len(bare) != len(line):
         lost = len(line) - len(bare)
-        lines.damages.append(Damage(f"{lost} NUL bytes stand where records may have been", number))
+        text = f"{lost} NUL bytes stand where records may have been"
+        add_damage(lines.damages, Damage(text, number))
     if bare:
         notes: list[str] = []
         try:
             _add(decode_record(bare, table, notes), lines)
         except ValueError as error:
-            lines.damages.append(Damage(str(error), number))
-        lines.damages.extend(Damage(note, number, fatal=False) for note in notes)
+            add_damage(lines.damages, Damage(str(error), number))
+        for note in notes:
+            add_damage(lines.damages, Damage(note, number, fatal=False))
 
 
 def _decode_tail(tail: bytes, number: int, table: RecordTable, lines: Lines) -> None:
@@ -227,5 +242,6 @@ def _name_duplicates(lines: Lines) -> None:
         return
     for id in ids:
         if id in seen:
-            lines.damages.append(Damage(f"the id {id!r:.60} stands on two records", fatal=False))
+            text = f"the id {id!r:.60} stands on two records"
+            add_damage(lines.damages, Damage(text, fatal=False))
         seen.add(id)

@@ -23,7 +23,7 @@ async def answered(incoming: Any, outgoing: Any) -> AsyncGenerator[ObjectReceive
     good, messages = anyio.create_memory_object_stream[Item](0)
 
     async def sort() -> None:
-        async with good:
+        async with good, incoming:
             async for item in incoming:
                 if not isinstance(item, Exception):
                     await good.send(item)

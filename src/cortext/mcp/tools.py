@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -94,6 +95,7 @@ TOOLS = {
 }
 
 
+@cache
 def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON schema of a struct, with an object at its root as clients want it."""
     _, parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")

@@ -181,10 +181,18 @@ def newer_version(data: Mapping[str, Any]) -> str | None:
     found = data.get("version")
     if isinstance(found, bool) or not isinstance(found, (str, int, float)):
         return None
+    if _is_no_version(found):
+        return None
     major = str(found).split(".")[0]
     if major.isdecimal() and int(major) > int(VERSION.split(".")[0]):
         return str(found)
     return None
+
+
+def _is_no_version(found: str | float) -> bool:
+    """What no release writes, and Python refuses to turn into text or a number."""
+    digits = 20
+    return len(found) > digits if isinstance(found, str) else abs(found) >= 10**digits
 
 
 def _parents(dialect: HeadTable) -> set[str]:

@@ -1,0 +1,136 @@
+"""What fuzzing found, each as small as it is: the rest of a file is read, and the bad is named."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cortext import Session, SessionMessage
+from cortext.bridges import jsonl
+from cortext.bridges.gemini import GeminiBridge
+from cortext.bridges.port import Source
+from cortext.formats.records import MOST_DAMAGES, record_ids
+from cortext.mcp.tools import TOOLS, schema
+from cortext.model.head import newer_version
+from cortext.stores.log import LogStore
+from tests.bridges.opencode_made import Made, said, text
+from tests.bridges.test_claude import decode
+
+DEEP = b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log with one message."""
+    LogStore(tmp_path).save(Session("s", messages=[SessionMessage("user", "first")]))
+    return tmp_path / "s.jsonl"
+
+
+def test_a_line_that_is_nested_too_deeply_hides_no_other(log: Path) -> None:
+    """It is named with its number, and the ids of the other lines are known."""
+    data = log.read_bytes() + DEEP + b"\n"
+    log.write_bytes(data)
+    found = LogStore(log.parent).read("s")
+    assert [message.content for message in found.session.messages] == ["first"]
+    assert [(damage.line, damage.detail) for damage in found.damages] == [(3, "nested too deeply")]
+    assert found.session.messages[0].id in record_ids(data)
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, 10**4000, "9" * 21, 10**20])
+def test_a_version_that_nobody_writes_is_none(version: Any) -> None:
+    """Python turns no text of thousands of digits into a number, nor the other way."""
+    assert newer_version({"version": version}) is None
+
+
+@pytest.mark.parametrize("version", [2, "2", "2.0", "10.1", 2.5])
+def test_a_later_version_is_told(version: Any) -> None:
+    assert newer_version({"version": version}) == str(version)
+
+
+def test_a_thousand_broken_lines_are_told_and_no_more(log: Path) -> None:
+    """A file of broken lines takes no more memory than it has; the message behind is there."""
+    head, turn, _ = log.read_bytes().split(b"\n")
+    log.write_bytes(b"\n".join((head, *[b"{"] * 5000, turn, b"")))
+    found = LogStore(log.parent).read("s")
+    assert [message.content for message in found.session.messages] == ["first"]
+    assert len(found.damages) == MOST_DAMAGES + 1
+    last = found.damages[-1]
+    assert (last.detail[:18], last.line, last.fatal) == ("more is wrong from", 1002, True)
+
+
+def test_broken_lines_of_a_transcript_are_told_up_to_a_thousand() -> None:
+    lines = jsonl.Lines(msgspec.defstruct("Any", []), "a file")
+    assert list(lines.read([b"{\n" * 5000])) == []
+    assert len(lines.damages) == MOST_DAMAGES + 1
+
+
+def test_a_document_that_holds_a_number_of_5000_digits(tmp_path: Path) -> None:
+    """What stands before it is read."""
+    path = tmp_path / "tmp/p/chats/session-x.json"
+    path.parent.mkdir(parents=True)
+    first = {"id": "1", "type": "user", "content": "hello", "timestamp": "2026-01-01T00:00:00Z"}
+    path.write_text(f'{{"messages": [{json.dumps(first)}, {{"id": {"9" * 5000}}}]}}', "utf-8")
+    source = Source("gemini", "x", str(path), 1, "x")
+    decoded = GeminiBridge(str(tmp_path)).decode(source)
+    assert [message.content for message in decoded.session.messages] == ["hello"]
+    assert decoded.damages
+
+
+def test_very_many_empty_lines_are_looked_through_once(tmp_path: Path) -> None:
+    """The time is that of the file's length, not of its square."""
+    path = tmp_path / "tmp/p/chats/session-x.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"{}\n" + b"\n" * 60_000 + b'{"id":"1","type":"user","content":"x"}\n')
+    start = time.process_time()
+    assert [source.id for source in GeminiBridge(str(tmp_path)).sources()] == ["session-x"]
+    assert time.process_time() - start < 1
+
+
+def test_half_a_key_hides_nothing(tmp_path: Path) -> None:
+    """A key that is half a character, inside a record that is read field by field."""
+    usage = b'"usage":{"input_tokens":3,"\\ud800":1}'
+    line = (
+        b'{"type":"assistant","uuid":"u","timestamp":"2026-01-01T00:00:00Z","message":{"role":'
+        b'"assistant","content":[{"type":"text","text":"hi","\\udfff":{"\\udfff":0}}],' + usage
+    )
+    decoded = decode(tmp_path, line + b"}}")
+    assert [message.content for message in decoded.session.messages] == ["hi"]
+    assert decoded.session.total_prompt_tokens == 3
+
+
+@pytest.mark.parametrize("count", ["9" * 4300, "1e300", "-" + "9" * 30])
+def test_counts_beyond_reason_are_passed_over(count: str, tmp_path: Path) -> None:
+    """Their sum could not be written: what is said is kept, and the number is named."""
+    line = (
+        '{"type":"assistant","uuid":"u","timestamp":"2026-01-01T00:00:00Z","message":{"role":'
+        '"assistant","content":[{"type":"text","text":"hi"}],"usage":{"input_tokens":COUNT}}}'
+    )
+    decoded = decode(tmp_path, line.replace("COUNT", count).encode())
+    assert [message.content for message in decoded.session.messages] == ["hi"]
+    assert decoded.session.total_prompt_tokens == 0
+    assert "input_tokens is not what it should be" in decoded.damages[0].detail
+    assert Session.from_json(decoded.session.to_json()).id == decoded.session.id
+
+
+@pytest.mark.parametrize("cost", ["9" * 400, "1e308"])
+def test_a_cost_beyond_reason_is_passed_over(cost: str, tmp_path: Path) -> None:
+    """Of OpenCode's rows, where one message may have any number as its cost."""
+    made = Made(tmp_path / "home")
+    made.session()
+    made.message("m1", "user", text("hello"))
+    made.message("m2", "assistant", text("hi"))
+    with made.open() as db:
+        row = json.dumps({"role": "assistant", "time": {"created": 1}, "cost": 0})
+        db.execute("UPDATE message SET data = ? WHERE id = 'm2'", [row.replace("0}", f"{cost}}}")])
+    decoded = made.decode()
+    assert sorted(said(decoded)) == [("assistant", "hi"), ("user", "hello")]
+    assert Session.from_json(decoded.session.to_json()).id == decoded.session.id
+
+
+def test_the_schema_of_a_tool_is_made_once() -> None:
+    """A client that asks for the tools again and again costs next to nothing."""
+    kind = TOOLS["search_workspace"].takes
+    assert schema(kind) is schema(kind)

@@ -1,0 +1,76 @@
+"""The table of README.md is true: every test in it exists, and every number is what there is."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = Path(__file__).with_name("README.md")
+_NAMED = re.compile(r"`([\w./]+)::([\w:]+)` (\d+)")
+FAILURES = [
+    "Path traversal by id", "IDOR", "SQL through filter keys", "Unsafe deserialisation",
+    "DNS rebinding and open local ports", "CSRF by text/plain", "Terminal escapes", "Stored XSS",
+    "Argument and shell injection at launch", "Git config execution", "Symlinks and umask",
+    "Forged context blocks", "Secrets in commits", "Trust keys written by a wrapper",
+    "Pending work executed on resume",
+]  # fmt: skip
+
+
+def _rows() -> list[list[str]]:
+    lines = README.read_text(encoding="utf-8").split("\n")
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    return [row for row in rows if row[2].isdecimal()]
+
+
+def _named() -> list[tuple[str, str, int]]:
+    """Every file or module of the table, with a name in it and its number."""
+    found = _NAMED.findall("\n".join(row[4] for row in _rows()))
+    return [(place, name, int(number)) for place, name, number in found]
+
+
+def _is_test(name: str) -> bool:
+    return not name.isupper()
+
+
+@pytest.fixture(scope="module")
+def collected() -> Counter[str]:
+    """How many cases pytest has of each test in the files of the table."""
+    files = sorted({place for place, name, _ in _named() if _is_test(name)})
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:xdist", *files],
+        cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return Counter(line.partition("[")[0] for line in done.stdout.split("\n") if "::" in line)
+
+
+def test_every_failure_has_a_row() -> None:
+    assert [row[0].partition(":")[0] for row in _rows()] == FAILURES
+
+
+def test_every_number_is_what_pytest_collects(collected: Counter[str]) -> None:
+    """A test that is gone, or has other cases, is told here."""
+    told = {f"{place}::{name}": number for place, name, number in _named() if _is_test(name)}
+    assert told == {name: collected[name] for name in told}
+
+
+def test_every_list_is_as_long_as_it_says() -> None:
+    told = {(place, name): number for place, name, number in _named() if not _is_test(name)}
+    modules = {place: place.removesuffix(".py").replace("/", ".") for place, _ in told}
+    there = {key: getattr(import_module(modules[key[0]]), key[1]) for key in told}
+    assert [key for key, inputs in there.items() if isinstance(inputs, str)] == []
+    assert told == {key: len(inputs) for key, inputs in there.items()}
+
+
+def test_every_row_adds_up_and_lets_nothing_pass() -> None:
+    """The inputs of a row are those of its tests."""
+    for title, _, inputs, passing, tests in _rows():
+        numbers = [int(number) for _, _, number in _NAMED.findall(tests)]
+        assert (title, int(inputs), passing) == (title, sum(numbers), "0")
+        assert len(numbers) == tests.count("`") // 2
