@@ -10,6 +10,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from cortext.formats import checksum
 from cortext.model import json, wire
@@ -42,17 +43,19 @@ class Damage(NamedTuple):
     path: str = ""
 
 
+_MORE = "more is wrong from here on than is told line by line"
 MOST_DAMAGES = 1000
 """Of one file so many are told one by one: a file of broken lines is not to fill the memory."""
 
 
 def add_damage(damages: list[Damage], damage: Damage) -> None:
-    """Tell one more; after very many, only that there are more."""
+    """Tell one more; after very many, only that there are more, and whether anything was lost."""
     if len(damages) < MOST_DAMAGES:
         damages.append(damage)
     elif len(damages) == MOST_DAMAGES:
-        more = "more is wrong from here on than is told line by line"
-        damages.append(Damage(more, damage.line, path=damage.path))
+        damages.append(damage._replace(detail=_MORE))
+    elif damage.fatal and not damages[-1].fatal:
+        damages[-1] = damage._replace(detail=_MORE)
 
 
 class Record(NamedTuple):
@@ -162,6 +165,9 @@ _TURN = b'{"type":"turn",'
 _UNKNOWN_TYPE = re.compile(rb'"type"\s*:\s*"turn"')
 _plain = msgspec.json.Decoder(SessionMessage)
 _ids = msgspec.json.Decoder(_OnlyId)
+_dicts = msgspec.json.Decoder(dict[str, Any])
+_KEYS = wire.message_keys()
+_NOT_EXTRA = frozenset((INVOCATIONS, checksum.KEY, wire.ESCAPED))
 
 
 def _id_of(line: bytes) -> str:
@@ -187,8 +193,28 @@ def _decode_plain(
     try:
         messages = _decode_whole(data, start, end)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        messages = _decode_with_extra(data, start, end, table)
+    return messages if messages is not None and all_complete(messages) else None
+
+
+def _decode_with_extra(
+    data: bytes, start: int, end: int, table: RecordTable
+) -> list[SessionMessage] | None:
+    """The same where lines have keys that we do not know, and are else as we write them."""
+    known = _KEYS | {"type"} if table.type else _KEYS
+    messages: list[SessionMessage] = []
+    try:
+        for line in _dicts.decode_lines(memoryview(data)[start:end]):
+            extra = {key: line.pop(key) for key in [key for key in line if key not in known]}
+            if not _NOT_EXTRA.isdisjoint(extra):
+                return None
+            message = msgspec.convert(line, SessionMessage)
+            if extra:
+                force_setattr(message, "extra", extra)
+            messages.append(message)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return messages if all_complete(messages) else None
+    return messages
 
 
 def _decode_whole(data: bytes, start: int, end: int) -> list[SessionMessage]:
