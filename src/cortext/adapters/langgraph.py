@@ -1,0 +1,217 @@
+"""A checkpointer for LangGraph: threads are kept as plain files, and their conversations are
+sessions like any other.
+
+    graph = builder.compile(checkpointer=CortextSaver("agents"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from itertools import islice
+from types import TracebackType
+from typing import Any
+
+from cortext.adapters.kept import Kept, PathOrUrl, beside
+from cortext.adapters.langgraph_checkpoints import Checkpoints, Where
+from cortext.adapters.langgraph_messages import FRAMEWORK, MessagesState, add_messages
+from cortext.adapters.langgraph_threads import Threads
+from cortext.adapters.langgraph_values import Codec
+from cortext.adapters.needs import needs
+
+with needs("langgraph"):
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import (
+        BaseCheckpointSaver,
+        ChannelVersions,
+        Checkpoint,
+        CheckpointMetadata,
+        CheckpointTuple,
+        DeltaChannelHistory,
+        SerializerProtocol,
+        get_checkpoint_metadata,
+    )
+
+__all__ = ["CortextSaver", "MessagesState", "add_messages"]
+
+_AT_ONCE = 20
+_some: Any = list
+
+
+class CortextSaver(BaseCheckpointSaver[int]):
+    """Checkpoints in a store of ours: a path, a URL, or nothing for the default place. What is put
+    is durable when the call returns. It can be used from several threads, event loops and
+    processes at once; `with` and `async with` close it.
+
+    With a serializer that is not LangGraph's default, conversations are not written: a serializer
+    that encrypts is there so that nobody can read them."""
+
+    def __init__(
+        self, path_or_url: PathOrUrl = None, *, serde: SerializerProtocol | None = None
+    ) -> None:
+        super().__init__(serde=serde)
+        self._threads = Threads(Kept(path_or_url, FRAMEWORK))
+
+    @classmethod
+    def from_conn_string(
+        cls, conn_string: str, *, serde: SerializerProtocol | None = None
+    ) -> CortextSaver:
+        """As LangGraph's own savers have it, for `with` and for `async with`."""
+        return cls(conn_string, serde=serde)
+
+    @property
+    def _checkpoints(self) -> Checkpoints:
+        # LangGraph copies a saver and gives the copy another serializer.
+        return Checkpoints(self._threads, Codec(self.serde))
+
+    def threads(self, owner: str | None = None) -> Sequence[str]:
+        """The ids of all threads, or of one owner's (`user_id`), the last begun first."""
+        heads = sorted(self._threads.heads(owner), key=lambda head: head.created_at)
+        return [str(head.metadata.get("thread_id", head.id)) for head in reversed(heads)]
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self._checkpoints.get(Where.of(config))
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        checkpoints = self._checkpoints
+        end = before["configurable"].get("checkpoint_id") if before else None
+        wanted = filter or {}
+        found = (
+            one
+            for one in checkpoints.all(config)
+            if not (end and one.saved.id >= end) and checkpoints.matches(one, wanted)
+        )
+        for one in islice(found, None if limit is None else max(limit, 0)):
+            yield checkpoints.tuple(one)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        where = Where.of(config)
+        meta = get_checkpoint_metadata(config, metadata)
+        return where.config(self._checkpoints.put(where, checkpoint, meta, new_versions))
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        self._checkpoints.put_writes(Where.of(config), writes, task_id, task_path)
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Remove a thread for good, its conversation too."""
+        self._threads.delete(str(thread_id))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Remove what runs put, for good; what only they said goes from the conversations too."""
+        if run_ids:
+            self._checkpoints.delete_runs({str(run) for run in run_ids})
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """All checkpoints, and the conversation."""
+        self._threads.copy(str(source_thread_id), str(target_thread_id))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """`keep_latest` keeps the latest checkpoint of each namespace, those that its delta
+        channels are rebuilt from, and the conversation; `delete` removes the thread."""
+        if strategy not in ("keep_latest", "delete"):
+            raise ValueError(f"strategy is keep_latest or delete, not {strategy!r}")
+        for thread_id in thread_ids:
+            if strategy == "delete":
+                self.delete_thread(thread_id)
+            else:
+                self._threads.rewrite(str(thread_id), self._checkpoints.latest)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        return self._checkpoints.history(Where.of(config), channels)
+
+    def __enter__(self) -> CortextSaver:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> CortextSaver:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of open files. The saver can be used again afterwards."""
+        self._threads.close()
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await beside(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        found = self.list(config, filter=filter, before=before, limit=limit)
+        while some := await beside(_some, islice(found, _AT_ONCE)):
+            for one in some:
+                yield one
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await beside(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        await beside(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await beside(self.delete_thread, thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        await beside(self.delete_for_runs, run_ids)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await beside(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await beside(self.prune, thread_ids, strategy=strategy)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        return await beside(self.get_delta_channel_history, config=config, channels=channels)

@@ -1,0 +1,283 @@
+"""Checkpoints as LangGraph has them, in threads as we keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from cortext.adapters.langgraph_log import Saved, Spot, Thread, Write
+from cortext.adapters.langgraph_messages import MESSAGES, answered
+from cortext.adapters.langgraph_others import spoken, taken_over
+from cortext.adapters.langgraph_threads import Open, Threads
+from cortext.adapters.langgraph_values import Codec, Items, Node, common, names_in
+from cortext.adapters.needs import needs
+from cortext.model.values import json_copy
+
+with needs("langgraph"):
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import (
+        WRITES_IDX_MAP,
+        ChannelVersions,
+        Checkpoint,
+        CheckpointTuple,
+        DeltaChannelHistory,
+        PendingWrite,
+    )
+    from langgraph.checkpoint.serde.types import INTERRUPT
+
+_DELTAS = "counters_since_delta_snapshot"
+
+
+class Where(NamedTuple):
+    """What a config points at."""
+
+    thread: str
+    ns: str
+    id: str | None
+    owner: str
+
+    @classmethod
+    def of(cls, config: RunnableConfig) -> Where:
+        given = config.get("configurable", {})
+        if "thread_id" not in given:
+            raise ValueError('a checkpoint needs a thread: config["configurable"]["thread_id"]')
+        owner, ns = str(given.get("user_id") or ""), given.get("checkpoint_ns") or ""
+        return cls(str(given["thread_id"]), ns, given.get("checkpoint_id"), owner)
+
+    def config(self, id: str) -> RunnableConfig:
+        given = {"thread_id": self.thread, "checkpoint_ns": self.ns, "checkpoint_id": id}
+        return {"configurable": given}
+
+
+class Found(NamedTuple):
+    """A checkpoint, and the thread that it is in."""
+
+    where: Where
+    log: Thread
+    saved: Saved
+
+
+class Checkpoints:
+    """What the saver does, one thing at a time."""
+
+    def __init__(self, threads: Threads, codec: Codec) -> None:
+        self._threads, self._codec = threads, codec
+
+    def get(self, where: Where) -> CheckpointTuple | None:
+        thread = self._threads.open(where.thread)
+        with thread.log.lock:
+            thread.log.catch_up()
+            if not where.ns and not where.id:
+                self._take_over(thread)
+            saved = thread.log.saved(where.ns, where.id)
+            return self.tuple(Found(where, thread.log, saved)) if saved else None
+
+    def all(self, config: RunnableConfig | None) -> Iterator[Found]:
+        """The checkpoints that a config points at, or all, the newest first."""
+        given = config["configurable"] if config else {}
+        one = given.get("checkpoint_id")
+        ids = [str(given["thread_id"])] if config else self._threads.ids()
+        rows: list[Found] = []
+        for thread_id in ids:
+            log = self._threads.open(thread_id).log
+            with log.lock:
+                log.catch_up()
+                for ns, id in log.spots():
+                    if given.get("checkpoint_ns") in (None, ns) and one in (None, "", id):
+                        where = Where(thread_id, ns, id, "")
+                        rows.append(Found(where, log, log.checkpoints[ns][id]))
+        yield from sorted(rows, key=lambda row: row.saved.id, reverse=True)
+
+    def matches(self, found: Found, filter: Mapping[str, Any]) -> bool:
+        meta = self._codec.peek(found.saved.meta)
+        return all(meta.get(key) == value for key, value in filter.items())
+
+    def tuple(self, found: Found) -> CheckpointTuple:
+        where, log, saved = found
+        codec = self._codec
+        with log.lock:
+            checkpoint = cast("dict[str, Any]", codec.value(saved.state))
+            values = {channel: codec.value(node) for channel, node in saved.values.items()}
+            writes = [
+                (one.task, one.channel, codec.value(one.value))
+                for one in log.writes_at(where.ns, saved.id)
+            ]
+            meta = codec.value(saved.meta)
+        if isinstance(values.get(MESSAGES), list):
+            values[MESSAGES] = answered(values[MESSAGES])
+        checkpoint["channel_values"] = values
+        parent = where.config(saved.parent) if saved.parent else None
+        made = cast("Checkpoint", checkpoint)
+        return CheckpointTuple(where.config(saved.id), made, meta, parent, writes)
+
+    def put(
+        self, where: Where, checkpoint: Checkpoint, meta: Any, new_versions: ChannelVersions
+    ) -> str:
+        """Its id."""
+        thread = self._threads.open(where.thread)
+        log = thread.log
+        with log.lock:
+            log.catch_up()
+            base = log.saved(where.ns, where.id) if where.id else None
+            saved = self._saved(checkpoint, meta, new_versions, base, where.id)
+            drafts = [base] if base is not None and base is log.draft else []
+        self._threads.put(thread, where.ns, [*drafts, saved])
+        with log.lock:
+            _keep_twins(log, saved.values.values())
+            if not where.ns:
+                self._tell(thread, where, saved, base)
+        return saved.id
+
+    def put_writes(
+        self, where: Where, writes: Sequence[tuple[str, Any]], task: str, path: str
+    ) -> None:
+        thread = self._threads.open(where.thread)
+        log, id = thread.log, where.id or ""
+        with log.lock:
+            log.catch_up()
+            there = log.writes.get((where.ns, id), {})
+            new = [
+                Write(task, key, path, channel, self._codec.node(value))
+                for at, (channel, value) in enumerate(writes)
+                if (key := WRITES_IDX_MAP.get(channel, at)) < 0 or (task, key) not in there
+            ]
+            drafts = [log.draft] if log.draft is not None and log.draft.id == id else []
+        if drafts:
+            self._threads.put(thread, where.ns, drafts)
+        if not new:
+            return
+        self._threads.write(thread, where.ns, id, new)
+        with log.lock:
+            _keep_twins(log, [one.value for one in new])
+            asked = [value for channel, value in writes if channel == INTERRUPT]
+            if asked and not where.ns:
+                shown = [row for value in asked for row in _shown(value)]
+                thread.transcript.wait_for(shown if self._codec.open else [], id, where.owner)
+
+    def history(self, where: Where, channels: Sequence[str]) -> dict[str, DeltaChannelHistory]:
+        """What channels wrote since they were stored whole; only that is decoded."""
+        log = self._threads.open(where.thread).log
+        with log.lock:
+            log.catch_up()
+            start = log.saved(where.ns, where.id)
+            above = start.parent if start else None
+            return {channel: self._history(log, where.ns, above, channel) for channel in channels}
+
+    def latest(self, log: Thread) -> set[Spot]:
+        """The latest checkpoint of each namespace, and those that its delta channels need."""
+        keep: set[Spot] = set()
+        for ns in log.checkpoints:
+            saved = log.saved(ns, None)
+            keep |= {(ns, saved.id)} if saved else set()
+            meta = self._codec.peek(saved.meta) if saved else {}
+            needed = {name for name in meta.get(_DELTAS, ()) if saved and name not in saved.values}
+            while needed and saved and saved.parent and (saved := log.saved(ns, saved.parent)):
+                keep.add((ns, saved.id))
+                needed -= set(saved.values)
+        return keep
+
+    def delete_runs(self, runs: set[str]) -> None:
+        """Remove what runs put, and what only they said."""
+        for thread_id in list(self._threads.ids()):
+            log = self._threads.rewrite(thread_id, lambda log: self._not_of(log, runs))
+            if log is None:
+                continue
+            kept = self._not_of(log, runs)
+            if kept:
+                gone = spoken(self._codec, log, log.spots()) - spoken(self._codec, log, kept)
+                self._threads.open(thread_id).transcript.remove(gone)
+            else:
+                self._threads.delete(thread_id)
+
+    def _not_of(self, log: Thread, runs: set[str]) -> set[Spot]:
+        """The checkpoints that other runs put."""
+        return {
+            (ns, id)
+            for ns, id in log.spots()
+            if self._codec.peek(log.checkpoints[ns][id].meta).get("run_id") not in runs
+        }
+
+    def _saved(
+        self,
+        checkpoint: Checkpoint,
+        meta: Any,
+        new_versions: ChannelVersions,
+        base: Saved | None,
+        parent: str | None,
+    ) -> Saved:
+        """A checkpoint to put. A channel that has no new version has the value that it had."""
+        state = cast("dict[str, Any]", dict(checkpoint))
+        given = cast("dict[str, Any]", state.pop("channel_values"))
+        old = base.values if base else {}
+        was = self._codec.peek(base.state)["channel_versions"] if base else {}
+        now = checkpoint["channel_versions"]
+        values: dict[str, Node] = {}
+        for channel, value in given.items():
+            same = channel not in new_versions and was.get(channel, self) == now.get(channel)
+            if same and channel in old:
+                values[channel] = old[channel]
+            else:
+                values[channel] = self._codec.node(value, old.get(channel))
+        piece = self._codec.piece
+        return Saved(checkpoint["id"], parent, piece(state), piece(meta), values)
+
+    def _tell(self, thread: Open, where: Where, saved: Saved, base: Saved | None) -> None:
+        """Have in the conversation what a checkpoint brings, and in its head that it goes on."""
+        node = saved.values.get(MESSAGES)
+        messages: list[Any] = []
+        known = 0
+        if isinstance(node, Items):
+            messages = [self._codec.message(piece) for piece in node.all()]
+            known = common(node, base.values.get(MESSAGES) if base else None)
+        elif self._codec.open and saved.parent:
+            # A delta channel: what is new in it was written at the checkpoint before.
+            for write in thread.log.writes_at("", saved.parent):
+                if write.channel == MESSAGES:
+                    value = self._codec.value(write.value)
+                    messages += value if isinstance(value, list) else [value]
+        thread.transcript.tell(messages, known, where.owner)
+        thread.transcript.go_on(saved.id)
+
+    def _take_over(self, thread: Open) -> None:
+        """Where others have gone on with the conversation, or begun it, the latest checkpoint is
+        one that has what they said. It is put when a run goes on from it."""
+        log, told = thread.log, thread.transcript
+        if not self._codec.open:
+            return
+        # Of checkpoints that are damaged, what was said in them is in the conversation.
+        others = told.all() if log.is_damaged() else told.others()
+        if log.draft is None or log.drafted != len(others):
+            log.draft = taken_over(self._codec, log, others) if others else None
+            log.drafted = len(others)
+
+    def _history(self, log: Thread, ns: str, id: str | None, channel: str) -> DeltaChannelHistory:
+        codec, steps = self._codec, list[list[PendingWrite]]()
+        made: DeltaChannelHistory = {"writes": []}
+        while id and (saved := log.saved(ns, id)) and "seed" not in made:
+            found = [one for one in log.writes_at(ns, id) if one.channel == channel]
+            steps.append([(one.task, channel, codec.value(one.value)) for one in found])
+            if channel in saved.values:
+                made["seed"] = codec.value(saved.values[channel])
+            id = saved.parent
+        made["writes"] = [write for step in reversed(steps) for write in step]
+        return made
+
+
+def _keep_twins(log: Thread, nodes: Iterable[Node]) -> None:
+    """What was just written need not be read to be known."""
+    for node in nodes:
+        for piece in names_in(node):
+            known = log.pieces.get(piece.name)
+            if known is not None and known.twin is None:
+                known.twin = piece.twin
+
+
+def _shown(interrupts: Any) -> Iterator[dict[str, Any]]:
+    """What a run waits for, for people."""
+    for one in interrupts if isinstance(interrupts, (list, tuple)) else [interrupts]:
+        value = getattr(one, "value", one)
+        try:
+            value = json_copy(value, "the interrupt")
+        except ValueError:
+            value = str(value)
+        yield {"id": getattr(one, "id", ""), "value": value}

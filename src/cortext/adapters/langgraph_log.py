@@ -1,0 +1,267 @@
+"""The log of a thread: its checkpoints and their writes, in the order in which they were put.
+
+Each is a record of a session, beside the conversation and not in it; what it says stands in
+`structured_data`. What another process adds is read from where the last look ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from cortext.adapters.langgraph_values import Broken, Node, Piece, read, written
+from cortext.durability.read import open_file, read_range
+from cortext.errors import SessionNotFoundError
+from cortext.formats.log import LOG
+from cortext.formats.records import decode_lines
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.lines import LineStore
+from cortext.stores.log import LogStore
+from cortext.stores.port import SessionStore
+
+log = logging.getLogger("cortext.adapters")
+_HEAD = b'{"type":"metadata"'
+Spot = tuple[str, str]
+"""A namespace, and the id of a checkpoint in it."""
+
+
+class Saved(NamedTuple):
+    """A checkpoint: its parent, what it says of itself, and the values of its channels."""
+
+    id: str
+    parent: str | None
+    state: Node
+    meta: Node
+    values: Mapping[str, Node]
+
+
+class Write(NamedTuple):
+    """A value that a task wrote to a channel, for the step after a checkpoint."""
+
+    task: str
+    index: int
+    path: str
+    channel: str
+    value: Node
+
+
+class Follower:
+    """The records of a session, each read once."""
+
+    def __init__(self, store: SessionStore, id: str) -> None:
+        self._store, self._id = store, id
+        self._inode, self._seen = 0, 0
+        self._first = ""
+
+    def new(self) -> tuple[bool, list[SessionMessage]]:
+        """What was added since the last look; first, whether all of it is to be read anew: then
+        that is all there is."""
+        if isinstance(self._store, LogStore):
+            return self._new_lines(f"{self._store.folder}/{self._id}.jsonl")
+        try:
+            messages = self._store.read(self._id).session.messages
+        except SessionNotFoundError:
+            messages = list[SessionMessage]()
+        first = messages[0].id if messages else ""
+        anew = first != self._first or len(messages) < self._seen
+        start = 0 if anew else self._seen
+        self._first, self._seen = first, len(messages)
+        return anew, messages[start:]
+
+    def forget(self) -> None:
+        """Read all of it at the next look."""
+        self._inode, self._seen, self._first = 0, 0, "?"
+
+    def _new_lines(self, path: str) -> tuple[bool, list[SessionMessage]]:
+        try:
+            fd = open_file(path)
+        except FileNotFoundError:
+            gone = self._inode != 0
+            self._inode = self._seen = 0
+            return gone, []
+        from os import close, fstat
+
+        try:
+            now = fstat(fd)
+            anew = now.st_ino != self._inode or now.st_size < self._seen
+            start = 0 if anew else self._seen
+            data = read_range(fd, start, now.st_size)
+        finally:
+            close(fd)
+        # What has no newline yet is not acknowledged yet.
+        data = data[: data.rfind(b"\n") + 1]
+        self._inode, self._seen = now.st_ino, start + len(data)
+        head = data.find(b"\n") + 1 if data.startswith(_HEAD) else 0
+        lines = decode_lines(data, LOG.records, start=head)
+        for damage in lines.damages:
+            log.warning("%s: %s", path, damage.detail)
+        return anew, lines.messages
+
+
+class Thread:
+    """What the log of a thread says. Use it under its lock."""
+
+    def __init__(self, store: SessionStore, id: str) -> None:
+        self.lock = threading.RLock()
+        self._follower = Follower(store, id)
+        self._clear()
+
+    def catch_up(self) -> None:
+        """Take in what was put since the last look."""
+        anew, records = self._follower.new()
+        if anew:
+            self._clear()
+        self.take(records)
+
+    def take(self, records: Iterable[SessionMessage]) -> None:
+        for record in records:
+            self._take(record)
+
+    def forget(self) -> None:
+        self._follower.forget()
+
+    def saved(self, ns: str, id: str | None) -> Saved | None:
+        """A checkpoint, or the latest."""
+        if self.draft is not None and not ns and id in (None, "", self.draft.id):
+            return self.draft
+        found = self.checkpoints.get(ns)
+        if not found:
+            return None
+        return found.get(id) if id else found[self._latest[ns]]
+
+    def is_damaged(self) -> bool:
+        """Whether a later checkpoint of the root than the latest cannot be read."""
+        return max(self.broken.values(), default="") > self._latest.get("", "")
+
+    def spots(self) -> list[Spot]:
+        """All checkpoints, the newest first."""
+        found = [(ns, id) for ns, of_ns in self.checkpoints.items() for id in of_ns]
+        return sorted(found, key=lambda spot: spot[1], reverse=True)
+
+    def writes_at(self, ns: str, id: str) -> list[Write]:
+        """In the order in which a run applies them."""
+        found = self.writes.get((ns, id), {}).values()
+        return sorted(found, key=lambda write: (write.path, write.task, write.index))
+
+    def _clear(self) -> None:
+        self.checkpoints: dict[str, dict[str, Saved]] = {}
+        self.writes: dict[Spot, dict[tuple[str, int], Write]] = {}
+        self.pieces: dict[str, Piece] = {}
+        self.broken: dict[str, str] = {}
+        """Records that share what is not in the log, and the checkpoints of the root in them."""
+        self._latest: dict[str, str] = {}
+        self.draft: Saved | None = None
+        """A latest checkpoint that is put with the next one or never: what others said since."""
+        self.drafted = 0
+        """How many records of others there were when that was made."""
+
+    def _take(self, record: SessionMessage) -> None:
+        data = record.structured_data
+        try:
+            if "put" in data:
+                self._take_put(data)
+            elif "writes" in data:
+                self._take_writes(data)
+        except Broken as error:
+            self.broken[record.id] = "" if data.get("ns") else data.get("put", "")
+            log.warning("a checkpoint is passed over: %s", error)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            log.warning("record %s is no checkpoint: %s", record.id, error)
+
+    def _take_put(self, data: dict[str, Any]) -> None:
+        ns, id, parent = data.get("ns", ""), data["put"], data.get("parent")
+        of_ns = self.checkpoints.setdefault(ns, {})
+        base = of_ns.get(parent) if parent else None
+        old = base.values if base else {}
+        values: dict[str, Node] = {}
+        for channel, one in data["values"].items():
+            if one is None:
+                if channel not in old:
+                    raise Broken(f"the value of {channel!r} before it is not there")
+                values[channel] = old[channel]
+            else:
+                values[channel] = read(one, old.get(channel), self.pieces)
+        state = read(data["state"], None, self.pieces)
+        of_ns[id] = Saved(id, parent, state, read(data["meta"], None, self.pieces), values)
+        self._latest[ns] = max(id, self._latest.get(ns, ""))
+        if not ns:
+            self.draft = None
+
+    def _take_writes(self, data: dict[str, Any]) -> None:
+        task, path = data["task"], data.get("path", "")
+        found = self.writes.setdefault((data.get("ns", ""), data["at"]), {})
+        for index, channel, one in data["writes"]:
+            value = read(one, None, self.pieces)
+            # The first stays, but of errors, interrupts and answers the last.
+            if index < 0 or (task, index) not in found:
+                found[task, index] = Write(task, index, path, channel, value)
+
+
+def put_record(ns: str, saved: Saved, base: Saved | None, known: Mapping[str, Any]) -> Any:
+    """What the log says of a checkpoint, given its parent, if that stands before it."""
+    old = base.values if base else {}
+    values = {
+        channel: None if node is old.get(channel) else written(node, old.get(channel), known)
+        for channel, node in saved.values.items()
+    }
+    data: dict[str, Any] = {"put": saved.id, "ns": ns, "parent": saved.parent}
+    data |= {"state": written(saved.state, None, ()), "meta": written(saved.meta, None, ())}
+    return {key: one for key, one in data.items() if one} | {"values": values}
+
+
+def writes_record(ns: str, at: str, writes: list[Write], known: Mapping[str, Any]) -> Any:
+    """What the log says of the writes of one task."""
+    rows = [[one.index, one.channel, written(one.value, None, known)] for one in writes]
+    data = {"writes": rows, "at": at, "task": writes[0].task, "path": writes[0].path, "ns": ns}
+    return {key: one for key, one in data.items() if one}
+
+
+def records_of(thread: Thread, spots: Iterable[Spot]) -> Iterator[SessionMessage]:
+    """A log with these checkpoints and their writes, and nothing else."""
+    kept: dict[Spot, Saved] = {}
+    known: dict[str, bool] = {}
+    for spot in sorted(set(spots), key=lambda one: one[1]):
+        ns, id = spot
+        saved = thread.checkpoints[ns][id]
+        base = kept.get((ns, saved.parent or ""))
+        yield as_record(put_record(ns, saved, base, known))
+        kept[spot] = saved
+        _note(saved.values.values(), known)
+        by_task: dict[str, list[Write]] = {}
+        for write in thread.writes_at(ns, id):
+            by_task.setdefault(write.task, []).append(write)
+        for writes in by_task.values():
+            yield as_record(writes_record(ns, id, writes, known))
+            _note([write.value for write in writes], known)
+
+
+def as_record(data: Any) -> SessionMessage:
+    return SessionMessage("system", "", structured_data=data)
+
+
+def head_of(store: SessionStore, id: str) -> Session:
+    """A session, without its records where a store can read that alone."""
+    return store.head(id) if isinstance(store, LogStore) else store.load(id)
+
+
+def beside_store(store: SessionStore) -> SessionStore:
+    """Where the logs of a store's threads are: in a folder of its own, which no list shows."""
+    from cortext.stores.document import SessionStorage
+    from cortext.stores.memory import MemoryStore
+
+    if isinstance(store, LogStore):
+        return LogStore(f"{store.folder}/checkpoints")
+    if isinstance(store, LineStore):
+        return LogStore(f"{store.folder}/.workspace/checkpoints")
+    if isinstance(store, SessionStorage):
+        return LogStore(store.storage_dir / "checkpoints")
+    return MemoryStore()
+
+
+def _note(nodes: Iterable[Node], known: dict[str, bool]) -> None:
+    from cortext.adapters.langgraph_values import names_in
+
+    known.update((piece.name, True) for node in nodes for piece in names_in(node))

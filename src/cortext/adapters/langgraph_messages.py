@@ -1,0 +1,196 @@
+"""Messages of LangChain as records that people read, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Annotated, Any, cast
+
+from cortext.adapters.needs import needs
+from cortext.model import json
+from cortext.model.ids import derived_id
+from cortext.model.message import ROLES, Role, SessionMessage
+from cortext.model.values import json_copy
+
+with needs("langgraph"):
+    from langchain_core.messages import (
+        AIMessage,
+        AnyMessage,
+        BaseMessage,
+        HumanMessage,
+        SystemMessage,
+        ToolMessage,
+        convert_to_messages,
+        messages_from_dict,
+    )
+    from langgraph.graph.message import add_messages as _add_messages
+    from typing_extensions import TypedDict
+
+FRAMEWORK = "langgraph"
+MESSAGES = "messages"
+"""The channel that holds a conversation."""
+NO_RESULT = "The tool was interrupted before it answered: there is no result."
+_NO_ANSWER = "no-answer-"
+_ROLES: dict[str, Role] = {
+    "human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool",
+}  # fmt: skip
+
+
+def add_messages(left: Any, right: Any) -> Any:
+    """LangGraph's reducer, which also gives an answer to each tool call that a person has talked
+    past: a model refuses a history with a call that has none."""
+    return answered(cast("list[AnyMessage]", _add_messages(left, right)))
+
+
+class MessagesState(TypedDict):
+    """LangGraph's state of messages, with `add_messages` of ours."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+def answered(messages: Sequence[Any], *, all: bool = False) -> list[Any]:
+    """The messages, and after each tool call without a result a sentence that says so. A call that
+    no person has spoken after may still be running, and is left alone, except with `all`."""
+    open_calls = _unanswered(messages, all)
+    if not open_calls:
+        return list(messages)
+    made: list[Any] = []
+    waiting: list[ToolMessage] = []
+    for message in messages:
+        if waiting and not isinstance(message, ToolMessage):
+            made += waiting
+            waiting = []
+        made.append(message)
+        if isinstance(message, AIMessage):
+            waiting = [
+                ToolMessage(NO_RESULT, tool_call_id=call["id"] or "", name=call["name"],
+                            status="error", id=f"{_NO_ANSWER}{call['id']}")
+                for call in message.tool_calls
+                if call["id"] in open_calls
+            ]  # fmt: skip
+    return made + waiting
+
+
+def is_ours(message: BaseMessage) -> bool:
+    """Whether nobody said it: it is the sentence in the place of a result."""
+    return isinstance(message, ToolMessage) and (message.id or "").startswith(_NO_ANSWER)
+
+
+def as_message(value: Any) -> BaseMessage | None:
+    """A message, also of one that a graph keeps as a dict; None for anything else."""
+    if isinstance(value, dict) and "role" in value and "content" in value:
+        try:
+            return convert_to_messages([cast("dict[str, Any]", value)])[0]
+        except (ValueError, TypeError, NotImplementedError):
+            return None
+    return value if isinstance(value, BaseMessage) else None
+
+
+def with_id(record: SessionMessage, id: str) -> SessionMessage:
+    return SessionMessage.from_dict({**record.to_dict(), "id": id})
+
+
+def to_record(message: BaseMessage) -> SessionMessage:
+    """A message as people read it; what role and text do not say stands in `extra`."""
+    fields = _fields(message)
+    text = str(message.text)
+    if fields.get("content") == text:
+        del fields["content"]
+    calls = [_call(cast("dict[str, Any]", call)) for call in getattr(message, "tool_calls", ())]
+    usage = cast("dict[str, Any]", getattr(message, "usage_metadata", None) or {})
+    return SessionMessage(
+        _role(message),
+        text,
+        id=message.id or derived_id(message.type, text, json.encode(fields).decode()),
+        tool_calls=calls or None,
+        tool_call_id=getattr(message, "tool_call_id", None),
+        name=message.name,
+        tokens=usage.get("output_tokens"),
+        extra={FRAMEWORK: {"type": message.type, **fields}},
+    )
+
+
+def to_message(record: SessionMessage) -> BaseMessage:
+    """The message of a record, also of one that another framework or tool made."""
+    own = record.extra.get(FRAMEWORK)
+    if isinstance(own, dict):
+        fields = {"content": record.content, **cast("dict[str, Any]", own)}
+        return messages_from_dict([{"type": fields.pop("type", ""), "data": fields}])[0]
+    if record.role == "user":
+        return HumanMessage(record.content, id=record.id, name=record.name)
+    if record.role == "system":
+        return SystemMessage(record.content, id=record.id)
+    if record.role == "tool" and record.tool_call_id:
+        return ToolMessage(
+            record.content, id=record.id, tool_call_id=record.tool_call_id, name=record.name
+        )
+    calls: list[Any] = [
+        {"id": str(call.get("id", "")), "name": str(call.get("name", "")), "args": _arguments(call)}
+        for call in record.tool_calls or ()
+    ]
+    return AIMessage(record.content, id=record.id, tool_calls=calls)
+
+
+def to_messages(records: Iterable[SessionMessage]) -> list[BaseMessage]:
+    """Records of others as a history that a model accepts: each call has a result, and each result
+    belongs to a call."""
+    messages: list[BaseMessage] = []
+    called: set[str | None] = set()
+    for record in records:
+        message = to_message(record)
+        if isinstance(message, ToolMessage) and message.tool_call_id not in called:
+            message = AIMessage(message.content, id=message.id)
+        if isinstance(message, AIMessage):
+            called.update(call["id"] for call in message.tool_calls)
+        messages.append(message)
+    return answered(messages, all=True)
+
+
+def mark_of(record: SessionMessage) -> str:
+    """Equal for records that say the same."""
+    said = [record.role, record.content, record.extra.get(FRAMEWORK)]
+    return blake2b(json.encode(said), digest_size=6).hexdigest()
+
+
+def _unanswered(messages: Sequence[Any], all: bool) -> set[str | None]:
+    open_calls: set[str | None] = set()
+    passed: set[str | None] = set()
+    for message in messages:
+        if isinstance(message, AIMessage):
+            open_calls.update(call["id"] for call in message.tool_calls)
+        elif isinstance(message, ToolMessage):
+            open_calls.discard(message.tool_call_id)
+            passed.discard(message.tool_call_id)
+        elif isinstance(message, HumanMessage):
+            passed |= open_calls
+    return open_calls if all else passed
+
+
+def _fields(message: BaseMessage) -> dict[str, Any]:
+    """What a message holds, as JSON; of one that holds something else, only what is read."""
+    try:
+        fields = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
+        return cast("dict[str, Any]", json_copy(fields, "the message"))
+    except ValueError:
+        return {}
+
+
+def _role(message: BaseMessage) -> Role:
+    said = getattr(message, "role", "")
+    if said in ROLES:
+        return said
+    return _ROLES.get(message.type, "assistant")
+
+
+def _call(call: dict[str, Any]) -> dict[str, Any]:
+    return {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
+
+
+def _arguments(call: dict[str, Any]) -> dict[str, Any]:
+    given = call.get("arguments")
+    if isinstance(given, str):
+        try:
+            given = json.decode(given.encode("utf-8", "surrogatepass"))
+        except ValueError:
+            return {"input": given}
+    return cast("dict[str, Any]", given) if isinstance(given, dict) else {"input": given}

@@ -1,0 +1,66 @@
+"""What others said in a thread: people in a terminal tool, or a program of another framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from cortext.adapters.langgraph_log import Saved, Spot, Thread
+from cortext.adapters.langgraph_messages import MESSAGES, to_messages
+from cortext.adapters.langgraph_values import Codec, Items
+from cortext.adapters.needs import needs
+from cortext.model.message import SessionMessage
+
+with needs("langgraph"):
+    from langchain_core.messages import BaseMessage
+    from langgraph.checkpoint.base.id import uuid6
+
+_VERSION = 4
+"""Of a checkpoint, as LangGraph counts them."""
+
+
+def taken_over(codec: Codec, log: Thread, others: Sequence[SessionMessage]) -> Saved | None:
+    """A checkpoint after the latest that has what others said and no checkpoint ever had. None if
+    there is nothing, and while a step is under way: its writes belong to the latest."""
+    log.draft = None
+    latest = log.saved("", None)
+    if latest and log.writes_at("", latest.id) and not log.is_damaged():
+        return None
+    heard = spoken(codec, log, log.spots())
+    new = [record for record in others if record.id not in heard]
+    if not new or (latest and not isinstance(latest.values.get(MESSAGES), Items)):
+        return None
+    return _continued(codec, latest, new)
+
+
+def spoken(codec: Codec, log: Thread, spots: Iterable[Spot]) -> set[str | None]:
+    """The ids of the messages in checkpoints."""
+    lists: dict[int, Items] = {}
+    for ns, at in spots:
+        node = None if ns else log.checkpoints[ns][at].values.get(MESSAGES)
+        if isinstance(node, Items):
+            # Lists that grew out of each other share their pieces: the longest has them all.
+            longest = lists.setdefault(id(node.pieces), node)
+            lists[id(node.pieces)] = max(longest, node, key=lambda one: one.size)
+    said = (codec.message(piece) for node in lists.values() for piece in node.all())
+    return {one.id for one in said if isinstance(one, BaseMessage)}
+
+
+def _continued(codec: Codec, latest: Saved | None, new: Sequence[SessionMessage]) -> Saved:
+    state: dict[str, Any] = {"v": _VERSION, "channel_versions": {}, "versions_seen": {}}
+    step, values = -2, dict(latest.values) if latest else {}
+    if latest:
+        state = codec.value(latest.state)
+        step = codec.peek(latest.meta).get("step", step)
+    before = values.get(MESSAGES)
+    pieces = [*(before.all() if isinstance(before, Items) else ())]
+    pieces += map(codec.piece, to_messages(new))
+    values[MESSAGES] = Items(pieces, len(pieces))
+    versions: dict[str, Any] = state["channel_versions"]
+    versions[MESSAGES] = max(versions.values(), default=0) + 1
+    made = str(uuid6(clock_seq=step + 1))
+    state |= {"id": made, "ts": datetime.now(UTC).isoformat(), "updated_channels": [MESSAGES]}
+    meta = {"source": "update", "step": step + 1, "parents": {}}
+    parent = latest.id if latest else None
+    return Saved(made, parent, codec.piece(state), codec.piece(meta), values)

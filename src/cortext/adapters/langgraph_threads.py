@@ -1,0 +1,172 @@
+"""The threads of a store: for each its log of checkpoints, and its conversation."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from cortext.adapters.kept import Kept, id_of
+from cortext.adapters.langgraph_log import (
+    Saved,
+    Spot,
+    Thread,
+    Write,
+    as_record,
+    beside_store,
+    head_of,
+    put_record,
+    records_of,
+    writes_record,
+)
+from cortext.adapters.langgraph_transcript import Transcript
+from cortext.errors import SessionNotFoundError
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.seen import Recent
+
+
+class Open(NamedTuple):
+    """A thread that was used lately."""
+
+    id: str
+    thread_id: str
+    log: Thread
+    transcript: Transcript
+
+
+class Threads:
+    """All threads. Methods wait for the disk."""
+
+    def __init__(self, kept: Kept) -> None:
+        self.kept = kept
+        self.logs = beside_store(kept.store)
+        self._recent: Recent[Open] = Recent(64)
+        self._making = threading.Lock()
+
+    def open(self, thread_id: str) -> Open:
+        with self._making:
+            found = self._recent.get(thread_id)
+            if found is None:
+                id = id_of(thread_id)
+                log = Thread(self.logs, id)
+                found = Open(id, thread_id, log, Transcript(self.kept, id, thread_id))
+                self._recent.put(thread_id, found)
+            return found
+
+    def ids(self) -> Iterator[str]:
+        """Of all threads that have checkpoints."""
+        for id in self.logs.list_session_ids():
+            try:
+                yield str(head_of(self.logs, id).metadata.get("thread_id", id))
+            except SessionNotFoundError:
+                continue
+
+    def heads(self, owner: str | None) -> Iterator[Session]:
+        """Of the conversations of all threads, or of one owner's."""
+        mine = set(self.logs.list_session_ids())
+        for id in mine.intersection(self.kept.store.list_session_ids()):
+            try:
+                head = head_of(self.kept.store, id)
+            except SessionNotFoundError:
+                continue
+            if owner is None or head.owner == owner:
+                yield head
+
+    def append(self, thread: Open, records: Sequence[SessionMessage]) -> None:
+        """Add to the log, durably."""
+        try:
+            self.logs.append(thread.id, *records)
+        except SessionNotFoundError:
+            with self._making:
+                if not self.logs.exists(thread.id):
+                    self.logs.save(self._new_log(thread))
+            self.logs.append(thread.id, *records)
+
+    def put(self, thread: Open, ns: str, drafts: Sequence[Saved]) -> None:
+        """Add checkpoints, each the parent of the next. Where someone has rewritten the log
+        meanwhile, so that what they share is gone, they are put once more, whole."""
+        log = thread.log
+        with log.lock:
+            base = log.saved(ns, drafts[0].parent) if drafts[0].parent else None
+            records: list[SessionMessage] = []
+            for draft in drafts:
+                records.append(as_record(put_record(ns, draft, base, log.pieces)))
+                base = draft
+        self.append(thread, records)
+        with log.lock:
+            log.catch_up()
+            there = log.checkpoints.get(ns, {})
+            lost = any(draft.id not in there for draft in drafts)
+        if lost:
+            self.append(thread, [as_record(put_record(ns, one, None, {})) for one in drafts])
+            with log.lock:
+                log.catch_up()
+
+    def write(self, thread: Open, ns: str, at: str, writes: list[Write]) -> None:
+        """Add what a task wrote; as `put`."""
+        log = thread.log
+        with log.lock:
+            record = as_record(writes_record(ns, at, writes, log.pieces))
+        self.append(thread, [record])
+        with log.lock:
+            log.catch_up()
+            there = log.writes.get((ns, at), {})
+            lost = any((one.task, one.index) not in there for one in writes)
+        if lost:
+            self.append(thread, [as_record(writes_record(ns, at, writes, {}))])
+            with log.lock:
+                log.catch_up()
+
+    def rewrite(self, thread_id: str, chosen: Callable[[Thread], set[Spot]]) -> Thread | None:
+        """Keep the chosen checkpoints only, and remove the others for good; the log as it was
+        before, or None if all were chosen. What others put meanwhile is kept."""
+        thread = self.open(thread_id)
+        try:
+            session = self.logs.read(thread.id).session
+        except SessionNotFoundError:
+            return None
+        before = Thread(self.logs, thread.id)
+        before.take(session.messages)
+        keep = chosen(before)
+        if len(keep) == len(before.spots()):
+            return None
+        session.messages = list(records_of(before, keep))
+        self.logs.save(session)
+        with thread.log.lock:
+            thread.log.forget()
+        return before
+
+    def copy(self, source_id: str, target_id: str) -> None:
+        """All of a thread's checkpoints and its conversation, for another thread."""
+        source, target = self.open(source_id), self.open(target_id)
+        with source.log.lock:
+            source.log.catch_up()
+            records = list(records_of(source.log, source.log.spots()))
+        if records:
+            self.append(target, records)
+        told = self.kept.read(source.id)
+        if told is not None:
+            new = self.kept.new_session(
+                target.id,
+                owner=told.owner,
+                parent_id=source.id,
+                metadata={"thread_id": target_id},
+            )
+            self.kept.append(target.id, told.messages, lambda: new)
+
+    def delete(self, thread_id: str) -> None:
+        """The conversation first: a checkpoint without one is still a thread."""
+        thread = self.open(thread_id)
+        self.kept.delete(thread.id)
+        self.logs.delete(thread.id)
+        with self._making:
+            self._recent.pop(thread_id)
+
+    def close(self) -> None:
+        self.logs.close()
+        self.kept.close()
+
+    def _new_log(self, thread: Open) -> Session:
+        metadata = {"framework": self.kept.framework, "thread_id": thread.thread_id}
+        return Session(thread.id, kind="checkpoints", metadata=metadata)

@@ -1,0 +1,157 @@
+"""The conversation of a thread: every message that its state ever held, once, in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from cortext.adapters.kept import Kept
+from cortext.adapters.langgraph_log import Follower, head_of
+from cortext.adapters.langgraph_messages import (
+    FRAMEWORK,
+    as_message,
+    is_ours,
+    mark_of,
+    to_record,
+    with_id,
+)
+from cortext.errors import SessionNotFoundError
+from cortext.model.ids import derived_id
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.log import LogStore
+
+
+class Transcript:
+    """The session of one thread, and what is known to stand in it. Use it under the lock of the
+    thread."""
+
+    def __init__(self, kept: Kept, id: str, thread_id: str) -> None:
+        self._kept, self._id, self._thread_id = kept, id, thread_id
+        self._follower = Follower(kept.store, id)
+        self._told: dict[str, str] = {}
+        self._others: list[SessionMessage] = []
+        self._begun = False
+        self._waits = ""
+
+    def begin(self, owner: str) -> None:
+        """Have a session, and know what is in it."""
+        if not self._begun:
+            self._kept.append(self._id, [], lambda: self._new(owner))
+            self._waits = self._waiting()
+            self._begun = True
+
+    def tell(self, messages: Sequence[Any], known: int, owner: str) -> None:
+        """Add what is not there yet; the first `known` messages have not changed since they were
+        told, if they were."""
+        self.begin(owner)
+        self.catch_up()
+        new: list[SessionMessage] = []
+        nameless: Counter[str] = Counter()
+        for at, value in enumerate(messages):
+            if at < known and getattr(value, "id", None) in self._told:
+                continue
+            message = as_message(value)
+            if message is None or is_ours(message):
+                continue
+            record = to_record(message)
+            if not message.id:
+                # The same may be said twice: then it is the second time that counts.
+                nameless[record.id] += 1
+                record = with_id(record, derived_id(record.id, str(nameless[record.id])))
+            record = self._untold(record)
+            if record is not None:
+                new.append(record)
+                self._told[record.id] = mark_of(record)
+        if new:
+            self._kept.append(self._id, new, lambda: self._new(owner))
+
+    def remove(self, ids: set[str | None]) -> None:
+        """Take messages out for good."""
+        if ids and self._kept.store.exists(self._id):
+            self._kept.change(self._id, lambda session: _without(session, ids))
+
+    def all(self) -> list[SessionMessage]:
+        found = self._kept.read(self._id)
+        return found.messages if found else []
+
+    def others(self) -> list[SessionMessage]:
+        """What did not come from a thread of LangGraph."""
+        self.catch_up()
+        return self._others
+
+    def wait_for(self, interrupts: list[dict[str, Any]], at: str, owner: str) -> None:
+        """Say in the head that a run waits at a checkpoint, and what for."""
+        self.begin(owner)
+        self._waits = at
+        pending = {"framework": FRAMEWORK, "checkpoint_id": at, "interrupts": interrupts}
+        self._amend(pending)
+
+    def go_on(self, at: str) -> None:
+        """A later checkpoint was put: nobody waits any longer. Saves overtake each other, so one
+        of the same checkpoint says nothing."""
+        if not isinstance(self._kept.store, LogStore):
+            self._waits = self._waiting()
+        if self._waits and at > self._waits:
+            self._waits = ""
+            self._amend(None)
+
+    def catch_up(self) -> None:
+        """Know what stands there now. A store that is no log is read once: it tells by itself what
+        is there already."""
+        if self._told and not isinstance(self._kept.store, LogStore):
+            return
+        anew, records = self._follower.new()
+        if anew:
+            self._told.clear()
+            self._others = []
+            # A head is changed by writing the session anew.
+            self._waits = self._waiting()
+        for record in records:
+            self._told[record.id] = mark_of(record)
+            if FRAMEWORK not in record.extra:
+                self._others.append(record)
+
+    def _untold(self, record: SessionMessage) -> SessionMessage | None:
+        """The record, if it is new; one that says something else than before has a new id."""
+        told = self._told.get(record.id)
+        if told is None:
+            return record
+        mark = mark_of(record)
+        again = f"{record.id}.{mark}"
+        if told == mark or again in self._told:
+            return None
+        if any(one.id == record.id for one in self._others):
+            return None
+        return with_id(record, again)
+
+    def _new(self, owner: str) -> Session:
+        return self._kept.new_session(
+            self._id, owner=owner, metadata={"thread_id": self._thread_id}
+        )
+
+    def _waiting(self) -> str:
+        """The checkpoint at which a run waits for a person, as the head has it."""
+        try:
+            head = head_of(self._kept.store, self._id)
+        except SessionNotFoundError:
+            return ""
+        return str(head.pending.get("checkpoint_id", "")) if isinstance(head.pending, dict) else ""
+
+    def _amend(self, pending: Any) -> None:
+        store = self._kept.store
+        try:
+            if isinstance(store, LogStore):
+                store.amend(self._id, pending=pending)
+            else:
+                self._kept.change(self._id, lambda head: setattr(head, "pending", pending))
+        except SessionNotFoundError:
+            # Someone has deleted the conversation: there is nothing to say it in.
+            self._begun = False
+
+
+def _without(session: Session, ids: set[str | None]) -> None:
+    session.messages = [
+        one for one in session.messages if one.extra.get(FRAMEWORK, {}).get("id") not in ids
+    ]

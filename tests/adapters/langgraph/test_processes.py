@@ -1,0 +1,177 @@
+"""Several processes on one thread, and processes that die."""
+
+import multiprocessing
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+
+from cortext.adapters.langgraph import CortextSaver
+from cortext.adapters.langgraph_messages import NO_RESULT
+from cortext.stores.log import LogStore
+from cortext.stores.registry import open_session_store
+from tests.adapters.langgraph.scenes import Model, agent, call, on, texts
+
+ROOT = Path(__file__).parents[3]
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.adapters.langgraph.child", *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def dies(what: str, place: Path) -> None:
+    child = start(what, str(place))
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGKILL, errors
+
+
+def write(place: Path, name: str, count: int) -> None:
+    """Add so many messages, and note each that is acknowledged."""
+    graph = agent(CortextSaver(place), Model())
+    with (place.parent / f"{name}.txt").open("a", encoding="utf-8") as noted:
+        for number in range(count):
+            said = {"messages": [("user", f"{name}-{number}")]}
+            graph.update_state(on("t"), said, as_node="model")
+            print(f"{name}-{number}", file=noted, flush=True)
+
+
+def test_eight_writers_on_one_thread(tmp_path: Path) -> None:
+    """What was acknowledged is there, in the checkpoints and in the conversation; no errors."""
+    # Forked, because eight imports of LangGraph take longer than all that is tested.
+    fork = multiprocessing.get_context("fork")
+    place = tmp_path / "kept"
+    children = [fork.Process(target=write, args=(place, f"w{n}", 8)) for n in range(8)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(100)
+    assert [child.exitcode for child in children] == [0] * 8
+    acknowledged = {line for path in tmp_path.glob("*.txt") for line in path.read_text().split()}
+    assert len(acknowledged) == 64
+    told = [message.content for message in LogStore(place).load("t").messages]
+    assert sorted(told) == sorted(acknowledged)
+    history = agent(CortextSaver(place), Model()).get_state_history(on("t"))
+    states = list(history)
+    assert {text for state in states for text in texts(state.values["messages"])} == acknowledged
+    assert len(states) == 64
+
+
+def prune_until(place: Path, done: Any) -> None:
+    saver = CortextSaver(place)
+    while not done.is_set():
+        saver.prune(["t"])
+
+
+def test_pruning_while_others_write(tmp_path: Path) -> None:
+    """A checkpoint whose parent is taken away before it is put is whole all the same."""
+    fork = multiprocessing.get_context("fork")
+    place, done = tmp_path / "kept", fork.Event()
+    writers = [fork.Process(target=write, args=(place, f"w{n}", 12)) for n in range(3)]
+    pruner = fork.Process(target=prune_until, args=(place, done))
+    for child in (pruner, *writers):
+        child.start()
+    for child in writers:
+        child.join(100)
+    done.set()
+    pruner.join(60)
+    assert [child.exitcode for child in (pruner, *writers)] == [0] * 4
+    acknowledged = {line for path in tmp_path.glob("*.txt") for line in path.read_text().split()}
+    told = [message.content for message in LogStore(place).load("t").messages]
+    assert sorted(told) == sorted(acknowledged)
+    # Each writer goes on from the latest, so the one that was last has its own last message in it.
+    kept = texts(agent(CortextSaver(place), Model()).get_state(on("t")).values["messages"])
+    assert kept[-1] in {f"w{n}-11" for n in range(3)}
+
+
+def test_killed_while_it_writes(tmp_path: Path) -> None:
+    """kill -9 at any moment: what was acknowledged is there, and the thread goes on."""
+    child = start("write_until_killed", str(tmp_path))
+    assert child.stdout is not None
+    acknowledged = [child.stdout.readline().strip() for _ in range(12)]
+    child.kill()
+    acknowledged += child.communicate(timeout=60)[0].split("\n")[:-1]
+    graph = agent(CortextSaver(tmp_path), Model())
+    kept = texts(graph.get_state(on("t")).values["messages"])
+    assert kept[: len(acknowledged)] == acknowledged
+    made = graph.invoke({"messages": [("user", "on")]}, on("t"))
+    assert texts(made["messages"]) == [*kept, "on", f"I was shown {len(kept) + 1}"]
+    # A kill between the two left the conversation behind by one; it caught up.
+    told = [message.content for message in LogStore(tmp_path).load("t").messages]
+    assert told == texts(made["messages"])
+
+
+def test_an_interrupted_call_is_run_again(tmp_path: Path) -> None:
+    """kill -9 in a tool: a run without input goes on at the call, and the model sees its result."""
+    dies("begin_and_crash", tmp_path)
+    model = Model()
+    made = agent(CortextSaver(tmp_path), model).invoke(None, on("t"))
+    assert texts(made["messages"]) == ["do it", "", "x is mended", "I was shown 3"]
+
+
+def test_an_interrupted_call_is_talked_past(tmp_path: Path) -> None:
+    """kill -9 in a tool, then a person says something else: the model sees a sentence in the place
+    of the result, in this run and in the next."""
+    dies("begin_and_crash", tmp_path)
+    model = Model()
+    graph = agent(CortextSaver(tmp_path), model)
+    graph.invoke({"messages": [("user", "what now?")]}, on("t"))
+    assert texts(model.seen[0]) == ["do it", "", NO_RESULT, "what now?"]
+    graph = agent(CortextSaver(tmp_path), model)
+    graph.invoke({"messages": [("user", "and now?")]}, on("t"))
+    assert texts(model.seen[1])[:4] == ["do it", "", NO_RESULT, "what now?"]
+    told = [message.content for message in LogStore(tmp_path).load("t").messages]
+    assert NO_RESULT not in told
+
+
+def test_a_call_without_a_result_in_the_middle(tmp_path: Path) -> None:
+    """Whatever put it there, and with LangGraph's own state: the next run works."""
+    from langgraph.graph import MessagesState as TheirState
+
+    model = Model()
+    graph = agent(CortextSaver(tmp_path), model, TheirState)
+    broken = [("user", "a"), call("look_up", "c1", key="x"), ("user", "b"), ("assistant", "c")]
+    graph.update_state(on("t"), {"messages": broken}, as_node="model")
+    made = graph.invoke({"messages": [("user", "d")]}, on("t"))
+    assert texts(model.seen[0]) == ["a", "", NO_RESULT, "b", "c", "d"]
+    [result] = [one for one in made["messages"] if isinstance(one, ToolMessage)]
+    assert (result.tool_call_id, result.status) == ("c1", "error")
+
+
+def test_an_approval_survives(tmp_path: Path) -> None:
+    """A run that waits for a person is approved in a new process after kill -9; meanwhile the head
+    of the conversation says what it waits for."""
+    dies("wait_and_crash", tmp_path)
+    pending = LogStore(tmp_path).head("t").pending
+    assert [one["value"] for one in pending["interrupts"]] == [{"pay": 7}]
+    state = agent(CortextSaver(tmp_path), Model()).get_state(on("t"))
+    assert pending["interrupts"][0]["id"] == state.interrupts[0].id
+    child = start("agree", str(tmp_path))
+    output, errors = child.communicate(timeout=60)
+    assert (output.strip(), child.returncode) == ("paid 7", 0), errors
+    assert LogStore(tmp_path).head("t").pending is None
+
+
+@pytest.mark.parametrize("kind", ["log", "document"])
+def test_an_approval_by_another_worker(kind: str, tmp_path: Path) -> None:
+    """Two savers that both know the thread: one asks, the other goes on, and nobody waits."""
+    url = f"{kind}:{tmp_path}"
+    store = open_session_store(url)
+    model = Model(lines=["hello", "again", call("pay", "c1", amount=7)])
+    one, other = agent(CortextSaver(url), model), agent(CortextSaver(url), model)
+    for graph in (one, other, one):
+        graph.invoke({"messages": [("user", "hi")]}, on("t"))
+    assert store.load("t").pending["interrupts"][0]["value"] == {"pay": 7}
+    made = other.invoke(Command(resume="no"), on("t"))
+    assert made["messages"][-2].content == "refused"
+    assert store.load("t").pending is None
