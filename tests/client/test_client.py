@@ -72,9 +72,16 @@ def test_a_wrong_token_is_an_error_of_ours(url: str) -> None:
     assert isinstance(caught.value, SessionStorageError)
 
 
-def test_what_is_no_address_is_said() -> None:
-    with pytest.raises(CortextError, match="not the address of a server"):
-        Client("localhost:8733")
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [("localhost:8733", "begins with http://"), ("ftp://localhost", "as in http://127.0.0.1:8733")],
+)
+def test_what_is_no_address_is_said(url: str, hint: str) -> None:
+    """With what one looks like, and where it comes from."""
+    with pytest.raises(CortextError, match="not the address of a server") as caught:
+        Client(url)
+    assert hint in caught.value.hint
+    assert "cortext serve" in caught.value.hint
 
 
 class Flaky:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cortext import MemoryConversationStore
+from cortext import CortextError, InvalidIdError, MemoryConversationStore, SessionNotFoundError
 from cortext.asgi import create_app
 from cortext.client import AsyncClient
 from tests.conversations.conformance import NOBODY, ConversationStoreSuite, say, texts
@@ -56,6 +56,28 @@ class TestClient(ConversationStoreSuite):
             new = await ann.get_or_create(NOBODY)
             assert (new.id != NOBODY, new.messages) == (True, [])
             assert (await ann.get_or_create()).messages == []
+
+    @in_loop
+    async def test_an_id_alone_opens_nothing_of_somebody_elses(self, place: Any) -> None:
+        """The token says who asks."""
+        async with self.opened(place, token=ANNS) as ann, self.opened(place) as nobody:
+            id, nobodys = await ann.create(), await nobody.create()
+            await ann.add_message(id, say("secret"))
+            foreign = await nobody.get_or_create(id)
+            assert (foreign.id != id, foreign.messages, foreign.owner) == (True, [], "")
+            assert (await ann.get_or_create(nobodys)).id != nobodys
+            assert await nobody.get(id) is None
+
+    @in_loop
+    async def test_following_nothing(self, place: Any) -> None:
+        """The server knows that there is no such conversation, and says so."""
+        async with self.opened(place) as store:
+            with pytest.raises(SessionNotFoundError):
+                await store.events(NOBODY).start()
+            with pytest.raises(InvalidIdError):
+                store.events("../up")
+            with pytest.raises(CortextError, match="entered"):
+                await anext(store.events(await store.create()))
 
     @in_loop
     async def test_lists_are_by_owner_and_newest_first(self, place: Any) -> None:

@@ -68,7 +68,7 @@ def test_what_is_no_address_is_said(kind: Any, url: Any) -> None:
     with pytest.raises(CortextError, match="the address of a server") as caught:
         kind(url)
     assert "hidden" not in str(caught.value)
-    assert caught.value.hint == "as in http://127.0.0.1:8733"
+    assert "as in http://127.0.0.1:8733" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.conversations.servers import START, RedisServer, free_port
 
 _NODES = 6
+_BUS = 10_000
 
 
 class RedisCluster:
@@ -16,12 +17,17 @@ class RedisCluster:
 
     def __init__(self, folder: Path) -> None:
         self.nodes: dict[int, RedisServer] = {}
-        for _ in range(_NODES):
+        while len(self.nodes) < _NODES:
             port = _free_ports()
+            if {port, port - _BUS, port + _BUS} & self.nodes.keys():
+                continue
             self.nodes[port] = RedisServer(
                 folder / str(port),
                 "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
                 "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0",
+                # Also a replica that has been without its master for 20 s takes over: on a machine
+                # that is too busy for an election, no other would ever be.
+                "--cluster-replica-validity-factor", "0",
                 port=port,
             )  # fmt: skip
 
@@ -118,14 +124,14 @@ def wait_for(holds: Callable[[], bool], what: str) -> None:
 
 
 def _free_ports() -> int:
-    """A free port whose companion, 10000 above it, is free as well: the cluster's own bus."""
+    """A free port whose companion, _BUS above it, is free as well: the cluster's own bus."""
     while True:
         port = free_port()
         if port > 55_000:
             continue
         try:
             with socket.socket() as other:
-                other.bind(("127.0.0.1", port + 10_000))
+                other.bind(("127.0.0.1", port + _BUS))
                 return port
         except OSError:
             continue

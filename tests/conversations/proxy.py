@@ -29,6 +29,8 @@ class Proxy:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
+        # Let those begin that were just accepted: who is cancelled before that closes nothing.
+        await asyncio.sleep(0)
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -39,21 +41,34 @@ class Proxy:
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        there, to_there = await asyncio.open_connection("127.0.0.1", self.server_port)
+        try:
+            there, to_there = await asyncio.open_connection("127.0.0.1", self.server_port)
+            try:
+                await self._both_ways(reader, writer, there, to_there)
+            finally:
+                to_there.close()
+        except asyncio.CancelledError:
+            return
+        finally:
+            writer.close()
+
+    async def _both_ways(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        there: asyncio.StreamReader,
+        to_there: asyncio.StreamWriter,
+    ) -> None:
         ways = [
             asyncio.ensure_future(self._ask(reader, to_there)),
             asyncio.ensure_future(self._answer(there, writer)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            return
         finally:
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-            to_there.close()
-            writer.close()
 
     async def _ask(self, reader: asyncio.StreamReader, there: asyncio.StreamWriter) -> None:
         while request := await reader.read(1 << 20):

@@ -45,6 +45,8 @@ class TestRedis(ConversationStoreSuite):
 
 
 class TestRedisCluster(ConversationStoreSuite):
+    ordered = False
+
     @pytest.fixture
     def place(self, redis_cluster: RedisCluster) -> tuple[str, str]:
         return redis_cluster.url, f"test-{uuid.uuid4()}"

@@ -42,6 +42,12 @@ def test_each_kind_is_found(tmp_path: Path) -> None:
         ("redis://h/x", "a database of Redis is a number"),
         ("redis:h", "after redis: come two slashes and a host"),
         ("", "not a conversation store"),
+        ("http", "there are memory:, file:, redis:"),
+        ("http://127.0.0.1:8733", "reached by cortext.client.AsyncClient(url, token)"),
+        ("https://u:secret@h", "cortext.client.AsyncClient"),
+        ("log:sessions", "opened by file:PATH"),
+        ("document:sessions", "cortext.open_session_store"),
+        ("workspace:sessions", "cortext.open_session_store"),
     ],
 )
 def test_a_bad_url_is_one_sentence(url: str, said: str) -> None:

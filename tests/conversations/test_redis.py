@@ -362,6 +362,37 @@ async def test_expiry_is_told_once_whoever_made_it(
 
 
 @in_loop
+async def test_closing_does_not_wait_for_a_server_that_is_gone(
+    start_redis: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It waited long enough; and nothing was begun there that might be left."""
+    server = start_redis()
+    server.kill()
+    store = RedisConversationStore(server.url, timeout=3.0)
+    with pytest.raises(SessionStorageError, match="no answer"):
+        await store.create()
+    async with asyncio.timeout(2.0):
+        await store.aclose()
+    assert not any("may be left" in message for message in caplog.messages)
+
+
+@in_loop
+async def test_closing_does_not_wait_for_a_server_that_stands_still(
+    start_redis: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was sent may have been done, and that is said."""
+    server = start_redis()
+    store = RedisConversationStore(server.url, timeout=3.0)
+    await store.create()
+    server.pause()
+    with pytest.raises(SessionStorageError, match="no answer"):
+        await store.create()
+    async with asyncio.timeout(2.0):
+        await store.aclose()
+    assert sum("may be left" in message for message in caplog.messages) == 1
+
+
+@in_loop
 async def test_followers_go_on_after_a_restart(start_redis: Start) -> None:
     """A subscription that lost its connection hears what happens afterwards."""
     server = start_redis()

@@ -15,6 +15,7 @@ from cortext.formats.records import Damage
 from cortext.index.session_index import IndexedStorage, SessionIndex
 from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
+from cortext.model.title import generate_title
 from cortext.stores.port import SessionStore
 from cortext.stores.registry import open_session_store
 
@@ -58,11 +59,13 @@ def list_sessions(
 def _summarize(store: SessionStore, id: str) -> SessionSummary | None:
     """What can be read of a session, under the id that names it in its store."""
     try:
-        summary = SessionSummary.from_session(store.read(id).session)
+        session = store.read(id).session
     except SessionStorageError as error:
         log.warning("left out of the list: %s", error)
         return None
-    return msgspec.structs.replace(summary, id=id)
+    summary = SessionSummary.from_session(session)
+    # A service gives its conversations no titles, and people know them by what was asked.
+    return msgspec.structs.replace(summary, id=id, title=summary.title or generate_title(session))
 
 
 def show_session(url: str, given: str) -> Found:

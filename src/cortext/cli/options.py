@@ -18,16 +18,35 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """A store's URL as an option or argument; the usage error says which there are."""
+    """A store's URL as an option or argument; the usage error says which there are. `file:` is
+    what conversations of a service are kept in: a log."""
     if value is None:
         return None
     from cortext.stores.registry import STORES
 
     kind, colon, path = value.partition(":")
+    if colon and path and kind == "file":
+        return f"log:{_folder(path)}"
     if not colon or kind not in STORES or kind == "memory" or not path:
-        kinds = ", ".join(f"{name}:PATH" for name in STORES if name != "memory")
-        raise click.BadParameter(f"{value!r} is not a store; give {kinds}")
+        kinds = ", ".join(f"{name}:PATH" for name in (*STORES, "file") if name != "memory")
+        raise click.BadParameter(f"{_shown(value)!r} is not a store; give {kinds}")
     return value
+
+
+def _folder(path: str) -> str:
+    from cortext.conversations.open import folder
+
+    try:
+        return folder(path)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _shown(url: str) -> str:
+    """A URL of a server may hold a password."""
+    from cortext.conversations.urls import without_secrets
+
+    return without_secrets(url)
 
 
 def store_option(command: F) -> F:
@@ -36,7 +55,7 @@ def store_option(command: F) -> F:
         metavar="URL",
         default=lambda: os.environ.get("CORTEXT_STORE") or None,
         callback=check_store,
-        help="Sessions of a store: document:PATH, log:PATH or workspace:PATH.",
+        help="Sessions of a store: document:PATH, log:PATH, workspace:PATH or file:PATH.",
     )(command)
 
 

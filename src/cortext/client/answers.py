@@ -9,7 +9,8 @@ import msgspec
 
 from cortext.client import failures
 from cortext.client.failures import ServiceError
-from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
+from cortext.conversations.base import not_found
+from cortext.errors import CortextError, InvalidIdError
 from cortext.model import json, wire
 
 _AGAIN = frozenset((429, 502, 503, 504))
@@ -56,7 +57,7 @@ def failure(id: str, answer: Answer) -> CortextError:
     """The error that an answer is."""
     problem = _problem(answer)
     if problem.code == "not-found":
-        return SessionNotFoundError(id)
+        return not_found(id)
     if problem.code == "invalid-id":
         return InvalidIdError(id)
     if 300 <= answer.status < 400:

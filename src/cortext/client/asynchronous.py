@@ -116,19 +116,21 @@ class AsyncClient:
         return await self.get_history(id, limit)
 
     def events(self, id: str, *, after: str | None = None) -> Subscription:
-        """What is added to a conversation after a message, else from now on, until it is gone:
-        `async with client.events(id) as events: async for event in events`. A connection that
-        breaks is made anew and goes on after the last message; ServiceError if the server cannot
-        be reached for `timeout` seconds, or if the client is closed meanwhile."""
+        """What is added to a conversation after a message, else from now on, until it is gone or
+        the client is closed: `async with client.events(id) as events: async for event in events`.
+        A connection that breaks is made anew and goes on after the last message; ServiceError if
+        the server cannot be reached for `timeout` seconds, SessionNotFoundError for an id that is
+        unknown."""
         following = Following(self._url, id, after, self._timeout, self._retries)
         found = Events(self._stream, self._url, following)
         self._followers.add(found)
         return found
 
     async def aclose(self) -> None:
-        """Close the connections. The client can be used again afterwards."""
+        """Close the connections, and let those who follow end. The client can be used again
+        afterwards."""
         for each in [*self._followers]:
-            await each.end(failures.closed())
+            await each.end()
         http, self._http = self._http, None
         if http is not None and self._loop is asyncio.get_running_loop():
             await http.aclose()

@@ -15,8 +15,8 @@ _LONGEST = 300
 
 class ServiceError(SessionStorageError):
     """A server that refused, failed, or could not be reached. `code` is the server's own, or
-    `unreachable`, `timeout`, `bad-answer`, `redirect`, `too-many` or `closed`; `status` is 0 where
-    there was no answer."""
+    `unreachable`, `timeout`, `bad-answer`, `redirect` or `too-many`; `status` is 0 where there was
+    no answer."""
 
     def __init__(self, sentence: str, *, code: str, status: int = 0, hint: str = "") -> None:
         self.code = code
@@ -81,10 +81,6 @@ def bad_answer(url: str, why: str, status: int = 0) -> ServiceError:
         status=status,
         hint="is this the address of `cortext serve`, and nothing in between that answers for it?",
     )
-
-
-def closed() -> ServiceError:
-    return ServiceError("the client was closed while it followed a conversation", code="closed")
 
 
 def shown(what: object) -> str:

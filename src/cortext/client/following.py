@@ -12,7 +12,7 @@ import httpx
 from cortext.client.answers import answer_of
 from cortext.client.calls import Call
 from cortext.client.stream import SILENCE, Following
-from cortext.conversations.events import Event, Subscription
+from cortext.conversations.events import Event, Subscription, not_entered
 
 Stream = Callable[[Call, float], AbstractAsyncContextManager[httpx.Response]]
 _MOST_WAITING = 1000
@@ -51,15 +51,16 @@ class Events(Subscription):
         await self._cancel()
         self._heard.clear()
 
-    async def end(self, error: Exception) -> None:
-        """Stop, and give this error to who listens, after what was heard already."""
+    async def end(self) -> None:
+        """Stop; who listens hears what came already, and no more."""
         if self._task is not None and not self._task.done():
-            self._error = error
             await self._cancel()
 
     async def __anext__(self) -> Event:
+        if self._task is None:
+            raise not_entered()
         while not self._heard:
-            if self._task is None or self._task.done():
+            if self._task.done():
                 if self._error is not None:
                     raise self._error
                 raise StopAsyncIteration

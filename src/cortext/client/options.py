@@ -31,7 +31,11 @@ def base_url(url: str) -> str:
     except (ValueError, httpx.InvalidURL):
         is_one = False
     if not is_one:
-        raise CortextError(f"not the address of a server: {_public(given)!r}", hint=_EXAMPLE)
+        bare = given and "://" not in given
+        raise CortextError(
+            f"not the address of a server: {_public(given)!r}",
+            hint=f"it begins with http:// or https://, {_EXAMPLE}" if bare else _EXAMPLE,
+        )
     parts = urlsplit(given)
     if parts.query or parts.fragment or "@" in parts.netloc:
         raise CortextError(
@@ -41,7 +45,7 @@ def base_url(url: str) -> str:
     return given.rstrip("/?#")
 
 
-_EXAMPLE = "as in http://127.0.0.1:8733"
+_EXAMPLE = "as in http://127.0.0.1:8733, which `cortext serve` prints when it starts"
 
 
 def headers_of(token: str) -> dict[str, str]:

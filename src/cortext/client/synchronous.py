@@ -107,19 +107,19 @@ class Client:
 
     def events(self, id: str, *, after: str | None = None) -> Iterator[Event]:
         """What is added to a conversation after a message, else from the first `next` on, until it
-        is gone. A connection that breaks is made anew and goes on after the last message;
-        ServiceError if the server cannot be reached for `timeout` seconds, or if the client is
-        closed meanwhile."""
+        is gone or the client is closed. A connection that breaks is made anew and goes on after
+        the last message; ServiceError if the server cannot be reached for `timeout` seconds,
+        SessionNotFoundError for an id that is unknown."""
         return self._follow(Following(self._url, id, after, self._timeout, self._retries))
 
     def _follow(self, following: Following) -> Generator[Event]:
         closings = self._closings
-        while not following.has_ended:
+        while not following.has_ended and self._closings == closings:
             try:
                 found = yield from self._listen(following)
             except httpx.RequestError as error:
                 if self._closings != closings:
-                    raise failures.closed() from None
+                    return
                 found = following.lost(error)
             if isinstance(found, Event):
                 yield found

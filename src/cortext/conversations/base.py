@@ -23,16 +23,23 @@ from cortext.errors import CortextError, SessionNotFoundError
 
 log = logging.getLogger("cortext.conversations")
 
-_MOST = 2**31 - 1
+MOST = 2**31 - 1
+"""As many as there can be."""
 
 
 class Conversations(ABC):
     """A conversation store: the port, and what follows from it. It can be used as an async
     context manager; without one, `aclose` lets go of what is open, and so does the process's
-    end."""
+    end.
 
-    def __init__(self, mode: str, *, window: int, ttl: float | None, limit: int | None) -> None:
-        self._window = _whole("window", window)
+    A bound that is None is none: all messages are shown, nothing expires, there is no limit. 0 is
+    no bound that could be kept, and a ValueError like any other value that makes no sense.
+    """
+
+    def __init__(
+        self, mode: str, *, window: int | None, ttl: float | None, limit: int | None
+    ) -> None:
+        self._window = MOST if window is None else _whole("window", window)
         self._ttl = _seconds(ttl)
         self._limit = None if limit is None else _whole("max_conversations", limit)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -56,26 +63,34 @@ class Conversations(ABC):
 
     @abstractmethod
     def events(self, id: str | None = None) -> Subscription:
-        """What happens to a conversation, or to all, from now on: `async with store.events() as
-        events: async for event in events`."""
+        """What happens to a conversation, or to all, from now on and until the store is closed:
+        `async with store.events() as events: async for event in events`. An id that is unknown is
+        no error: nothing happens to it, so nothing is heard."""
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Let go of timers, connections and files. The store can be used again afterwards."""
+        """Let go of timers, connections and files, and let those who follow end. The store can be
+        used again afterwards."""
 
-    async def get_or_create(self, id: str | None = None, *, owner: str = "") -> Conversation:
-        """The conversation, or a new one, which has another id, if there is none. With an
-        `owner`, somebody else's counts as none."""
+    async def get_or_create(self, id: str | None = None, *, owner: str | None = "") -> Conversation:
+        """The conversation, if it is this owner's; else a new one of theirs, under another id.
+
+        The owner "" is nobody, as in `create()`: a program that never names owners finds all that
+        it made, and an id alone opens nothing that is somebody's. None is any owner, for who may
+        see all; a new conversation is nobody's then.
+        """
+        if owner is not None:
+            check_owner(owner)
         if id:
             found = await self.get(id)
-            if found is not None and owner in ("", found.owner):
+            if found is not None and owner in (None, found.owner):
                 return found
-        made = await self.create(owner=owner)
+        made = await self.create(owner=owner or "")
         if id:
             log.info("conversation %s was not found: %s was created", id, made)
         new = await self.get(made)
         if new is None:
-            raise SessionNotFoundError(made)
+            raise not_found(made)
         return new
 
     async def summary(self, id: str) -> ConversationSummary | None:
@@ -140,7 +155,7 @@ class Conversations(ABC):
         """How many conversations a caller gets at most who wants `limit`."""
         if limit is not None and (type(limit) is not int or limit < 0):
             raise ValueError(f"limit is a whole number from 0, or None for all, not {limit!r}")
-        return None if limit is None else min(limit, _MOST)
+        return None if limit is None else min(limit, MOST)
 
     @abstractmethod
     async def list(
@@ -148,6 +163,15 @@ class Conversations(ABC):
     ) -> list[ConversationEntry]:
         """The conversations, or those of an owner ("" is one too), newest first by `created_at`;
         ValueError for a limit that is no number from 0."""
+
+
+def not_found(id: str) -> SessionNotFoundError:
+    """That there is no such conversation, and what to do about it."""
+    error = SessionNotFoundError(id)
+    error.hint = (
+        "it never was, expired or gave way to others: `get_or_create` gives it or a new one"
+    )
+    return error
 
 
 def check_message(message: Message) -> Message:
@@ -163,8 +187,10 @@ def check_owner(owner: str) -> None:
 
 
 def _whole(name: str, value: Any) -> int:
-    if type(value) is not int or not 1 <= value <= _MOST:
-        raise ValueError(f"{name} is a whole number from 1 to {_MOST}, not {value!r:.60}")
+    if type(value) is not int or not 1 <= value <= MOST:
+        raise ValueError(
+            f"{name} is a whole number from 1 to {MOST}, or None for no bound, not {value!r:.60}"
+        )
     return value
 
 
@@ -172,5 +198,5 @@ def _seconds(ttl: Any) -> float | None:
     if ttl is None:
         return None
     if isinstance(ttl, bool) or not isinstance(ttl, (int, float)) or not 0 < ttl < 1e9:
-        raise ValueError(f"ttl is a number of seconds, or None for ever, not {ttl!r}")
+        raise ValueError(f"ttl is a number of seconds above 0, or None for ever, not {ttl!r:.60}")
     return float(ttl)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from cortext import clock as wall
-from cortext.conversations.base import Conversations, check_message, check_owner
+from cortext.conversations.base import Conversations, check_message, check_owner, not_found
 from cortext.conversations.events import Following, Hub
 from cortext.conversations.port import (
     WINDOW,
@@ -50,7 +50,7 @@ class FileConversationStore(Conversations):
         self,
         sessions: SessionLog,
         *,
-        window: int = WINDOW,
+        window: int | None = WINDOW,
         ttl: float | None = None,
         max_conversations: int | None = None,
         clock: Clock | None = None,
@@ -60,7 +60,7 @@ class FileConversationStore(Conversations):
         # A message that is in the window is known again, also by a process that begins.
         sessions.first_lines = max(sessions.first_lines, self._window)
         self._clock: Clock = clock or LoopClock()
-        self._hub = Hub()
+        self._hub = Hub(self._enter)
         self._due: dict[str, float] = {}
         self._seen: dict[str, datetime] = {}
         self._created: dict[str, datetime] = {}
@@ -96,14 +96,14 @@ class FileConversationStore(Conversations):
     async def add_if_new(self, id: str, message: Message) -> bool:
         record = stamped(to_session_message(check_message(message)), wall.now())
         if not await self._is_there(id):
-            raise SessionNotFoundError(id)
+            raise not_found(id)
         # Before it is written: the sweeper must not take the conversation meanwhile.
         self._touch(id)
         try:
             is_new, last = await self._do(self._append, id, record)
         except SessionNotFoundError:
             self._forget(id)
-            raise
+            raise not_found(id) from None
         if last is not None:
             self._touch(id, last)
         if is_new:
@@ -127,9 +127,10 @@ class FileConversationStore(Conversations):
 
     def events(self, id: str | None = None) -> Following:
         """What happens in this process; other processes' doings are in the files only."""
-        return self._hub.follow(id)
+        return self._hub.follow(None if id is None else check_id(id))
 
     async def aclose(self) -> None:
+        self._hub.end()
         self._sweeper.disarm()
         if self._tasks:
             await asyncio.wait(self._tasks)
@@ -137,6 +138,7 @@ class FileConversationStore(Conversations):
         self._loop = None
 
     def _moved(self) -> None:
+        self._hub.followers.clear()
         self._ready = None
         self._tasks.clear()
         self._sweeper.disarm()

@@ -12,7 +12,7 @@ from sys import getsizeof
 from typing import Any
 
 from cortext import clock as wall
-from cortext.conversations.base import Conversations, check_message, check_owner
+from cortext.conversations.base import Conversations, check_message, check_owner, not_found
 from cortext.conversations.events import Following, Hub
 from cortext.conversations.port import (
     LIMIT,
@@ -25,7 +25,6 @@ from cortext.conversations.port import (
     own,
 )
 from cortext.conversations.sweeper import Clock, LoopClock, Sweeper
-from cortext.errors import SessionNotFoundError
 from cortext.model import json
 from cortext.model.ids import check_id, new_id
 from cortext.model.values import json_copy
@@ -57,7 +56,7 @@ class MemoryConversationStore(Conversations):
     def __init__(
         self,
         *,
-        window: int = WINDOW,
+        window: int | None = WINDOW,
         ttl: float | None = TTL,
         max_conversations: int | None = LIMIT,
         clock: Clock | None = None,
@@ -68,7 +67,7 @@ class MemoryConversationStore(Conversations):
         self._life = float("inf") if self._ttl is None else self._ttl
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._bytes = 0
-        self._hub = Hub()
+        self._hub = Hub(self._enter)
         self._sweeper = Sweeper(self._clock, self._kept, self._deadline_of, self._expire)
 
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
@@ -108,7 +107,7 @@ class MemoryConversationStore(Conversations):
         if kept is None or kept.deadline <= now or get_running_loop() is not self._loop:
             kept = self._find(id)
             if kept is None:
-                raise SessionNotFoundError(id)
+                raise not_found(id)
         if type(message) is not Message:
             check_message(message)
         messages, key = kept.messages, message.id
@@ -148,13 +147,15 @@ class MemoryConversationStore(Conversations):
             self._report()
 
     def events(self, id: str | None = None) -> Following:
-        return self._hub.follow(id)
+        return self._hub.follow(None if id is None else check_id(id))
 
     async def aclose(self) -> None:
+        self._hub.end()
         self._sweeper.disarm()
         self._loop = None
 
     def _moved(self) -> None:
+        self._hub.followers.clear()
         self._sweeper.disarm()
         self._sweeper.arm()
 

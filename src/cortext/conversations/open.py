@@ -26,6 +26,16 @@ STORES = {
     "postgresql": _POSTGRES,
     "postgres": _POSTGRES,
 }
+_CLIENT = "a server of ours is reached by cortext.client.AsyncClient(url, token)"
+_SESSIONS = "that keeps sessions: cortext.open_session_store opens it"
+_ELSEWHERE = {
+    "http": _CLIENT,
+    "https": _CLIENT,
+    "log": "conversations in such a folder are opened by file:PATH",
+    "document": _SESSIONS,
+    "workspace": _SESSIONS,
+}
+"""What somebody may mean who names another kind of store."""
 _KINDS = ("memory", "file", "redis", "postgresql")
 
 
@@ -36,7 +46,8 @@ def open_store(url: str, *, open_log: Callable[[str], SessionLog], **options: An
     kind, colon, path = url.partition(":")
     if not colon or kind not in STORES:
         known = ", ".join(f"{name}:" for name in STORES)
-        raise ValueError(f"not a conversation store: {without_secrets(url)!r} (there are {known})")
+        why = _ELSEWHERE.get(kind, f"there are {known}") if colon else f"there are {known}"
+        raise ValueError(f"not a conversation store: {without_secrets(url)!r} ({why})")
     _check_query(kind, path)
     if bool(path) == (kind == "memory"):
         raise ValueError("memory: takes no path" if path else f"{kind}: needs a place after it")
@@ -44,7 +55,7 @@ def open_store(url: str, *, open_log: Callable[[str], SessionLog], **options: An
     if kind == "memory":
         return _opener(kind)(**options)
     if kind == "file":
-        return _opener(kind)(open_log(_folder(path)), **options)
+        return _opener(kind)(open_log(folder(path)), **options)
     return _opener(kind)(url, **options)
 
 
@@ -53,7 +64,7 @@ def _opener(kind: str) -> Callable[..., Conversations]:
     return getattr(import_module(module), name)
 
 
-def _folder(path: str) -> str:
+def folder(path: str) -> str:
     """What `file:` means: a path as it is, or `///` and the rest of one from the root."""
     if not path.startswith("//"):
         return path

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cortext.conversations.alarm import LONGEST_SLEEP, Alarm
-from cortext.conversations.base import Conversations, check_message, check_owner
+from cortext.conversations.base import Conversations, check_message, check_owner, not_found
 from cortext.conversations.port import (
     WINDOW,
     Conversation,
@@ -25,7 +25,7 @@ from cortext.conversations.postgres_events import Listening, PostgresFollowing
 from cortext.conversations.postgres_link import Link
 from cortext.conversations.postgres_tables import Statements
 from cortext.conversations.wire import decode_message, decode_object, encode_message
-from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
+from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json
 from cortext.model.ids import check_id, new_id
 from cortext.model.values import as_utc, json_copy
@@ -43,7 +43,7 @@ class PostgresConversationStore(Conversations):
         self,
         url: str,
         *,
-        window: int = WINDOW,
+        window: int | None = WINDOW,
         ttl: float | None = None,
         max_conversations: int | None = None,
         schema: str = "cortext",
@@ -87,7 +87,7 @@ class PostgresConversationStore(Conversations):
         body = encode_message(message).decode()
         [(added, there)] = await self._rows(self._sql.add, id, message=known_by, body=body)
         if not added and not there:
-            raise SessionNotFoundError(id)
+            raise not_found(id)
         return bool(added)
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:

@@ -76,8 +76,7 @@ class Listening:
         self._rest()
 
     async def aclose(self) -> None:
-        if self.hub.followers:
-            log.warning("the store is closed: those who follow it hear no more")
+        self.hub.end()
         task = self._stop()
         if task is not None:
             await asyncio.wait([task])
@@ -197,10 +196,12 @@ class PostgresFollowing(Following):
         self._listening = listening
 
     async def start(self) -> None:
+        self._begin()
         await self._listening.join(self)
 
     async def stop(self) -> None:
         self._listening.leave(self)
+        self.end()
 
 
 class _Joining:

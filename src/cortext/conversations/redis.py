@@ -17,7 +17,7 @@ from typing import Any
 from cortext.clock import from_micros
 from cortext.conversations import redis_scripts as scripts
 from cortext.conversations.alarm import LONGEST_SLEEP, Alarm
-from cortext.conversations.base import Conversations, check_message, check_owner
+from cortext.conversations.base import Conversations, check_message, check_owner, not_found
 from cortext.conversations.port import (
     LIMIT,
     TTL,
@@ -27,10 +27,10 @@ from cortext.conversations.port import (
     Message,
     Messages,
 )
-from cortext.conversations.redis_events import RedisFollowing
+from cortext.conversations.redis_events import Listening, RedisFollowing
 from cortext.conversations.redis_link import Link, ReplicationError
 from cortext.conversations.wire import decode_message, decode_object, encode_message
-from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
+from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json
 from cortext.model.ids import check_id, new_id
 from cortext.model.values import json_copy
@@ -42,6 +42,7 @@ REMEMBERED = 100
 _PREFIX = re.compile(r"[A-Za-z0-9:._-]+")
 _AT_ONCE = 100
 _UNLISTED = 600_000
+_MOMENT = 0.5
 
 
 class RedisConversationStore(Conversations):
@@ -57,7 +58,7 @@ class RedisConversationStore(Conversations):
         self,
         url_or_client: Any,
         *,
-        window: int = WINDOW,
+        window: int | None = WINDOW,
         ttl: float | None = TTL,
         max_conversations: int | None = LIMIT,
         prefix: str = "conv",
@@ -72,6 +73,7 @@ class RedisConversationStore(Conversations):
         self._life = 0 if self._ttl is None else max(int(self._ttl * 1000), 1)
         self._all = [f"{prefix}:{{all}}:{name}" for name in ("created", "due", "owner")]
         self._alarm = Alarm(self._sweep)
+        self._listening = Listening(self._linked, f"{prefix}:events:")
         self._undoing: set[asyncio.Task[None]] = set()
 
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
@@ -79,6 +81,7 @@ class RedisConversationStore(Conversations):
         check_owner(owner)
         id = new_id()
         copied = json.encode(json_copy(dict(metadata or {}), "metadata"))
+        sent = self._link.sent
         try:
             count, oldest = await self._begin(id, owner, copied)
         except ReplicationError as error:
@@ -86,7 +89,8 @@ class RedisConversationStore(Conversations):
             raise ReplicationError(error.have, error.wanted, undone=True) from None
         except (Exception, asyncio.CancelledError):
             # Not waited for: one whom the server did not answer has waited enough.
-            self._taking_back(id)
+            if self._link.sent != sent:
+                self._taking_back(id)
             raise
         log.info("conversation %s created", id)
         log.info("%d conversations", count)
@@ -127,7 +131,7 @@ class RedisConversationStore(Conversations):
             event[:-1] + ',"message":',
         )
         if not found:
-            raise SessionNotFoundError(id)
+            raise not_found(id)
         return found == scripts.ADDED
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
@@ -147,20 +151,30 @@ class RedisConversationStore(Conversations):
             await self._strike(id)
 
     def events(self, id: str | None = None) -> RedisFollowing:
-        """What happens on the server, whichever process does it. What happens while the
-        connection is lost is missed, and a warning says so."""
-        pattern = f"{self._prefix}:events:{'*' if id is None else check_id(id)}"
-        return RedisFollowing(self._linked, pattern)
+        """What happens on the server, whichever process does it, on one connection for all who
+        follow. What happens while that is lost is missed, and a warning says so."""
+        return RedisFollowing(self._listening, None if id is None else check_id(id))
 
     async def aclose(self) -> None:
+        await self._listening.aclose()
         await self._alarm.aclose()
-        if self._undoing:
-            await asyncio.wait(self._undoing)
+        await self._finish()
         await self._link.aclose()
         self._loop = None
 
+    async def _finish(self) -> None:
+        """Let what is taken back have a moment: a server that is there needs no more, and another
+        one is not waited for again."""
+        if self._undoing:
+            _, late = await asyncio.wait(self._undoing, timeout=min(_MOMENT, self._link.timeout))
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+
     def _moved(self) -> None:
         self._alarm.drop()
+        self._listening.drop()
         self._undoing.clear()
         self._link.connect()
         if self._ttl is not None:
@@ -211,8 +225,11 @@ class RedisConversationStore(Conversations):
         try:
             await self._remove(id, durably=False)
             await self._strike(id)
-        except CortextError as error:
-            log.warning("a conversation that failed to begin, %s, may be left: %s", id, error)
+        except (CortextError, asyncio.CancelledError) as error:
+            why = str(error) or "the store was closed before the server answered"
+            log.warning("a conversation that failed to begin, %s, may be left: %s", id, why)
+            if isinstance(error, asyncio.CancelledError):
+                raise
 
     async def _remove(self, id: str, *, durably: bool = True) -> bool:
         event = self._event("deleted", id)

@@ -47,7 +47,7 @@ class Link:
     def __init__(self, url_or_client: Any, *, timeout: float, replicas: int) -> None:
         self._redis = _import()
         self._passing = _passing(self._redis.exceptions)
-        self._timeout = check_timeout(timeout)
+        self.timeout = check_timeout(timeout)
         if type(replicas) is not int or replicas < 0:
             raise ValueError(f"wait_replicas is a whole number from 0, not {replicas!r:.60}")
         self._replicas = replicas
@@ -64,13 +64,18 @@ class Link:
         self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
         redis, client = self._redis, self._given
         if self._place is not None:
-            client = open_client(redis, self._place, self._timeout)
+            client = open_client(redis, self._place, self.timeout)
         self._way = (IntoCluster if hasattr(client, "nodes_manager") else ToServer)(redis, client)
 
     async def aclose(self) -> None:
         way, self._way = self._way, None
         if way is not None and self._given is None:
             await way.aclose()
+
+    @property
+    def sent(self) -> int:
+        """How often something was sent, of all calls: between two that are equal nothing was."""
+        return self._way.sent if self._way else 0
 
     async def call(self, name: str, key: Any, *arguments: Any) -> Any:
         """The answer to a command that is about a key."""
@@ -102,27 +107,24 @@ class Link:
             return (await self._run(script, keys, arguments))[0]
         # On the same connection: WAIT waits for what that has written. Less than the half of an
         # attempt, for a server that has to be told the script is waited for twice.
-        wait = ("WAIT", self._replicas, int(self._timeout / 5 * 1000))
+        wait = ("WAIT", self._replicas, int(self.timeout / 5 * 1000))
         answer, have = await self._run(script, keys, arguments, wait)
         if have < self._replicas:
             raise ReplicationError(have, self._replicas)
         return answer
 
-    async def subscribe(self, pattern: str, lost: Exception | None = None) -> Any:
-        """Listen to the channels of a pattern; what is published after this is heard. `lost`
-        is what ended an earlier subscription."""
+    async def listener(self, lost: Exception | None = None) -> Any:
+        """A connection of its own to hear events on, to a server that answers. `lost` is what
+        ended an earlier one."""
 
         async def work(way: Way) -> Any:
-            pubsub = await way.pubsub()
+            connection = await way.listener()
             try:
-                await pubsub.psubscribe(pattern)
-                # The server's own word that it was understood.
-                while await _kind_of_next(pubsub) != "psubscribe":
-                    pass
+                await connection.connect()
             except BaseException:
-                await pubsub.aclose()
+                await connection.disconnect(nowait=True)
                 raise
-            return pubsub
+            return connection
 
         return await self._until_answered(work, lost)
 
@@ -148,15 +150,16 @@ class Link:
 
         return await until_answered(
             attempt,
-            within=self._timeout,
+            within=self.timeout,
             passing=self._passing,
-            no_answer=self._no_answer,
+            no_answer=self.no_answer,
             lost=lost,
         )
 
-    def _no_answer(self, last: Exception) -> SessionStorageError:
+    def no_answer(self, last: Exception) -> SessionStorageError:
         secure = self._place is not None and self._place.secure
-        return no_answer(last, self._where, self._timeout, self._secrets, secure=secure)
+        """That the time is over, after this."""
+        return no_answer(last, self._where, self.timeout, self._secrets, secure=secure)
 
     async def _attempt(self, work: Callable[[Way], Awaitable[Any]], lost: Exception | None) -> Any:
         """One attempt, after `lost`. What will not be better the next time is our error."""
@@ -174,17 +177,18 @@ class Link:
             # One that tells of another: of the node that was asked last.
             told = error.__cause__
             if told is not None and (type(told) is type(error) or will_stay(told)):
-                raise self._refused(told) from None
+                raise self.refused(told) from None
             raise
         except errors.RedisError as error:
             if will_stay(error) or not isinstance(error, self._passing):
-                raise self._refused(error) from None
+                raise self.refused(error) from None
             raise
         if task and task.cancelling() > before:
             raise asyncio.CancelledError
         return answer
 
-    def _refused(self, error: BaseException) -> SessionStorageError:
+    def refused(self, error: BaseException) -> SessionStorageError:
+        """What the server has against a call."""
         return refused(error, self._where, self._secrets)
 
     async def _checked(self, way: Way, keys: Sequence[Any], answers: list[Any]) -> list[Any]:
@@ -216,11 +220,6 @@ def _passing(errors: Any) -> tuple[type[Exception], ...]:
 
 def _text(word: Any) -> str:
     return word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
-
-
-async def _kind_of_next(pubsub: Any) -> str:
-    found: dict[str, Any] | None = await pubsub.get_message(timeout=None)
-    return found["type"] if found else ""
 
 
 def _where(client: Any) -> str:

@@ -7,11 +7,10 @@ of them costs; its connections, their pools and its knowledge of a cluster are w
 from __future__ import annotations
 
 import asyncio
+import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
-
-from cortext.errors import CortextError
 
 Command = Sequence[Any]
 
@@ -22,6 +21,8 @@ class Way(ABC):
     def __init__(self, redis: Any, client: Any) -> None:
         self._redis = redis
         self._client = client
+        self.sent = 0
+        """How often something was sent: what failed before that was not done."""
 
     @abstractmethod
     async def exchange(self, key: Any, *commands: Command) -> list[Any]:
@@ -33,7 +34,8 @@ class Way(ABC):
         """Called before another attempt, with what went wrong at the last one."""
 
     @abstractmethod
-    async def pubsub(self) -> Any: ...
+    async def listener(self) -> Any:
+        """A connection of its own to hear events on. It is not connected yet."""
 
     @abstractmethod
     async def each(self, commands: Sequence[Command]) -> list[Any]:
@@ -43,7 +45,10 @@ class Way(ABC):
         await self._client.aclose()
 
     async def _talk(self, connection: Any, commands: Sequence[Command]) -> list[Any]:
-        await connection.send_packed_command(b"".join(map(_packed, commands)))
+        if not connection.is_connected:
+            await connection.connect()
+        self.sent += 1
+        await connection.send_packed_command(b"".join(map(packed, commands)))
         answers: list[Any] = []
         for _ in commands:
             try:
@@ -70,8 +75,8 @@ class ToServer(Way):
     async def mend(self, error: Exception) -> None:
         """A pool looks at its connections by itself."""
 
-    async def pubsub(self) -> Any:
-        return self._client.pubsub()
+    async def listener(self) -> Any:
+        return self._client.connection_pool.make_connection()
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -87,6 +92,7 @@ class IntoCluster(Way):
         super().__init__(redis, client)
         self._learned = 0
         self._learning = asyncio.Lock()
+        self._listens_at = ""
 
     async def exchange(self, key: Any, *commands: Command) -> list[Any]:
         if not self._learned:
@@ -113,14 +119,19 @@ class IntoCluster(Way):
         """Whatever it was, the slots may be elsewhere now."""
         await self._learn()
 
-    async def pubsub(self) -> Any:
-        """Any node hears what is published at any other."""
-        if not hasattr(self._client, "pubsub"):
-            raise CortextError(
-                "events of a Redis Cluster need redis-py 8 or later",
-                hint="pip install -U 'cortext-sessions[redis]'",
-            )
-        return (await self._client.initialize()).pubsub()
+    async def listener(self) -> Any:
+        """Any node hears what is published at any other, so it is another one than the last time:
+        that one may be gone, or stand still."""
+        if not self._learned:
+            await self._learn()
+        masters = self._client.get_primaries()
+        others = [node for node in masters if node.name != self._listens_at] or masters
+        if not others:
+            raise self._redis.exceptions.ClusterError("no node of the cluster is known")
+        node = random.choice(others)  # noqa: S311  no secret
+        self._listens_at = node.name
+        never = self._redis.asyncio.retry.Retry(self._redis.backoff.NoBackoff(), 0)
+        return node.connection_class(**{**node.connection_kwargs, "retry": never})
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -149,7 +160,7 @@ class IntoCluster(Way):
                 self._learned += 1
 
 
-def _packed(words: Command) -> bytes:
+def packed(words: Command) -> bytes:
     """A command as Redis reads it. redis-py's own way takes an eighth of a round trip."""
     parts = [b"*%d\r\n" % len(words)]
     for word in words:
