@@ -15,7 +15,7 @@ from msgspec.json import decode
 from cortext import paths
 from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, remove_if_there, replace, storage_errors
-from cortext.index.listed import Listed
+from cortext.index.listed import AUR, Listed
 from cortext.model import json
 
 Identity = tuple[str, str]
@@ -49,8 +49,10 @@ def forget_words(rows: Sequence[Listed] = ()) -> None:
         purge(words, [row for row in everything if row.identity not in changed])
     with Catalog.at_home() as catalog:
         catalog.purge()
-    with SpawnIndex(paths.spawn_sessions()) as spawned:
-        spawned.purge()
+    logs = {os.path.dirname(row.path): row.tool for row in everything if row.is_log}
+    for folder, tool in {**logs, paths.spawn_sessions(): AUR}.items():
+        with SpawnIndex(folder, tool) as index:
+            index.purge()
     remove_if_there(_path())
 
 

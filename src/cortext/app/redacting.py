@@ -19,7 +19,7 @@ from cortext.durability.live import live_holder, mark_path
 from cortext.durability.read import read_file
 from cortext.durability.replace import replace, side_dir, storage_errors
 from cortext.errors import CortextError
-from cortext.index.listed import AUR, Listed
+from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.secrets import Mask
 from cortext.stores.layout import conversations_dir
@@ -78,7 +78,7 @@ def _in_files(row: Listed, mask: Mask) -> None:
         _in_trash(row, mask)
     elif not row.tool:
         _in_workspace(row, mask)
-    elif row.tool == AUR:
+    elif row.is_log:
         _in_log(row, mask)
     else:
         _in_document(row, mask)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.app.abandoned import archive_temp_folders, files_in, is_temp, temp_folders, temps
+from cortext.app.inner_logs import agents_of, state_of
 from cortext.app.looking import Piece, Unread, of_document, of_files, of_lines
 from cortext.app.masking import is_suspect, secrets_in, value_of
 from cortext.app.reading import read_from, transcript_of
@@ -18,6 +19,7 @@ from cortext.durability.replace import all_set_aside
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.index.listed import AUR, Listed, facts, tool_root
 from cortext.index.tools import made_of
+from cortext.lifecycle.known import program_folders
 from cortext.model import json, wire
 from cortext.model.secret_keys import KEYS
 from cortext.stores.layout import Place
@@ -226,12 +228,13 @@ def archive_row() -> Listed:
 
 def origins_of(row: Listed) -> list[Listed]:
     """The session of `spawn`, or of a program, that a conversation was made of, if it is where
-    such are."""
-    found: list[Listed] = []
+    such are; and the sub-agents of a program's session."""
+    found = agents_of(row)
     for tool, _, id in (each.partition(":") for each in made_of(row)) if not row.tool else ():
-        folders = (paths.spawn_sessions(),) if tool == AUR else _document_folders(row)
-        ending = ".jsonl" if tool == AUR else ".json"
-        there = (os.path.join(folder, os.path.basename(id) + ending) for folder in folders)
+        name = os.path.basename(id)
+        logs = (paths.spawn_sessions(),) if tool == AUR else program_folders()
+        there = [f"{folder}/{name}.jsonl" for folder in logs]
+        there += [] if tool == AUR else [f"{each}/{name}.json" for each in _document_folders(row)]
         for path in filter(os.path.isfile, there):
             text = facts(kind="", title="")
             found.append(Listed(tool_root(tool, ""), path, id, "paused", 0, text))
@@ -246,7 +249,9 @@ def _of_row(row: Listed, unread: Unread) -> Iterator[Piece]:
     """A conversation of a workspace, a session of `spawn` or a document, in its own files."""
     if not row.tool:
         yield from _of_workspace(row.place, unread)
-    elif row.tool == AUR:
+    elif row.is_log:
+        if state := state_of(row):
+            unread.append(f"{state}: the state of its framework, which only that can change")
         yield from of_lines(row.path, HEAD)
         yield from of_files(beside(row.path), BACKUP, unread)
     else:
