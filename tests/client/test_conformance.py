@@ -12,7 +12,8 @@ import pytest
 from cortext import CortextError, InvalidIdError, MemoryConversationStore, SessionNotFoundError
 from cortext.asgi import create_app
 from cortext.client import AsyncClient
-from tests.conversations.conformance import NOBODY, ConversationStoreSuite, say, texts
+from tests.conversations.conformance import ConversationStoreSuite
+from tests.conversations.conformance_base import NOBODY, say, texts
 from tests.conversations.loops import in_loop
 from tests.web.background import Background
 

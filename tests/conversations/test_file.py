@@ -15,7 +15,7 @@ import pytest
 from cortext import Message, Session, SessionMessage, open_session_store, open_store
 from cortext.conversations.file import FileConversationStore
 from cortext.stores.log import LogStore
-from tests.conversations.conformance import say, texts
+from tests.conversations.conformance_base import say, texts
 from tests.conversations.loops import FakeClock, in_loop, until
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from cortext import CortextError, MemoryConversationStore, Message
 from cortext.conversations.events import Event, Following
-from tests.conversations.conformance import say, texts
+from tests.conversations.conformance_base import say, texts
 from tests.conversations.loops import FakeClock, in_loop
 
 

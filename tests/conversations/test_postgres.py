@@ -15,7 +15,7 @@ import pytest
 from cortext import CortextError, Message, SessionCorruptedError, SessionStorageError, open_store
 from cortext.conversations.postgres import PostgresConversationStore
 from cortext.errors import NewerVersionError
-from tests.conversations.conformance import NOBODY, say, texts
+from tests.conversations.conformance_base import NOBODY, say, texts
 from tests.conversations.databases import PostgresServer
 from tests.conversations.loops import PATIENCE, in_loop, until
 from tests.conversations.proxy import Proxy

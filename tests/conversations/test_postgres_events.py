@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from cortext import SessionStorageError, open_store
-from tests.conversations.conformance import say
+from tests.conversations.conformance_base import say
 from tests.conversations.databases import PostgresServer
 from tests.conversations.loops import PATIENCE, in_loop, until
 from tests.conversations.proxy import Proxy

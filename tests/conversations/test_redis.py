@@ -18,7 +18,7 @@ from cortext import (
 )  # fmt: skip
 from cortext.conversations.redis_link import ReplicationError
 from cortext.conversations.redis_scripts import Script
-from tests.conversations.conformance import say, texts
+from tests.conversations.conformance_base import say, texts
 from tests.conversations.loops import PATIENCE, in_loop, until
 from tests.conversations.proxy import Proxy
 from tests.conversations.servers import RedisServer

@@ -15,7 +15,7 @@ from cortext import (
     open_store,
 )
 from tests.conversations.clusters import Guarded, RedisCluster, asked
-from tests.conversations.conformance import next_message, say
+from tests.conversations.conformance_base import next_message, say
 from tests.conversations.loops import PATIENCE, in_loop, until
 from tests.conversations.proxy import Proxy
 from tests.conversations.servers import RedisServer

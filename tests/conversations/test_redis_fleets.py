@@ -12,7 +12,7 @@ import redis.asyncio
 from cortext import Message, RedisConversationStore, SessionStorageError, open_store
 from cortext.conversations.redis_link import ReplicationError
 from tests.conversations.clusters import Guarded, RedisCluster
-from tests.conversations.conformance import say, texts
+from tests.conversations.conformance_base import say, texts
 from tests.conversations.loops import PATIENCE, in_loop
 from tests.conversations.servers import RedisServer, free_port
 from tests.conversations.test_redis_events import listeners

@@ -15,7 +15,7 @@ import pytest
 import redis.asyncio
 
 from cortext import Message, SessionCorruptedError, SessionStorageError, open_store
-from tests.conversations.conformance import NOBODY, say
+from tests.conversations.conformance_base import NOBODY, say
 from tests.conversations.databases import PostgresServer
 from tests.conversations.loops import PATIENCE, in_loop
 from tests.conversations.servers import RedisServer, free_port
