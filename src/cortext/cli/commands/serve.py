@@ -39,8 +39,8 @@ from cortext.cli.extras import needs
 @click.option(
     "--window",
     metavar="N",
-    type=click.IntRange(1, 100_000),
-    help="How many of its last messages a conversation shows; 20 unless you say so.",
+    type=click.IntRange(0, 100_000),
+    help="How many of its last messages a conversation shows; 0 is all. 20 unless you say so.",
 )
 @click.option(
     "--ttl",
