@@ -10,6 +10,11 @@ ADAPTERS: list[tuple[str, str, str]] = [
     ("langgraph", "langgraph", "langgraph"),
     ("claude_agent_sdk", "claude_agent_sdk", "claude-agent-sdk"),
     ("openai_agents", "agents", "openai-agents"),
+    ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
+    ("google_adk", "google", "google-adk"),
+    ("llm", "llm", "llm"),
+    ("llm_plugin", "llm", "llm"),
+    ("llm_commands", "llm", "llm"),
 ]
 
 

@@ -13,9 +13,12 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ParamSpec, TypeVar
 
 from cortext import paths
+from cortext.durability.lock import FileLock
+from cortext.durability.replace import side_dir
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.lifecycle.known import remember_program
 from cortext.model import keys
@@ -61,6 +64,7 @@ class Kept:
         self._remembered = remembered
         self.store = open_kept(path_or_url)
         self._one_at_a_time = threading.Lock()
+        self._alone = threading.Lock()
 
     def append(
         self, id: str, messages: Sequence[SessionMessage], begin: Callable[[], Session]
@@ -107,6 +111,14 @@ class Kept:
             self.store.save(session)
             return result
 
+    def alone(self, id: str) -> AbstractContextManager[Any]:
+        """Nobody else who asks for it, in any process, has this session meanwhile. It is not the
+        lock of the store, which each append takes for itself."""
+        folder = _side_folder(self.store)
+        if folder is None:
+            return self._alone
+        return FileLock(f"{side_dir(folder)}/alone/{id}.lock", guards=f"{folder}/{id}")
+
     def delete(self, id: str) -> bool:
         return self.store.delete(id)
 
@@ -128,6 +140,18 @@ class Kept:
 
     def close(self) -> None:
         self.store.close()
+
+
+def _side_folder(store: SessionStore) -> str | None:
+    """Where a store has its side folder; None if it has no files."""
+    from cortext.stores.document import SessionStorage
+    from cortext.stores.lines import LineStore
+
+    if isinstance(store, SessionStorage):
+        return str(store.storage_dir)
+    if isinstance(store, LogStore):
+        return store.folder
+    return f"{store.folder}/conversations" if isinstance(store, LineStore) else None
 
 
 async def beside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -11,11 +11,8 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from cortext.adapters.following import Follower
 from cortext.adapters.langgraph_values import Broken, Node, Piece, read, written
-from cortext.durability.read import open_file, read_range
-from cortext.errors import SessionNotFoundError
-from cortext.formats.log import LOG
-from cortext.formats.records import decode_lines
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.lines import LineStore
@@ -23,7 +20,6 @@ from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
 
 log = logging.getLogger("cortext.adapters")
-_HEAD = b'{"type":"metadata"'
 Spot = tuple[str, str]
 """A namespace, and the id of a checkpoint in it."""
 
@@ -46,59 +42,6 @@ class Write(NamedTuple):
     path: str
     channel: str
     value: Node
-
-
-class Follower:
-    """The records of a session, each read once."""
-
-    def __init__(self, store: SessionStore, id: str) -> None:
-        self._store, self._id = store, id
-        self._inode, self._seen = 0, 0
-        self._first = ""
-
-    def new(self) -> tuple[bool, list[SessionMessage]]:
-        """What was added since the last look; first, whether all of it is to be read anew: then
-        that is all there is."""
-        if isinstance(self._store, LogStore):
-            return self._new_lines(f"{self._store.folder}/{self._id}.jsonl")
-        try:
-            messages = self._store.read(self._id).session.messages
-        except SessionNotFoundError:
-            messages = list[SessionMessage]()
-        first = messages[0].id if messages else ""
-        anew = first != self._first or len(messages) < self._seen
-        start = 0 if anew else self._seen
-        self._first, self._seen = first, len(messages)
-        return anew, messages[start:]
-
-    def forget(self) -> None:
-        """Read all of it at the next look."""
-        self._inode, self._seen, self._first = 0, 0, "?"
-
-    def _new_lines(self, path: str) -> tuple[bool, list[SessionMessage]]:
-        try:
-            fd = open_file(path)
-        except FileNotFoundError:
-            gone = self._inode != 0
-            self._inode = self._seen = 0
-            return gone, []
-        from os import close, fstat
-
-        try:
-            now = fstat(fd)
-            anew = now.st_ino != self._inode or now.st_size < self._seen
-            start = 0 if anew else self._seen
-            data = read_range(fd, start, now.st_size)
-        finally:
-            close(fd)
-        # What has no newline yet is not acknowledged yet.
-        data = data[: data.rfind(b"\n") + 1]
-        self._inode, self._seen = now.st_ino, start + len(data)
-        head = data.find(b"\n") + 1 if data.startswith(_HEAD) else 0
-        lines = decode_lines(data, LOG.records, start=head)
-        for damage in lines.damages:
-            log.warning("%s: %s", path, damage.detail)
-        return anew, lines.messages
 
 
 class Thread:

@@ -11,9 +11,7 @@ PAGE = Path(__file__).parents[3] / "docs/how-to/langgraph.md"
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every block of Python, one after the other."""
-    blocks = re.findall(
-        r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE
-    )
+    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     assert len(blocks) == 5
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "page"}

@@ -1,0 +1,69 @@
+"""The records of a session, each read once: what is new is read from where the last look ended."""
+
+from __future__ import annotations
+
+from os import close, fstat
+
+from cortext.adapters.kept import log
+from cortext.durability.read import open_file, read_range
+from cortext.errors import SessionNotFoundError
+from cortext.formats.log import LOG
+from cortext.formats.records import decode_lines
+from cortext.model.message import SessionMessage
+from cortext.stores.log import LogStore
+from cortext.stores.port import SessionStore
+
+
+class Follower:
+    """Follows one session. Damaged lines are logged and passed over. Not for several threads."""
+
+    def __init__(self, store: SessionStore, id: str) -> None:
+        self._store, self._id = store, id
+        self._inode, self._seen = 0, 0
+        self._first = ""
+        self._head = b""
+
+    def new(self) -> tuple[bool, list[SessionMessage]]:
+        """Whether the session is to be taken from its beginning, and what was added: since the
+        last look, or then all of it."""
+        if isinstance(self._store, LogStore):
+            return self._new_lines(f"{self._store.folder}/{self._id}.jsonl")
+        try:
+            messages = self._store.read(self._id).session.messages
+        except SessionNotFoundError:
+            messages = list[SessionMessage]()
+        first = messages[0].id if messages else ""
+        anew = first != self._first or len(messages) < self._seen
+        start = 0 if anew else self._seen
+        self._first, self._seen = first, len(messages)
+        return anew, messages[start:]
+
+    def forget(self) -> None:
+        """Take it from its beginning at the next look."""
+        self._inode, self._seen, self._first = 0, 0, "?"
+
+    def _new_lines(self, path: str) -> tuple[bool, list[SessionMessage]]:
+        try:
+            fd = open_file(path)
+        except FileNotFoundError:
+            was_there = self._inode != 0
+            self._inode = self._seen = 0
+            return was_there, []
+        try:
+            now = fstat(fd)
+            same = now.st_ino == self._inode and now.st_size >= self._seen
+            # The number of a file that was replaced or removed may be another one's now.
+            anew = not same or read_range(fd, 0, len(self._head)) != self._head
+            start = 0 if anew else self._seen
+            data = read_range(fd, start, now.st_size)
+        finally:
+            close(fd)
+        # What has no newline yet is not acknowledged yet.
+        data = data[: data.rfind(b"\n") + 1]
+        self._inode, self._seen = now.st_ino, start + len(data)
+        if anew:
+            self._head = data[: data.find(b"\n") + 1]
+        lines = decode_lines(data, LOG.records, start=len(self._head) if anew else 0)
+        for damage in lines.damages:
+            log.warning("%s: %s", path, damage.detail)
+        return anew, lines.messages

@@ -1,0 +1,201 @@
+"""Events of the Agent Development Kit as records of ours and back.
+
+An event comes back as it was: it stands whole in the `extra` of one record. One that holds several
+results of calls has a record for each, so that people and other frameworks find them; the last of
+these is the one with the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from cortext.adapters.as_json import from_store, to_store
+from cortext.adapters.needs import needs
+from cortext.formats import stubs
+from cortext.model import json
+from cortext.model.message import SessionMessage
+
+with needs("google-adk"):
+    from google.adk.events.event import Event
+    from google.genai import types
+
+KEY = "google_adk"
+"""The name in `extra` under which an event stands."""
+PART = "part_of"
+"""In the place of an event: the id of the record that has it."""
+ASSISTANT = "assistant"
+"""Who speaks where another program recorded what its model said."""
+INTERRUPTED = (
+    "No result was recorded: the call was interrupted. It may have taken effect or not; look "
+    "before doing it again."
+)
+Json = dict[str, Any]
+
+
+def raw_of(event: Event) -> bytes:
+    return event.model_dump_json(exclude_none=True).encode("utf-8")
+
+
+def records_of(raw: bytes, id: str = "") -> list[SessionMessage]:
+    """The records of an event; the last has its id, or the one that is given."""
+    data = cast("Json", json.decode(raw))
+    id = id or data["id"]
+    when = datetime.fromtimestamp(data["timestamp"], UTC)
+    shown = _shown(data)
+    part = {KEY: {PART: id}}
+    return [
+        *(
+            SessionMessage(id=f"{id}.{number}", timestamp=when, extra=part, **one)
+            for number, one in enumerate(shown[:-1])
+        ),
+        SessionMessage(id=id, timestamp=when, extra={KEY: to_store(raw)}, **shown[-1]),
+    ]
+
+
+def own_event(record: SessionMessage) -> Any:
+    """The event of a record as it is stored; None for one of another program."""
+    return record.extra.get(KEY)
+
+
+def is_part(stored: Any) -> bool:
+    """Whether a record only shows a part of the event of another one."""
+    return PART in stored
+
+
+def event_of(stored: Any) -> Event:
+    return Event.model_validate_json(from_store(stored))
+
+
+def made_of(record: SessionMessage, names: Mapping[str, str], invocation: str) -> list[Event]:
+    """The events that say what another program recorded; `names` are those of earlier calls."""
+    fields: Json = {"invocation_id": invocation, "timestamp": record.timestamp.timestamp()}
+    if record.role == "tool":
+        call = record.tool_call_id or ""
+        part = _answer(call, names.get(call, "tool"), record.content)
+        return [_event(record.id, ASSISTANT, "user", [part], fields)] if call else []
+    said = [types.Part(text=record.content)] if record.content.strip() else []
+    if record.role != "assistant":
+        # What a prompt said in another program is no instruction to this agent.
+        return [_event(record.id, "user", "user", said, fields)] if said else []
+    calls = [call for call in record.tool_calls or () if stubs.id_of(call)]
+    parts = [*said, *map(_call, calls)]
+    made = [_event(record.id, ASSISTANT, "model", parts, fields)] if parts else []
+    results = [
+        _answer(stubs.id_of(call), stubs.read_call(call).name, result.value)
+        for call in calls
+        if (result := stubs.own_result(call)) is not None
+    ]
+    if results:
+        made.append(_event(f"{record.id}.1", ASSISTANT, "user", results, fields))
+    return made
+
+
+def mended(events: Sequence[Event], invocation: str) -> list[Event]:
+    """The events with a sentence in the place of each result that will not come: of calls of other
+    invocations, which nobody waits for. `invocation` may still go on."""
+    answered = {one.id for event in events for one in event.get_function_responses()}
+    # A long-running call waits for its client, and one that began a task for the task.
+    waiting = {id for event in events for id in event.long_running_tool_ids or ()}
+    waiting |= {event.isolation_scope for event in events if event.isolation_scope}
+    whole: list[Event] = []
+    for event in events:
+        whole.append(event)
+        if event.invocation_id == invocation:
+            continue
+        calls = [call for call in event.get_function_calls() if call.id]
+        lost = [call for call in calls if call.id not in answered and call.id not in waiting]
+        if lost:
+            whole.append(_stand_in(event, lost))
+    return whole
+
+
+def mend_last(events: list[Event], invocation: str) -> None:
+    """The same for the last of these events, in place: what one invocation added at the end. Those
+    before it were mended when they were read or followed."""
+    start = len(events)
+    while start and events[start - 1].invocation_id == events[-1].invocation_id:
+        start -= 1
+    events[start:] = mended(events[start:], invocation)
+
+
+def _stand_in(event: Event, calls: list[types.FunctionCall]) -> Event:
+    parts = [_answer(call.id or "", call.name or "", {"error": INTERRUPTED}) for call in calls]
+    fields: Json = {
+        "invocation_id": event.invocation_id,
+        "timestamp": event.timestamp,
+        "branch": event.branch,
+        "isolation_scope": event.isolation_scope,
+    }
+    return _event(f"{event.id}.interrupted", event.author, "user", parts, fields)
+
+
+def _event(id: str, author: str, role: str, parts: list[types.Part], fields: Json) -> Event:
+    return Event(id=id, author=author, content=types.Content(role=role, parts=parts), **fields)
+
+
+def _call(call: Json) -> types.Part:
+    read = stubs.read_call(call)
+    given = types.FunctionCall(id=read.id, name=read.name, args=read.arguments)
+    return types.Part(function_call=given)
+
+
+def _answer(id: str, name: str, value: Any) -> types.Part:
+    response = cast("Json", value) if isinstance(value, dict) else {"result": value}
+    return types.Part(function_response=types.FunctionResponse(id=id, name=name, response=response))
+
+
+def _shown(data: Json) -> list[Json]:
+    """What people read of an event: each result by itself, then the rest."""
+    content = cast("Json", data.get("content") or {})
+    parts = cast("list[Json]", content.get("parts") or [])
+    shown: list[Json] = []
+    calls: list[Json] = []
+    for part in parts:
+        if call := part.get("function_call"):
+            arguments = call.get("args") or {}
+            name = call.get("name", "")
+            calls.append({"id": call.get("id", ""), "name": name, "arguments": arguments})
+        elif answer := part.get("function_response"):
+            text = _text(answer.get("response"))
+            id = answer.get("id")
+            name = answer.get("name")
+            shown.append({"role": "tool", "content": text, "tool_call_id": id, "name": name})
+    text = "\n".join(line for line in map(_line, parts) if line) or _spoken(data)
+    if text or calls:
+        role = "user" if data.get("author") == "user" else "assistant"
+        shown.append({"role": role, "content": text, "tool_calls": calls or None})
+    return shown or [{"role": "system", "content": ""}]
+
+
+def _line(part: Json) -> str:
+    if part.get("thought"):
+        return ""
+    if isinstance(part.get("text"), str):
+        return part["text"]
+    for name, key in (("executable_code", "code"), ("code_execution_result", "output")):
+        if name in part:
+            return str(part[name].get(key, ""))
+    blob = part.get("inline_data") or part.get("file_data")
+    if not blob:
+        return ""
+    kind = str(blob.get("mime_type", "")).partition("/")[0]
+    return f"[{kind}]" if kind in ("image", "audio", "video") else "[file]"
+
+
+def _spoken(data: Json) -> str:
+    heard = (data.get(name) or {} for name in ("input_transcription", "output_transcription"))
+    return "\n".join(_texts(one.get("text") for one in heard)) or data.get("error_message", "")
+
+
+def _texts(values: Iterable[Any]) -> list[str]:
+    return [value for value in values if isinstance(value, str) and value]
+
+
+def _text(response: Any) -> str:
+    if isinstance(response, dict):
+        values = cast("Json", response)
+        if list(values) == ["result"] and isinstance(values["result"], str):
+            return values["result"]
+    return json.encode(response).decode("utf-8")

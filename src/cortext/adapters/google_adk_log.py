@@ -1,0 +1,162 @@
+"""What the records of a session say: its events, its state, and the calls that wait for a client.
+
+State is what the changes of all events make of it, in their order in the file, so that nobody has
+to have seen the others' to add his. What all sessions of a user or an app share is a log of its
+own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+
+from cortext.adapters.as_json import to_store, value_of
+from cortext.adapters.following import Follower
+from cortext.adapters.google_adk_events import event_of, is_part, made_of, own_event
+from cortext.adapters.kept import log
+from cortext.adapters.needs import needs
+from cortext.formats import stubs
+from cortext.model import json
+from cortext.model.message import SessionMessage
+from cortext.stores.port import SessionStore
+
+with needs("google-adk"):
+    from google.adk.events.event import Event
+    from google.adk.sessions.state import State
+
+Json = dict[str, Any]
+_SHARED = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
+
+
+class Delta(NamedTuple):
+    """A change of state, by whom it concerns, without prefixes."""
+
+    app: Json
+    user: Json
+    session: Json
+
+    @classmethod
+    def of(cls, state: Json) -> Delta:
+        def without(prefix: str) -> Json:
+            found = {key: value for key, value in state.items() if key.startswith(prefix)}
+            return {key.removeprefix(prefix): value for key, value in found.items()}
+
+        own = {key: value for key, value in state.items() if not key.startswith(_SHARED)}
+        return cls(without(State.APP_PREFIX), without(State.USER_PREFIX), own)
+
+
+class Events:
+    """The events of one session."""
+
+    def __init__(self) -> None:
+        self.state: Json = {}
+        self.waiting: dict[str, str] = {}
+        """The long-running calls that no client has answered: their ids and names."""
+        self.last: float | None = None
+        self._events: list[tuple[float, Any]] = []
+        self._names: dict[str, str] = {}
+        self._invocation = ""
+
+    def take(self, records: Iterable[SessionMessage]) -> None:
+        for record in records:
+            stored = own_event(record)
+            if stored is None:
+                self._take_other(record)
+            else:
+                try:
+                    self._take_own(stored)
+                except (AttributeError, KeyError, TypeError, ValueError) as error:
+                    log.warning("record %s holds no event: %r", record.id, error)
+
+    def given(self, most: int | None, after: float | None) -> list[Event]:
+        """The events, or the last, or those since a time; each caller's own."""
+        found = self._events if most is None else self._events[-most:] if most else []
+        if after is not None:
+            found = [one for one in found if one[0] >= after]
+        return [event for _, stored in found if (event := _read(stored)) is not None]
+
+    def has(self, stored: Any) -> bool:
+        return any(one == stored for _, one in self._events)
+
+    def _take_own(self, stored: Any) -> None:
+        if is_part(stored):
+            return
+        data = cast("Json", value_of(stored))
+        self.last = data["timestamp"]
+        self._events.append((data["timestamp"], stored))
+        self._invocation = data.get("invocation_id", "")
+        self.state.update(Delta.of(data["actions"]["state_delta"]).session)
+        long_running = data.get("long_running_tool_ids") or ()
+        for part in (data.get("content") or {}).get("parts") or ():
+            call, answer = part.get("function_call"), part.get("function_response")
+            if call and call.get("id") in long_running:
+                self.waiting[call["id"]] = call.get("name", "")
+            # The tool itself may answer at once that it takes a while.
+            if answer and data.get("author") == "user":
+                self.waiting.pop(answer.get("id", ""), None)
+
+    def _take_other(self, record: SessionMessage) -> None:
+        if record.role == "user":
+            self._invocation = record.id
+        for call in record.tool_calls or ():
+            self._names[stubs.id_of(call)] = stubs.read_call(call).name
+        for event in made_of(record, self._names, self._invocation or record.id):
+            self._events.append((event.timestamp, event))
+            self.last = event.timestamp
+
+
+def _read(stored: Any) -> Event | None:
+    if isinstance(stored, Event):
+        return stored.model_copy(deep=True)
+    try:
+        return event_of(stored)
+    except ValueError as error:
+        # Of a later version of the framework, or changed by hand: it stays where it is.
+        log.warning("an event is passed over: %s", error)
+        return None
+
+
+class Shared:
+    """State that sessions share."""
+
+    def __init__(self) -> None:
+        self.state: Json = {}
+        self.changes = 0
+
+    def take(self, records: Iterable[SessionMessage]) -> None:
+        for record in records:
+            self.changes += 1
+            if isinstance(record.structured_data, dict):
+                self.state.update(value_of(cast("Json", record.structured_data)["delta"]))
+
+
+def shared_record(delta: Json, id: str) -> SessionMessage:
+    """A change of such a state. With the id of its event it is made once."""
+    data = {"delta": to_store(json.encode(delta))}
+    return SessionMessage("system", "", id=id, structured_data=data)
+
+
+class _Taking(Protocol):
+    def take(self, records: Iterable[SessionMessage]) -> None: ...
+
+
+T = TypeVar("T", bound=_Taking)
+
+
+class Open(Generic[T]):
+    """What was made of a log that was used lately. Use it under its lock."""
+
+    def __init__(self, store: SessionStore, id: str, make: Callable[[], T]) -> None:
+        self.lock = threading.Lock()
+        self._follower = Follower(store, id)
+        self._make = make
+        self._made = make()
+
+    def now(self) -> T:
+        """As it is now."""
+        anew, records = self._follower.new()
+        if anew:
+            self._made = self._make()
+        self._made.take(records)
+        return self._made

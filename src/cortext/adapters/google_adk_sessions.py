@@ -1,0 +1,275 @@
+"""Where the sessions of the Agent Development Kit are, and what their users and apps keep."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar, cast
+
+from cortext.adapters.as_json import to_store, value_of
+from cortext.adapters.google_adk_events import KEY, own_event, records_of
+from cortext.adapters.google_adk_log import Delta, Events, Open, Shared, shared_record
+from cortext.adapters.kept import Kept, PathOrUrl, id_of, log
+from cortext.adapters.needs import needs
+from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
+from cortext.model import json
+from cortext.model import session as ours
+from cortext.model.ids import new_id
+from cortext.model.message import SessionMessage
+from cortext.model.title import WHOLE, generate_title
+from cortext.model.values import json_copy
+from cortext.stores.document import SessionStorage
+from cortext.stores.lines import LineStore
+from cortext.stores.log import LogStore
+from cortext.stores.memory import MemoryStore
+from cortext.stores.port import SessionStore
+from cortext.stores.seen import Fingerprint
+
+with needs("google-adk"):
+    from google.adk.events.event import Event
+    from google.adk.sessions.session import Session
+    from google.adk.sessions.state import State
+
+Json = dict[str, Any]
+T = TypeVar("T", Events, Shared)
+_MOST_OPEN = 64
+MOST_CHANGES = 1000
+"""Changes of a shared state that are kept one by one."""
+
+
+class Key(NamedTuple):
+    """What the framework names a session by."""
+
+    app: str
+    user: str
+    session: str
+
+
+class _Listed(NamedTuple):
+    """What a list says of a session, and what its file was like."""
+
+    file: Fingerprint | None
+    state: Json
+    last: float | None
+
+
+class Sessions:
+    """All sessions of one store. Methods wait for the disk."""
+
+    def __init__(self, path_or_url: PathOrUrl) -> None:
+        self._kept = Kept(path_or_url, KEY)
+        self._shared = Kept("memory:", KEY, remembered=False)
+        self._shared.store = _beside(self._kept.store)
+        self._open: dict[tuple[str, str], Open[Any]] = {}
+        self._listed: dict[str, _Listed] = {}
+        self._threads = threading.Lock()
+
+    def create(self, key: Key, state: Delta) -> bool:
+        """Make a session; False if there is one."""
+        id = id_of(*key)
+        with self._kept.alone(id):
+            if self._kept.store.exists(id):
+                return False
+            self._share(key, state, "")
+            metadata = {"app_name": key.app, "user_id": key.user, "session_id": key.session}
+            if state.session:
+                metadata["state"] = to_store(json.encode(state.session))
+            head = self._kept.new_session(id, owner=key.user, metadata=metadata)
+            self._kept.append(id, [], lambda: head)
+        return True
+
+    def get(self, key: Key, most: int | None, after: float | None) -> Session | None:
+        try:
+            id = self._place(key)
+            head = self._head(id)
+            with self._now(self._kept.store, id, Events) as found:
+                events = found.given(most, after)
+                state, last = {**_initial(head), **found.state}, found.last
+        except SessionNotFoundError:
+            return None
+        return self._session(key, head, state, last, events)
+
+    def of_app(self, app: str, user: str | None) -> list[Session]:
+        found: list[Session] = []
+        for head in self._kept.heads(user):
+            if head.metadata.get("app_name") != app:
+                continue
+            listed = self._summary(head)
+            key = Key(app, head.owner, str(head.metadata.get("session_id", head.id)))
+            found.append(self._session(key, head, listed.state, listed.last, []))
+        return sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id))
+
+    def append(self, key: Key, raw: bytes) -> bool:
+        """Add an event; False if it is there. SessionNotFoundError without the session."""
+        id = self._place(key)
+        records = records_of(raw)
+        stored = own_event(records[-1])
+        event = cast("Json", value_of(stored))
+        delta = Delta.of(event["actions"]["state_delta"])
+        self._share(key, delta, event["id"])
+        new = self._kept.store.append(id, *records)
+        if not new:
+            with self._now(self._kept.store, id, Events) as found:
+                if found.has(stored):
+                    return False
+            # Another event with its id.
+            records = records_of(raw, new_id())
+            self._share(key, delta, records[-1].id)
+            self._kept.store.append(id, *records)
+        self._note(id, event, records)
+        return True
+
+    def delete(self, key: Key) -> None:
+        try:
+            id = self._place(key)
+        except SessionNotFoundError:
+            return
+        self._kept.delete(id)
+        self._listed.pop(id, None)
+
+    def user_state(self, app: str, user: str) -> Json:
+        return self._shared_state(_user_id(app, user))
+
+    def close(self) -> None:
+        self._kept.close()
+        self._shared.close()
+
+    def _place(self, key: Key) -> str:
+        """The id of the session; SessionNotFoundError without one."""
+        id = id_of(*key)
+        if self._kept.store.exists(id):
+            return id
+        try:
+            head = self._head(key.session)
+        except InvalidIdError:
+            raise SessionNotFoundError(key.session) from None
+        # Of another program, and nobody else's.
+        if head.metadata.get("framework") == KEY or head.owner not in ("", key.user):
+            raise SessionNotFoundError(key.session)
+        return key.session
+
+    def _head(self, id: str) -> ours.Session:
+        store = self._kept.store
+        return store.head(id) if isinstance(store, LogStore) else store.load(id)
+
+    @contextmanager
+    def _now(self, store: SessionStore, id: str, make: type[T]) -> Iterator[T]:
+        name = make.__name__, id
+        with self._threads:
+            found: Open[T] = self._open.pop(name, None) or Open(store, id, make)
+            self._open[name] = found
+            if len(self._open) > _MOST_OPEN:
+                del self._open[next(iter(self._open))]
+        with found.lock:
+            yield found.now()
+
+    def _session(
+        self, key: Key, head: ours.Session, state: Json, last: float | None, events: list[Event]
+    ) -> Session:
+        app = self._shared_state(_app_id(key.app))
+        user = self._shared_state(_user_id(key.app, key.user))
+        state = json_copy(state)
+        state |= {State.APP_PREFIX + name: value for name, value in app.items()}
+        state |= {State.USER_PREFIX + name: value for name, value in user.items()}
+        return Session(
+            id=key.session,
+            app_name=key.app,
+            user_id=key.user,
+            state=state,
+            events=events,
+            last_update_time=head.created_at.timestamp() if last is None else last,
+        )
+
+    def _summary(self, head: ours.Session) -> _Listed:
+        """Read anew only if the file changed."""
+        store = self._kept.store
+        file = None
+        if isinstance(store, LogStore):
+            file = Fingerprint.at(f"{store.folder}/{head.id}.jsonl")
+        known = self._listed.get(head.id)
+        if known is None or file is None or known.file != file:
+            events = Open(store, head.id, Events).now()
+            known = _Listed(file, {**_initial(head), **events.state}, events.last)
+            self._listed[head.id] = known
+        return known
+
+    def _shared_state(self, id: str) -> Json:
+        with self._now(self._shared.store, id, Shared) as found:
+            state, changes = cast("Json", json_copy(found.state)), found.changes
+        if changes > MOST_CHANGES:
+            self._shorten(id)
+        return state
+
+    def _shorten(self, id: str) -> None:
+        """Have one change in the place of all that made a state. What others add meanwhile comes
+        after it; two who do this at once would undo what one of them has not seen."""
+        try:
+            with self._shared.alone(id):
+                self._shared.change(id, _merge)
+        except CortextError as error:
+            log.warning("the log of a state stays as long as it is: %s", error)
+
+    def _share(self, key: Key, delta: Delta, id: str) -> None:
+        for place, change in (
+            (_app_id(key.app), delta.app),
+            (_user_id(key.app, key.user), delta.user),
+        ):
+            if change:
+                record = shared_record(change, id)
+                self._shared.append(place, [record], lambda place=place: ours.Session(place))
+
+    def _note(self, id: str, event: Json, records: Sequence[SessionMessage]) -> None:
+        """Have the head say what concerns lists: the title, and what waits."""
+        asked = [one for one in records if one.role == "user" and one.content.strip()]
+        answers = event.get("author") == "user" and any(one.role == "tool" for one in records)
+        if not asked and not answers and not event.get("long_running_tool_ids"):
+            return
+        head = self._head(id)
+        with self._now(self._kept.store, id, Events) as found:
+            pending = {"framework": KEY, "calls": dict(found.waiting)} if found.waiting else None
+        changed: Json = {} if head.pending == pending else {"pending": pending}
+        if asked and not head.title:
+            changed["title"] = generate_title(ours.Session(messages=asked), WHOLE)
+        if not changed:
+            return
+        if isinstance(self._kept.store, LogStore):
+            self._kept.store.amend(id, **changed)
+        else:
+            self._kept.change(id, lambda session: _set(session, changed))
+
+
+def _app_id(app: str) -> str:
+    return id_of("app", app)
+
+
+def _user_id(app: str, user: str) -> str:
+    return id_of("user", app, user)
+
+
+def _merge(session: ours.Session) -> None:
+    if len(session.messages) > MOST_CHANGES:
+        merged = Shared()
+        merged.take(session.messages)
+        session.messages = [shared_record(merged.state, "")]
+
+
+def _initial(head: ours.Session) -> Json:
+    stored = head.metadata.get("state")
+    return cast("Json", value_of(stored)) if stored else {}
+
+
+def _set(session: ours.Session, fields: Json) -> None:
+    for name, value in fields.items():
+        setattr(session, name, value)
+
+
+def _beside(store: SessionStore) -> SessionStore:
+    """Where what users and apps keep is: in a folder of its own, which no list shows."""
+    if isinstance(store, LogStore):
+        return LogStore(f"{store.folder}/state")
+    if isinstance(store, LineStore):
+        return LogStore(f"{store.folder}/.workspace/state")
+    if isinstance(store, SessionStorage):
+        return LogStore(store.storage_dir / "state")
+    return MemoryStore()

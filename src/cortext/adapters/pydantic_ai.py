@@ -1,0 +1,246 @@
+"""pydantic-ai: a `ConversationStore` that is a store of ours.
+
+store = CortextConversationStore()
+conversation = await store.load("order-17") or Conversation(conversation_id="order-17")
+result = await agent.run("Where is my parcel?", conversation=conversation)
+await store.save(result, scope="ada")
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, log
+from cortext.adapters.needs import needs
+from cortext.adapters.pydantic_ai_log import Log, OpenLog, saved_in
+from cortext.adapters.pydantic_ai_messages import KEY
+from cortext.errors import CortextError
+from cortext.model import json
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.model.title import WHOLE, generate_title
+from cortext.stores.log import LogStore
+
+with needs("pydantic-ai"):
+    from pydantic import TypeAdapter
+    from pydantic_ai.conversation import Conversation
+    from pydantic_ai.conversation_store import (
+        ConversationConflict,
+        ConversationEntry,
+        ConversationRecord,
+        ConversationStore,
+    )
+    from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.tools import DeferredToolRequests
+
+__all__ = ["CortextConversationStore"]
+_WAITING: TypeAdapter[DeferredToolRequests] = TypeAdapter(DeferredToolRequests)
+_MOST_OPEN = 64
+
+
+class CortextConversationStore(ConversationStore):
+    """Conversations in a store of ours: a path, a URL, or nothing for the default place.
+
+    A save is durable when it returns, and checked against the revision over all processes: of two
+    that save at once, one gets `ConversationConflict` and has written nothing. A scope is the owner
+    of a conversation. A fork is a copy, so a `delete` removes the messages for good, and of this
+    conversation alone. A conversation that another program began can be loaded by its id; records
+    that it adds later are messages too.
+    """
+
+    def __init__(self, path_or_url: PathOrUrl = None) -> None:
+        self._kept = Kept(path_or_url, KEY)
+        self._recent: dict[str, OpenLog] = {}
+        self._making = threading.Lock()
+
+    async def load(
+        self, conversation_id: str, *, limit: int | None = None, scope: str | None = None
+    ) -> Conversation | None:
+        """As in the framework. Where the last response has calls that nobody waits for, it is
+        marked as interrupted: a new prompt is accepted, and the model is told of them."""
+        loaded = await super().load(conversation_id, limit=limit, scope=scope)
+        if loaded is not None and loaded.messages and loaded.deferred_tool_requests is None:
+            last = loaded.messages[-1]
+            if isinstance(last, ModelResponse) and last.state == "complete" and last.tool_calls:
+                # In place: in the store it stays as it is, and a save sees no other message.
+                last.state = "interrupted"
+        return loaded
+
+    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
+        return await beside(self._record, conversation_id)
+
+    async def read_records(
+        self, *, scope: str | None = None, limit: int | None = None
+    ) -> Sequence[ConversationRecord]:
+        return await beside(self._records, scope, limit)
+
+    async def write_record(
+        self,
+        record: ConversationRecord,
+        *,
+        new_entries: Sequence[ConversationEntry] = (),
+        expected_revision: str | None,
+    ) -> None:
+        await beside(self._write, record, new_entries, expected_revision)
+
+    async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
+        """Remove a conversation for good, with its messages and branches."""
+        await beside(self._delete, conversation_id, expected_revision)
+
+    async def read_entry(self, entry_id: str) -> ConversationEntry:
+        return await beside(self._entry, entry_id)
+
+    async def read_history(
+        self, head_id: str | None, *, limit: int | None = None
+    ) -> list[ConversationEntry]:
+        return [] if head_id is None else await beside(self._history, head_id, limit)
+
+    def close(self) -> None:
+        """Let go of open files. It can be used again afterwards."""
+        self._kept.close()
+
+    @contextmanager
+    def _open(self, id: str) -> Iterator[Log]:
+        with self._making:
+            found = self._recent.pop(id, None) or OpenLog(self._kept.store, id)
+            self._recent[id] = found
+            if len(self._recent) > _MOST_OPEN:
+                del self._recent[next(iter(self._recent))]
+        with found.lock:
+            yield found.now()
+
+    def _record(self, conversation_id: str) -> ConversationRecord | None:
+        id = id_of(conversation_id)
+        with self._open(id) as found:
+            begun_elsewhere = found.head is not None and not found.is_saved
+            owner = self._head(id).owner if begun_elsewhere else ""
+            return found.record(conversation_id, owner or None)
+
+    def _records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
+        found: list[ConversationRecord] = []
+        for head in self._kept.heads(scope):
+            last = self._kept.tail(head.id, 1)
+            record = saved_in(last[0]) if last else None
+            if record is None:
+                record = self._record(str(head.metadata.get("conversation_id", head.id)))
+            if record is not None and (scope is None or record.scope == scope):
+                found.append(record)
+        found.sort(key=lambda record: record.updated_at, reverse=True)
+        return found[:limit]
+
+    def _write(
+        self,
+        record: ConversationRecord,
+        new_entries: Sequence[ConversationEntry],
+        expected_revision: str | None,
+    ) -> None:
+        id = id_of(record.conversation_id)
+        with self._kept.alone(id):
+            before = self._record(record.conversation_id)
+            if (before.revision if before else None) != expected_revision:
+                raise ConversationConflict(record.conversation_id)
+            entries = [*self._from_elsewhere(id, record, new_entries), *new_entries]
+            with self._open(id) as found:
+                records = found.records_to_save(record, entries)
+            self._kept.append(id, records, lambda: self._begin(id, record, records))
+            self._mirror(id, record)
+
+    def _from_elsewhere(
+        self, id: str, record: ConversationRecord, new_entries: Sequence[ConversationEntry]
+    ) -> list[ConversationEntry]:
+        """The history that a fork shares with its source."""
+        first = new_entries[0].parent_id if new_entries else record.head_id
+        with self._open(id) as found:
+            if first is None or first in found:
+                return []
+        try:
+            return self._history(first, None, record.forked_from)
+        except LookupError:
+            raise ConversationConflict(record.conversation_id) from None
+
+    def _begin(
+        self, id: str, record: ConversationRecord, messages: list[SessionMessage]
+    ) -> Session:
+        session = self._kept.new_session(
+            id,
+            owner=record.scope or "",
+            parent_id=id_of(record.forked_from) if record.forked_from else "",
+            pending=_pending(record),
+            metadata={"conversation_id": record.conversation_id},
+        )
+        if any(message.role == "user" and message.content.strip() for message in messages):
+            session.title = generate_title(Session(messages=messages), WHOLE)
+        return session
+
+    def _mirror(self, id: str, record: ConversationRecord) -> None:
+        """Have the head say what the record says: whose it is, and what waits. It is rewritten
+        only when that changed."""
+        head = self._head(id)
+        fields = {"pending": _pending(record), "owner": record.scope or ""}
+        changed = {name: value for name, value in fields.items() if getattr(head, name) != value}
+        if not changed:
+            return
+        if isinstance(self._kept.store, LogStore):
+            self._kept.store.amend(id, **changed)
+        else:
+            self._kept.change(id, lambda session: _set(session, changed))
+
+    def _delete(self, conversation_id: str, expected_revision: str) -> None:
+        id = id_of(conversation_id)
+        with self._kept.alone(id):
+            record = self._record(conversation_id)
+            if record is None or record.revision != expected_revision:
+                raise ConversationConflict(conversation_id)
+            self._kept.delete(id)
+            with self._making:
+                self._recent.pop(id, None)
+
+    def _entry(self, entry_id: str) -> ConversationEntry:
+        with self._open(self._place(entry_id)) as found:
+            return found.entry(entry_id)
+
+    def _history(
+        self, head_id: str, limit: int | None, conversation_id: str | None = None
+    ) -> list[ConversationEntry]:
+        with self._open(self._place(head_id, conversation_id)) as found:
+            return found.history(head_id, limit)
+
+    def _place(self, entry_id: str, conversation_id: str | None = None) -> str:
+        """The session that has an entry; KeyError without one."""
+        for id in self._likely(conversation_id):
+            try:
+                with self._open(id) as found:
+                    if entry_id in found:
+                        return id
+            except CortextError as error:
+                log.warning("a session is passed over: %s", error)
+        raise KeyError(entry_id)
+
+    def _likely(self, conversation_id: str | None) -> Iterator[str]:
+        """Where an entry may be: where its conversation is known, in those used last, and then in
+        all others."""
+        if conversation_id is not None:
+            yield id_of(conversation_id)
+        with self._making:
+            recent = list(self._recent)
+        yield from reversed(recent)
+        yield from (id for id in self._kept.store.list_session_ids() if id not in recent)
+
+    def _head(self, id: str) -> Session:
+        store = self._kept.store
+        return store.head(id) if isinstance(store, LogStore) else store.load(id)
+
+
+def _pending(record: ConversationRecord) -> dict[str, Any] | None:
+    waiting = record.deferred_tool_requests
+    if waiting is None:
+        return None
+    return {"framework": KEY, "deferred_tool_requests": json.decode(_WAITING.dump_json(waiting))}
+
+
+def _set(session: Session, fields: dict[str, Any]) -> None:
+    for name, value in fields.items():
+        setattr(session, name, value)

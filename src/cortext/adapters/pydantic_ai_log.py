@@ -1,0 +1,195 @@
+"""What the records of a session say of a conversation: its entries, and where its history ends.
+
+An entry follows the one before it in the file, unless it names another. The last record of a save
+says what else is kept: the usage, the calls that wait, the branches, the revision. Records of other
+programs are entries too; with them the revision is another one, so that whoever loaded the
+conversation before them cannot save without having seen them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from cortext.adapters.following import Follower
+from cortext.adapters.kept import log
+from cortext.adapters.needs import needs
+from cortext.adapters.pydantic_ai_messages import (
+    KEY,
+    PART,
+    call_name,
+    made_of,
+    message_of,
+    records_of,
+)
+from cortext.formats import stubs
+from cortext.model import json
+from cortext.model.message import SessionMessage
+from cortext.stores.port import SessionStore
+
+with needs("pydantic-ai"):
+    from pydantic import TypeAdapter
+    from pydantic_ai.conversation_store import ConversationEntry, ConversationRecord
+    from pydantic_ai.messages import ModelMessage
+
+_RECORD: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
+_ANOTHER_BRANCH = "What follows continues an earlier message, or another branch."
+
+
+class _Entry(NamedTuple):
+    parent: str | None
+    stored: Any
+    """A message as its record has it, or one that was made of another program's record."""
+    made: bool
+
+
+class Log:
+    """The conversation of one session, as far as it was taken."""
+
+    def __init__(self) -> None:
+        self.head: str | None = None
+        self.last: SessionMessage | None = None
+        self._entries: dict[str, _Entry] = {}
+        self._names: dict[str, str] = {}
+        self._saved: dict[str, Any] | None = None
+        self._is_saved = True
+
+    def __contains__(self, entry_id: str) -> bool:
+        return entry_id in self._entries
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether anything was saved by pydantic-ai."""
+        return self._saved is not None
+
+    def take(self, records: Iterable[SessionMessage]) -> None:
+        for record in records:
+            own = record.extra.get(KEY)
+            if not isinstance(own, dict):
+                self._take_other(record)
+            elif PART not in own:
+                self._take_own(record, own)
+
+    def record(self, conversation_id: str, scope: str | None) -> ConversationRecord | None:
+        """The record now; None if there is nothing. `scope` is that of a conversation that
+        another program began."""
+        record = _read(self._saved)
+        if record is not None:
+            if self._is_saved and self.head == record.head_id:
+                return record
+            # Calls that wait can be answered only at the end of a history.
+            now = replace(record, head_id=self.head, deferred_tool_requests=None)
+            now.revision = f"{record.revision}+{self.head}"
+        elif self.head is not None:
+            now = ConversationRecord(
+                conversation_id=conversation_id,
+                head_id=self.head,
+                scope=scope,
+                revision=self.head,
+            )
+        else:
+            return None
+        if self.last is not None:
+            now.updated_at = self.last.timestamp
+        return now
+
+    def history(self, head_id: str | None, limit: int | None = None) -> list[ConversationEntry]:
+        """The entries up to one, in order, or the last of them. KeyError if it is not there."""
+        found: list[ConversationEntry] = []
+        while head_id is not None and (limit is None or len(found) < limit):
+            parent = self._entries[head_id].parent
+            try:
+                found.append(self.entry(head_id))
+            except ValueError as error:
+                # Of a later version of the framework, or changed by hand: it stays where it is.
+                log.warning("message %s is passed over: %s", head_id, error)
+            head_id = parent
+        return found[::-1]
+
+    def entry(self, entry_id: str) -> ConversationEntry:
+        entry = self._entries[entry_id]
+        message: ModelMessage = _copied(entry.stored) if entry.made else message_of(entry.stored)
+        return ConversationEntry(id=entry_id, parent_id=entry.parent, message=message)
+
+    def records_to_save(
+        self, record: ConversationRecord, entries: Sequence[ConversationEntry]
+    ) -> list[SessionMessage]:
+        """What a save adds to the session."""
+        records: list[SessionMessage] = []
+        head = self.head
+        save = {"save": json.decode(_RECORD.dump_json(record))}
+        new = [entry for entry in entries if entry.id not in self]
+        for entry in new:
+            own: dict[str, Any] = {} if entry.parent_id == head else {"parent": entry.parent_id}
+            head = entry.id
+            if entry is new[-1] and head == record.head_id:
+                own |= save
+            records += records_of(entry.id, entry.message, own)
+        if not new or head != record.head_id:
+            told = "" if head == record.head_id else _ANOTHER_BRANCH
+            records.append(SessionMessage("system", told, extra={KEY: save}))
+        return records
+
+    def _take_own(self, record: SessionMessage, own: dict[str, Any]) -> None:
+        self.last = record
+        if "message" in own and record.id not in self._entries:
+            parent = own.get("parent", self.head)
+            # The line of the one that it names may be damaged.
+            known = parent is None or parent in self._entries
+            entry = _Entry(parent if known else self.head, own["message"], False)
+            self._entries[record.id] = entry
+            self.head, self._is_saved = record.id, False
+        saved = own.get("save")
+        if isinstance(saved, dict):
+            self._saved, self._is_saved = saved, True
+            head: Any = saved.get("head_id", self.head)
+            if head is None or head in self._entries:
+                self.head = head
+
+    def _take_other(self, record: SessionMessage) -> None:
+        for call in record.tool_calls or ():
+            self._names[stubs.id_of(call)] = call_name(call)
+        for number, message in enumerate(made_of(record, self._names)):
+            id = f"{record.id}.{number}" if number else record.id
+            self._entries[id] = _Entry(self.head, message, True)
+            self.head, self._is_saved, self.last = id, False, record
+
+
+class OpenLog:
+    """The log of a session that was used lately. Use it under its lock."""
+
+    def __init__(self, store: SessionStore, id: str) -> None:
+        self.lock = threading.Lock()
+        self._follower = Follower(store, id)
+        self._log = Log()
+
+    def now(self) -> Log:
+        """As it is now."""
+        anew, records = self._follower.new()
+        if anew:
+            self._log = Log()
+        self._log.take(records)
+        return self._log
+
+
+def saved_in(record: SessionMessage) -> ConversationRecord | None:
+    """What was saved with a record of a session; None if it is not the last of a save."""
+    own = record.extra.get(KEY)
+    saved: Any = own.get("save") if isinstance(own, dict) else None
+    return _read(saved) if isinstance(saved, dict) else None
+
+
+def _read(saved: dict[str, Any] | None) -> ConversationRecord | None:
+    try:
+        return None if saved is None else _RECORD.validate_json(json.encode(saved))
+    except ValueError as error:
+        log.warning("what was saved with a conversation is passed over: %s", error)
+        return None
+
+
+def _copied(message: ModelMessage) -> ModelMessage:
+    from copy import deepcopy
+
+    return deepcopy(message)

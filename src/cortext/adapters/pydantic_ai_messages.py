@@ -1,0 +1,164 @@
+"""Messages of pydantic-ai as records of ours and back.
+
+A message comes back as it was: it stands whole in the `extra` of one record. A request that holds
+several things, as a prompt and the results of two calls, has a record for each, so that people and
+other frameworks find them; the last of these is the one with the message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from cortext.adapters.as_json import from_store, to_store
+from cortext.adapters.needs import needs
+from cortext.formats import stubs
+from cortext.model import json
+from cortext.model.message import Role, SessionMessage
+from cortext.model.values import parse_time
+
+with needs("pydantic-ai"):
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelMessagesTypeAdapter,
+        ModelRequest,
+        ModelResponse,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+
+KEY = "pydantic_ai"
+"""The name in `extra` under which what is pydantic-ai's stands."""
+PART = "part_of"
+"""In the place of a message: the id of the record that has it."""
+_CALLS = ("tool-call", "builtin-tool-call")
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+Json = dict[str, Any]
+
+
+def records_of(id: str, message: ModelMessage, own: Mapping[str, Any]) -> list[SessionMessage]:
+    """The records of a message; the last has its id, and `own` beside the message."""
+    raw = ModelMessagesTypeAdapter.dump_json([message])[1:-1]
+    data = cast("Json", json.decode(raw))
+    kept = {KEY: {"message": to_store(raw), **own}}
+    when = parse_time(data["timestamp"]) if data.get("timestamp") else None
+    fields: Json = {"timestamp": when} if when else {}
+    parts = cast("list[Json]", data["parts"])
+    shown = [_response(parts)] if data["kind"] == "response" else _request(parts)
+    part = {KEY: {PART: id}}
+    return [
+        *(
+            SessionMessage(id=f"{id}.{number}", extra=part, **fields, **one)
+            for number, one in enumerate(shown[:-1])
+        ),
+        SessionMessage(id=id, extra=kept, **fields, **shown[-1]),
+    ]
+
+
+def message_of(stored: Any) -> ModelMessage:
+    """The message that a record has."""
+    return ModelMessagesTypeAdapter.validate_json(b"[" + from_store(stored) + b"]")[0]
+
+
+def made_of(record: SessionMessage, names: Mapping[str, str]) -> list[ModelMessage]:
+    """The messages that say what another program recorded; `names` are those of earlier calls."""
+    when = record.timestamp
+    if record.role == "tool":
+        id = record.tool_call_id or ""
+        part = ToolReturnPart(names.get(id, "tool"), record.content, id, timestamp=when)
+        return [ModelRequest([part], timestamp=when)] if id else []
+    if record.role != "assistant":
+        # What a prompt said in another program is no instruction to this agent.
+        part = UserPromptPart(record.content, timestamp=when)
+        return [ModelRequest([part], timestamp=when)] if record.content.strip() else []
+    calls = [call for call in record.tool_calls or () if stubs.id_of(call)]
+    said = [TextPart(record.content)] if record.content.strip() else []
+    parts = [*said, *map(_call_part, calls)]
+    made: list[ModelMessage] = [ModelResponse(parts, timestamp=when)] if parts else []
+    results = [
+        ToolReturnPart(call_name(call), result.value, stubs.id_of(call), timestamp=when)
+        for call in calls
+        if (result := stubs.own_result(call)) is not None
+    ]
+    return [*made, ModelRequest(results, timestamp=when)] if results else made
+
+
+def call_name(call: Json) -> str:
+    """The name of a call that another program recorded, as providers take it."""
+    return _NO_NAME.sub("_", stubs.read_call(call).name)[:64] or "tool"
+
+
+def _call_part(call: Json) -> ToolCallPart:
+    return ToolCallPart(call_name(call), stubs.read_call(call).arguments, stubs.id_of(call))
+
+
+def _response(parts: list[Json]) -> Json:
+    results = {
+        part["tool_call_id"]: part.get("content")
+        for part in parts
+        if part["part_kind"] == "builtin-tool-return"
+    }
+    calls: list[Json] = []
+    for part in parts:
+        if part["part_kind"] in _CALLS:
+            id = part["tool_call_id"]
+            arguments = stubs.read_call({"arguments": part["args"]}).arguments
+            call: Json = {"id": id, "name": part["tool_name"], "arguments": arguments}
+            if part["part_kind"] == "builtin-tool-call":
+                call["result"] = _text(results[id]) if id in results else "done"
+            calls.append(call)
+    shown = ("text", "file", "speech")
+    text = _lines(_shown(part) for part in parts if part["part_kind"] in shown)
+    return {"role": "assistant", "content": text, "tool_calls": calls or None}
+
+
+def _request(parts: list[Json]) -> list[Json]:
+    """One record of what the system says, one of each result, one of what the user says."""
+    shown: list[Json] = []
+    by_role: dict[Role, list[str]] = {"system": [], "user": []}
+    for part in parts:
+        kind = part["part_kind"]
+        if kind == "tool-return" or (kind == "retry-prompt" and part.get("tool_name")):
+            content = _text(part["content"])
+            name = part["tool_name"]
+            id = part["tool_call_id"]
+            shown.append({"role": "tool", "content": content, "tool_call_id": id, "name": name})
+        elif kind in ("user-prompt", "speech"):
+            by_role["user"].append(_shown(part))
+        elif kind in ("system-prompt", "retry-prompt", "retry-feedback"):
+            by_role["system"].append(_text(part["content"]))
+    if by_role["system"]:
+        shown.insert(0, {"role": "system", "content": _lines(by_role["system"])})
+    if by_role["user"]:
+        shown.append({"role": "user", "content": _lines(by_role["user"])})
+    return shown or [{"role": "system", "content": ""}]
+
+
+def _shown(part: Json) -> str:
+    """What a person reads of a part, or of one of the things that a prompt holds."""
+    if part.get("part_kind") == "speech":
+        return part.get("transcript") or "[speech]"
+    content = part.get("content")
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        items = cast("list[Any]", content)
+        return _lines(item if isinstance(item, str) else _shown(item) for item in items)
+    if isinstance(content, dict):
+        return _shown(cast("Json", content))
+    kind = str(part.get("kind", ""))
+    media = str(part.get("media_type") or "").partition("/")[0] or kind.partition("-")[0]
+    if kind == "cache-point":
+        return ""
+    return f"[{media}]" if media in ("image", "audio", "video") else "[file]"
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else json.encode(content).decode("utf-8")
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return "\n".join(text for text in texts if text)

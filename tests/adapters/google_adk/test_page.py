@@ -1,0 +1,30 @@
+"""The how-to page is true."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.adapters.google_adk.scenes import call, speaker
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "google-adk.md"
+BLOCKS = re.compile(r"^```py\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def test_the_page_runs() -> None:
+    """Its blocks, one after the other, and what they define."""
+    page: dict[str, Any] = {"__name__": "__page__"}
+    for block in BLOCKS.findall(PAGE.read_text(encoding="utf-8")):
+        exec(compile(block, str(PAGE), "exec"), page)
+
+    async def main() -> None:
+        agent: Any = speaker(None, "In Bergen.", "Still there.")[0].agent
+        assert await page["answer"](agent, "ada", "1", "Where is my parcel?") == "In Bergen."
+        assert await page["answer"](agent, "ada", "1", "And now?") == "Still there."
+        assert await page["chats_of"]("ada") == ["1"]
+        assert await page["chats_of"]("bob") == []
+        agent = speaker(None, call("pay", amount=3), "Paid.")[0].agent
+        await page["answer"](agent, "ada", "bill", "Pay the bill.")
+        assert await page["confirm"](agent, "ada", "bill") == "Paid."
+
+    asyncio.run(main())

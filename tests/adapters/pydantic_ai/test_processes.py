@@ -1,0 +1,200 @@
+"""Several processes on one conversation, and processes that die."""
+
+import asyncio
+import multiprocessing
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import Conversation
+from pydantic_ai.conversation_store import ConversationConflict
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from cortext.adapters.pydantic_ai import CortextConversationStore
+from cortext.stores.log import LogStore
+from tests.adapters.pydantic_ai.scenes import call, speaker
+
+ROOT = Path(__file__).parents[3]
+FORK = multiprocessing.get_context("fork")
+
+
+def dies(what: str, place: Path) -> None:
+    child = subprocess.run(
+        [sys.executable, "-m", "tests.adapters.pydantic_ai.child", what, str(place)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr
+
+
+def said(text: str) -> ModelMessage:
+    return ModelRequest([UserPromptPart(text)])
+
+
+def texts(messages: list[ModelMessage]) -> list[str]:
+    return [part.content for each in messages for part in each.parts]  # type: ignore[misc,union-attr]
+
+
+def write(place: Path, name: str, count: int) -> None:
+    """Save so many messages, each after the conflicts it takes, and note those acknowledged."""
+
+    async def main() -> None:
+        store = CortextConversationStore(place / "kept")
+        with (place / name).open("w", encoding="utf-8") as acknowledged:
+            for number in range(count):
+                while True:
+                    mine = await store.load("shared") or Conversation(conversation_id="shared")
+                    mine.messages.append(said(f"{name}-{number}"))
+                    try:
+                        await store.save(mine)
+                    except ConversationConflict:
+                        continue
+                    break
+                print(f"{name}-{number}", file=acknowledged, flush=True)
+
+    asyncio.run(main())
+
+
+def test_eight_processes_save_one_conversation(tmp_path: Path) -> None:
+    """Nobody fails, and what was acknowledged is there once, in each writer's order."""
+    names = [f"w{number}" for number in range(8)]
+    writers = [FORK.Process(target=write, args=(tmp_path, name, 5)) for name in names]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(100)
+    assert [writer.exitcode for writer in writers] == [0] * 8
+    loaded = asyncio.run(CortextConversationStore(tmp_path / "kept").load("shared"))
+    assert loaded is not None
+    found = texts(loaded.messages)
+    for name in names:
+        acknowledged = (tmp_path / name).read_text(encoding="utf-8").split()
+        assert acknowledged == [f"{name}-{number}" for number in range(5)]
+        assert [text for text in found if text.startswith(f"{name}-")] == acknowledged
+    assert LogStore(tmp_path / "kept").load("shared").message_count == 40
+
+
+def save_at_once(place: Path, name: str, ready: Any, outcome: Any) -> None:
+    async def main() -> str:
+        store = CortextConversationStore(place)
+        mine = await store.load("s")
+        assert mine is not None
+        mine.messages.append(said(name))
+        ready.wait(60)
+        try:
+            await store.save(mine)
+        except ConversationConflict:
+            return "conflict"
+        return name
+
+    outcome.put(asyncio.run(main()))
+
+
+def test_of_two_that_save_at_once_one_gets_a_conflict(tmp_path: Path) -> None:
+    """Over and over: one is there, the other is told, and nothing of it is left behind."""
+    store = CortextConversationStore(tmp_path)
+    for round in range(8):
+        asyncio.run(store.delete("s"))
+        first = Conversation(conversation_id="s", messages=[said("first")])
+        asyncio.run(store.save(first))
+        ready, outcome = FORK.Barrier(2), FORK.Queue()
+        args = [(tmp_path, name, ready, outcome) for name in ("a", "b")]
+        writers = [FORK.Process(target=save_at_once, args=each) for each in args]
+        for writer in writers:
+            writer.start()
+        got = sorted(outcome.get(timeout=60) for _ in writers)
+        for writer in writers:
+            writer.join(60)
+        assert got[1] == "conflict", round
+        loaded = asyncio.run(store.load("s"))
+        assert loaded is not None
+        assert texts(loaded.messages) == ["first", got[0]]
+        assert LogStore(tmp_path).load("s").message_count == 2
+
+
+@pytest.mark.parametrize("what", ["crash_in_a_tool", "record_a_call_and_crash"])
+def test_the_next_run_after_a_crash(what: str, tmp_path: Path) -> None:
+    """Killed while a tool is at work: the conversation goes on."""
+    dies(what, tmp_path)
+    agent, script = speaker("it was cut off")
+    store = CortextConversationStore(tmp_path)
+
+    async def main() -> None:
+        before = await store.load("s")
+        result = await agent.run("what happened?", conversation=before)
+        assert result.output == "it was cut off"
+        await store.save(result)
+
+    asyncio.run(main())
+    returns = [
+        part
+        for message in script.seen[0]
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    ]
+    # A run is saved when it ends, so of its own a crash leaves neither call nor result.
+    expected = [] if what == "crash_in_a_tool" else ["c1"]
+    assert [part.tool_call_id for part in returns] == expected
+    assert all("interrupted" in str(part.content) for part in returns)
+    loaded = asyncio.run(store.load("s"))
+    assert loaded is not None
+    assert loaded.messages[-1].parts[0] == TextPart("it was cut off")
+
+
+def test_a_call_without_a_result_in_the_middle(tmp_path: Path) -> None:
+    """The model is told that the call was interrupted."""
+    store = CortextConversationStore(tmp_path)
+    history = [said("a"), ModelResponse([call("look_up", "c1", key="x")]), said("b"),
+               ModelResponse([TextPart("fine")])]  # fmt: skip
+    asyncio.run(store.save(Conversation(conversation_id="s", messages=history)))
+    agent, script = speaker("goes on")
+    loaded = asyncio.run(store.load("s"))
+    assert asyncio.run(agent.run("c", conversation=loaded)).output == "goes on"
+    parts = [part for message in script.seen[0] for part in message.parts]
+    (told,) = [part for part in parts if isinstance(part, ToolReturnPart)]
+    assert (told.tool_call_id, told.outcome) == ("c1", "interrupted")
+
+
+def test_an_approval_in_another_process(tmp_path: Path) -> None:
+    """A run waits, its process is killed, and the run is approved here."""
+    dies("wait_and_crash", tmp_path)
+    head = LogStore(tmp_path).head("s")
+    assert (head.owner, head.pending["framework"]) == ("ada", "pydantic_ai")
+    store = CortextConversationStore(tmp_path)
+    agent, _ = speaker("done")
+
+    async def main() -> None:
+        (listed,) = await store.list_conversations(scope="ada")
+        assert listed.deferred_tool_requests is not None
+        loaded = await store.load("s", scope="ada")
+        assert loaded is not None
+        waits = loaded.deferred_tool_requests
+        assert waits is not None
+        assert [part.tool_name for part in waits.approvals] == ["pay"]
+        result = await agent.run(
+            conversation=loaded, deferred_tool_results=waits.build_results(approve_all=True)
+        )
+        assert result.output == "done"
+        await store.save(result)
+        found = await store.load("s")
+        assert found is not None
+        assert found.deferred_tool_requests is None
+        (part,) = found.messages[2].parts
+        assert isinstance(part, ToolReturnPart)
+        assert part.content == "paid 3"
+
+    asyncio.run(main())
+    assert LogStore(tmp_path).head("s").pending is None
