@@ -60,8 +60,9 @@ def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: 
     standard input. SESSION is its own id, the beginning of it, or words of its title. Of one that
     is no AI tool's, another import takes what was said since.
 
-    FILE may also be a database of openai-agents, as its SQLiteSession makes it. Its sessions go
-    where programs keep theirs, or to --store, and another import takes what is new.
+    FILE may also be a database of openai-agents, as its SQLiteSession makes it, or of llm (`llm
+    logs path`). Its sessions go where programs keep theirs, or to --store, and another import takes
+    what is new.
     """
     if id is not None and len(files) > 1:
         raise click.UsageError("--as names one conversation: give one FILE")
