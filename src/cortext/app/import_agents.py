@@ -1,4 +1,5 @@
-"""Importing what openai-agents kept in SQLite: its `SQLiteSession`, and others with these tables.
+"""Importing what programs kept in SQLite: openai-agents, by its `SQLiteSession` and others with
+these tables, and llm (`import_llm.py`).
 
 The items are kept as they are, so that a program goes on with them through our adapter.
 """
@@ -13,6 +14,7 @@ from urllib.parse import quote
 
 from cortext import paths
 from cortext.app.import_file import Read
+from cortext.app.import_llm import is_of_llm, read_llm
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.formats.openai_items import KEY, message_of
 from cortext.model import json
@@ -84,12 +86,15 @@ def put_items(session: Session, store: SessionStore) -> bool:
 
 def _sessions(db: Connection, path: str) -> Iterator[Read]:
     found = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if is_of_llm(found):
+        yield from read_llm(db, path, found)
+        return
     if not found >= _TABLES:
         raise SessionStorageError(
-            f"{path} is a database without sessions of openai-agents",
+            f"{path} is a database without sessions of openai-agents or llm",
             path=path,
-            hint="import reads the tables that its SQLiteSession makes: agent_sessions and "
-            "agent_messages",
+            hint="import reads the tables that SQLiteSession makes, agent_sessions and "
+            "agent_messages, and those of `llm logs path`",
         )
     rows = db.execute("SELECT session_id, created_at, updated_at FROM agent_sessions ORDER BY 1")
     for name, created, updated in rows.fetchall():

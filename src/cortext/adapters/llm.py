@@ -1,0 +1,254 @@
+"""llm: conversations of its Python library that are kept in a store of ours.
+
+conversation = CortextLog(owner="ada").conversation("order-17", llm.get_model())
+conversation.prompt("Where is my parcel?").text()
+
+What the command `llm` logs is kept by its plug-in, `llm_plugin.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple, cast
+
+from cortext.adapters.kept import PathOrUrl, beside
+from cortext.adapters.llm_log import Log, Seen
+from cortext.adapters.llm_mending import mended
+from cortext.adapters.needs import needs
+
+with needs("llm"):
+    from llm import AsyncConversation, AsyncResponse, Conversation, Response, ToolCall
+    from llm.models import (
+        AsyncChainResponse,
+        AsyncModel,
+        ChainResponse,
+        Model,
+        PauseChain,
+        _BaseConversation,  # pyright: ignore[reportPrivateUsage]
+    )
+    from llm.parts import Message, ToolResultPart
+
+__all__ = [
+    "ConversationRow",
+    "CortextAsyncConversation",
+    "CortextConversation",
+    "CortextLog",
+    "History",
+]
+
+
+class ConversationRow(NamedTuple):
+    """One of a list of conversations."""
+
+    id: str
+    owner: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    waits: bool
+    """Whether a call waits there for an approval."""
+
+
+class CortextLog:
+    """Where conversations are kept; any number of processes may write to one of them at once."""
+
+    def __init__(self, path_or_url: PathOrUrl = None, *, owner: str = "") -> None:
+        self._log = Log(path_or_url, owner)
+
+    def conversation(self, id: str, model: Model, **fields: Any) -> CortextConversation:
+        """The conversation of this id, to go on with; a new one if there is none. `fields` are
+        those of llm's own, as `tools`."""
+        history = History(self._log, id)
+        loaded = history.load()
+        return CortextConversation(
+            model=model, id=id, loaded_messages=loaded, history=history, **fields
+        )
+
+    async def async_conversation(
+        self, id: str, model: AsyncModel, **fields: Any
+    ) -> CortextAsyncConversation:
+        """As `conversation`, for a model that is awaited."""
+        history = History(self._log, id)
+        loaded = await beside(history.load)
+        return CortextAsyncConversation(
+            model=model, id=id, loaded_messages=loaded, history=history, **fields
+        )
+
+    def keep(self, response: Response | AsyncResponse) -> None:
+        """Keep a response that is done and that no conversation of ours keeps, with all that led
+        to it; durable when it returns."""
+        self._log.keep(response)
+
+    def messages(self, id: str) -> list[Message]:
+        """What was said in a conversation, as it was said; none if there is no such one."""
+        return _messages(self._log.read(id)[0])
+
+    def conversations(self, *, owner: str | None = None) -> list[ConversationRow]:
+        """Those of one owner or of all, the one used last first."""
+        rows: list[ConversationRow] = []
+        for head in self._log.kept.heads(owner):
+            last = self._log.kept.tail(head.id, 1)
+            rows.append(
+                ConversationRow(
+                    str(head.metadata.get("session_id", head.id)),
+                    head.owner,
+                    head.title,
+                    head.created_at,
+                    last[-1].timestamp if last else head.updated_at,
+                    head.pending is not None,
+                )
+            )
+        return sorted(rows, key=lambda row: row.updated_at, reverse=True)
+
+    def close(self) -> None:
+        """Let go of open files. It can be used again afterwards."""
+        self._log.kept.close()
+
+
+class History:
+    """What is kept of one conversation."""
+
+    def __init__(self, log: Log, name: str) -> None:
+        self._log = log
+        self._name = name
+        self._seen: Seen | None = None
+        self._waits = False
+
+    def load(self) -> list[Message]:
+        """The messages to go on with: where a call was cut off, a sentence says so."""
+        return self._load(waits=False)
+
+    def load_open(self) -> list[Message]:
+        """The same with the calls that wait, without results, at their end. ValueError if none
+        waits."""
+        if self.waiting() is None:
+            raise ValueError(f"no call waits in {self._name}")
+        return self._load(waits=True)
+
+    def mend(self) -> list[Message]:
+        """The messages of this process to go on with, after a call was cut off in it."""
+        said, last = self._seen or Seen()
+        messages = _messages(mended([cast("Any", message.to_dict()) for message in said]))
+        self._seen = Seen(messages, last)
+        return list(messages)
+
+    def keep(self, response: Response | AsyncResponse) -> None:
+        self._seen = self._log.keep(response, self._seen)
+        if self._waits:
+            self._log.set_pending(self._name, None)
+            self._waits = False
+
+    def wait(self, pause: PauseChain) -> None:
+        """Keep that a call waits, and the results of those that were made beside it."""
+        call = pause.tool_call
+        if call is None:
+            raise ValueError("no call waits: llm names it when a tool raises PauseChain")
+        parts = [
+            ToolResultPart(
+                result.name,
+                result.output,
+                result.tool_call_id,
+                attachments=list(result.attachments),
+                exception=result.exception
+                and f"{type(result.exception).__name__}: {result.exception}",
+            )
+            for result in pause.tool_results
+        ]
+        if parts and self._seen:
+            chain = [*self._seen.messages, Message("tool", list(parts))]
+            self._seen = self._log.keep_chain(self._name, chain, self._seen)
+        about = {"name": call.name, "arguments": call.arguments, "id": call.tool_call_id}
+        self._log.set_pending(self._name, about)
+        self._waits = True
+
+    def waiting(self) -> ToolCall | None:
+        """The call that waits for an approval; None if none does."""
+        found = self._log.pending(self._name)
+        self._waits = found is not None
+        if found is None:
+            return None
+        return ToolCall(found["name"], found["arguments"], found["id"])
+
+    def _load(self, *, waits: bool) -> list[Message]:
+        self._waits = self._log.pending(self._name) is not None
+        items, last = self._log.read(self._name)
+        messages = _messages(mended(items, waits=waits))
+        self._seen = Seen(messages, last)
+        return list(messages)
+
+
+@dataclass
+class _KeptConversation(_BaseConversation):
+    history: History | None = None
+
+    @property
+    def _history(self) -> History:
+        if self.history is None:
+            raise ValueError("a conversation of ours is made by a CortextLog")
+        return self.history
+
+    def _build_full_chain(self, *args: Any, **kwargs: Any) -> list[Any]:
+        last = self.responses[-1] if self.responses else None
+        given = kwargs.get("explicit_messages") or kwargs.get("tool_results")
+        if last is not None and not given and cast("Any", last).tool_calls_or_raise():
+            # A tool stopped the chain before: no provider takes a call without a result.
+            self.loaded_messages = self._history.mend()
+        return super()._build_full_chain(*args, **kwargs)
+
+
+@dataclass
+class CortextConversation(_KeptConversation, Conversation):
+    """A conversation of llm. Each response is durable before llm does what it asks for, and before
+    whoever reads it has its end."""
+
+    def wait(self, pause: PauseChain) -> None:
+        """Keep a chain that a tool stopped to have somebody decide: any process can go on."""
+        self._history.wait(pause)
+
+    def waiting(self) -> ToolCall | None:
+        """The call that waits for a decision; None if none does."""
+        return self._history.waiting()
+
+    def go_on(self, **options: Any) -> ChainResponse:
+        """Do the calls that wait, and go on with their results. `options` are those of `chain`.
+        ValueError if none waits: what was cut off is not done again by itself."""
+        return self.chain(messages=self._history.load_open(), **options)
+
+    def _record_response(self, response: Any) -> None:
+        super()._record_response(response)
+        response.done_callbacks.insert(0, self._history.keep)
+
+
+@dataclass
+class CortextAsyncConversation(_KeptConversation, AsyncConversation):
+    """As CortextConversation, for models that are awaited."""
+
+    async def wait(self, pause: PauseChain) -> None:
+        """Keep a chain that a tool stopped to have somebody decide: any process can go on."""
+        await beside(self._history.wait, pause)
+
+    async def waiting(self) -> ToolCall | None:
+        """The call that waits for a decision; None if none does."""
+        return await beside(self._history.waiting)
+
+    async def go_on(self, **options: Any) -> AsyncChainResponse:
+        """Do the calls that wait, and go on with their results. `options` are those of `chain`.
+        ValueError if none waits: what was cut off is not done again by itself."""
+        return self.chain(messages=await beside(self._history.load_open), **options)
+
+    def _record_response(self, response: Any) -> None:
+        super()._record_response(response)
+
+        async def keep(done: AsyncResponse) -> None:
+            await beside(self._history.keep, done)
+
+        response.done_callbacks.insert(0, keep)
+
+
+def _messages(items: list[dict[str, Any]]) -> list[Message]:
+    return [Message.from_dict(item) for item in items]  # pyright: ignore[reportArgumentType]
+
+
+def _why(error: Exception | None) -> str | None:
+    return None if error is None else f"{type(error).__name__}: {error}"

@@ -1,0 +1,160 @@
+"""What `llm` says and is told, in a store of ours: a session for each of its conversations.
+
+A record's id is the hash that llm itself gives the message: it covers all that was said before it.
+So what is kept already is known again, whoever kept it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from cortext.adapters.kept import Kept, PathOrUrl, id_of, log
+from cortext.adapters.needs import needs
+from cortext.errors import SessionNotFoundError
+from cortext.formats.llm_messages import KEY, items_of, records_of
+from cortext.model.ids import derived_id
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.model.title import WHOLE, generate_title
+from cortext.model.values import json_copy
+from cortext.stores.log import LogStore
+
+with needs("llm"):
+    from llm.logs import message_hash
+    from llm.parts import Message
+
+if TYPE_CHECKING:
+    from llm.models import (
+        _BaseResponse as Response,  # pyright: ignore[reportPrivateUsage]
+    )
+
+_FIRST_LOOK = 32
+"""Records at the end of a session in which the last common message is sought at first."""
+
+
+class Seen(NamedTuple):
+    """Messages that are known to be kept, and the id of the last."""
+
+    messages: Sequence[Message] = ()
+    tip: str | None = None
+
+
+class Log:
+    """Conversations of `llm` by their ids. What it does waits for the disk."""
+
+    def __init__(self, path_or_url: PathOrUrl, owner: str = "") -> None:
+        self.kept = Kept(path_or_url, KEY)
+        self.owner = owner
+
+    def keep(
+        self, response: Response, seen: Seen | None = None, head: Mapping[str, Any] | None = None
+    ) -> Seen:
+        """Keep what is new in a response that is done: durable when it returns. `head` is what a
+        new session has in its head."""
+        conversation = response.conversation
+        name = conversation.id if conversation is not None else response.id
+        said = response._messages_now()  # pyright: ignore[reportPrivateUsage]
+        chain = [*response.prompt.messages, *said]
+        fields = {"model": response.model.model_id, **(head or {})}
+        return self.keep_chain(name, chain, seen, fields, response.output_tokens)
+
+    def keep_chain(
+        self,
+        name: str,
+        chain: Sequence[Message],
+        seen: Seen | None = None,
+        head: Mapping[str, Any] | None = None,
+        tokens: int | None = None,
+    ) -> Seen:
+        """Keep what is new in a conversation's messages, from its first to its last."""
+        id = id_of(name)
+        if seen is not None and list(chain[: len(seen.messages)]) == list(seen.messages):
+            begin = len(seen.messages)
+            hashes = _hashes(chain[begin:], seen.tip)
+            tip = hashes[-1] if hashes else seen.tip
+        else:
+            hashes = _hashes(chain)
+            tip = hashes[-1] if hashes else None
+            begin = self._known(id, hashes)
+            hashes = hashes[begin:]
+        records: list[SessionMessage] = []
+        for message, hash in zip(chain[begin:], hashes, strict=True):
+            is_last = message is chain[-1] and message.role == "assistant"
+            fields = {"tokens": tokens} if is_last and tokens is not None else {}
+            records += records_of(message.to_dict(), hash, **fields)
+        if records:
+            self.kept.append(id, records, lambda: self._begin(name, records, head or {}))
+        return Seen(chain, tip)
+
+    def read(self, name: str) -> tuple[list[dict[str, Any]], str | None]:
+        """The messages of a conversation, as they were said, and the id of its last record; none
+        if there is no such one."""
+        try:
+            session, damages = self.kept.store.read(id_of(name))
+        except SessionNotFoundError:
+            return [], None
+        for damage in damages:
+            log.warning("%s, line %s: %s", damage.path, damage.line, damage.detail)
+        items = items_of(session.messages)
+        if not isinstance(self.kept.store, LogStore):
+            items = json_copy(items, "messages")  # only a log gives each reader its own values
+        return items, session.messages[-1].id if session.messages else None
+
+    def pending(self, name: str) -> dict[str, Any] | None:
+        """The call that waits there; None if none does."""
+        store, id = self.kept.store, id_of(name)
+        try:
+            head = store.head(id) if isinstance(store, LogStore) else store.load(id)
+        except SessionNotFoundError:
+            return None
+        if not isinstance(head.pending, dict):
+            return None
+        found = cast("dict[str, Any]", head.pending)
+        call = found.get("tool_call")
+        return cast("dict[str, Any]", call) if found.get("framework") == KEY and call else None
+
+    def set_pending(self, name: str, call: dict[str, Any] | None) -> None:
+        store, id = self.kept.store, id_of(name)
+        pending = None if call is None else {"framework": KEY, "tool_call": call}
+        if isinstance(store, LogStore):
+            store.amend(id, pending=pending)
+        else:
+            self.kept.change(id, lambda session: setattr(session, "pending", pending))
+
+    def _known(self, id: str, hashes: Sequence[str]) -> int:
+        """How many messages of a chain are kept: all up to the last that is."""
+        count = _FIRST_LOOK
+        while True:
+            records = self.kept.tail(id, count)
+            there = {record.id for record in records}
+            for number in range(len(hashes), 0, -1):
+                if hashes[number - 1] in there:
+                    return number
+            if len(records) < count:
+                return 0
+            count *= 4
+
+    def _begin(
+        self, name: str, records: Sequence[SessionMessage], head: Mapping[str, Any]
+    ) -> Session:
+        session = self.kept.new_session(
+            id_of(name), owner=self.owner, metadata={"session_id": name}, **head
+        )
+        said = any(record.role == "user" and record.content.strip() for record in records)
+        if said and not session.title:
+            session.title = generate_title(Session(messages=list(records)), WHOLE)
+        return session
+
+
+def _hashes(messages: Sequence[Message], parent: str | None = None) -> list[str]:
+    hashes: list[str] = []
+    for message in messages:
+        try:
+            parent = message_hash(message, parent)
+        except Exception:  # noqa: BLE001  llm asks the address of an attachment for its type
+            # Half a character, or an address that does not answer: llm itself cannot log these.
+            parent = derived_id(KEY, parent or "", json.dumps(message.to_dict()))
+        hashes.append(parent)
+    return hashes
