@@ -145,6 +145,8 @@ def _disarmed(filters: Iterable[str]) -> dict[str, str]:
 
 def _refusal(asked: Result, folder: str) -> NotRecorded:
     why = reason(asked.err)
+    if "not a git repository" in why and has_git_above(folder):
+        return GitFailed("rev-parse", why)  # it cannot be read now, or is damaged
     if "not a git repository" in why:
         return NotRecorded("no-repository", f"{folder} is in no repository (`git init` makes one)")
     if "safe.bareRepository" in why:

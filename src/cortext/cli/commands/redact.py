@@ -62,8 +62,12 @@ def command(
         click.echo(f"not looked at: {sentence}", err=True)
     plans = [plan for row in rows if (plan := _plan(row, scanned.found, number)).found]
     if not plans:
+        if scanned.unread:
+            from cortext.errors import CortextError
+
+            raise CortextError("no secrets were found in what could be read; nothing was done")
         click.echo("no secrets were found; nothing was done", err=True)
-        raise click.exceptions.Exit(1 if scanned.unread else 0)
+        return
     _show(plans, archive)
     work = [plan for plan in plans if plan.is_own or (archive and plan.is_beyond)]
     if dry_run or not work:
