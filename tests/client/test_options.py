@@ -100,7 +100,7 @@ def test_retries_are_a_whole_number(kind: Any, retries: Any) -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [("window", "cortext serve --window"), ("ttl", "cortext serve --ttl"),
-     ("max_conversations", "cortext serve --max-conversations"), ("owner", "the token says"),
+     ("max_conversations", "cortext serve --max-conversations"), ("owner", "the token says who"),
      ("tokn", "no such option")],
 )  # fmt: skip
 def test_an_option_that_there_is_not_is_said(kind: Any, option: str, words: str) -> None:
@@ -110,12 +110,15 @@ def test_an_option_that_there_is_not_is_said(kind: Any, option: str, words: str)
     assert repr(option) in str(caught.value)
 
 
-def test_whose_a_conversation_is_is_said_by_the_token() -> None:
-    """Stores take an owner; who gives one to a client learns why not."""
+@pytest.mark.parametrize("owner", [7, b"ann", ["ann"]])
+def test_an_owner_is_text(owner: Any) -> None:
+    """Anything else is refused before it is sent; half a character cannot stand in an address."""
     client: Any = Client("http://127.0.0.1:1")
     for verb in (client.create, client.list, client.get_or_create):
-        with pytest.raises(TypeError, match="the token says whose"):
-            verb(owner="ann")
+        with pytest.raises(ValueError, match="owner is text"):
+            verb(owner=owner)
+    with pytest.raises(ValueError, match="half a character"):
+        client.list(owner="\ud800")
 
 
 def test_a_message_too_large_is_said(url: str) -> None:

@@ -21,12 +21,13 @@ from cortext import (
 from cortext.clock import now
 from tests.conversations.conformance_base import NOBODY, next_message, say, texts
 from tests.conversations.conformance_events import EventsSuite
+from tests.conversations.conformance_metadata import MetadataSuite
 from tests.conversations.loops import PATIENCE, in_loop, until
 
 HOSTILE = ["", ".", "../up", "a/b", "a b", "a\n", "x" * 129, "é", "{x}", "*", None, 7]
 
 
-class ConversationStoreSuite(EventsSuite):
+class ConversationStoreSuite(EventsSuite, MetadataSuite):
     """Every sentence of `cortext.conversations.port`, as tests."""
 
     @in_loop

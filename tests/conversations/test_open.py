@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,3 +95,10 @@ def test_a_file_url_may_have_three_slashes(tmp_path: Path) -> None:
         store = open_store(url)
         ids.append(asyncio.run(store.create()))
     assert sorted(path.stem for path in (tmp_path / "x").glob("*.jsonl")) == sorted(ids)
+
+
+@pytest.mark.parametrize("url", [None, 7, b"memory:"])
+def test_a_url_is_text(url: Any) -> None:
+    """What an empty environment gives is said in one sentence."""
+    with pytest.raises(ValueError, match=r"the URL of a conversation store is text .* not \w+$"):
+        open_store(url)

@@ -48,6 +48,29 @@ def test_a_place_beyond_the_list_gives_the_candidates() -> None:
     assert (found.item, found.candidates) == (None, LIBRARIES)
 
 
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("the first two", [0, 1]), ("compare the last three", [1, 2, 3]), ("both", [0, 1, 2, 3]),
+        ("the first 2 please", [0, 1]), ("all of them", [0, 1, 2, 3]), ("the last 9", [0, 1, 2, 3]),
+        ("the first and the third", [0, 2]), ("#2 or #4", [1, 3]),
+        ("the first and the last", [0, 3]),
+    ],
+)  # fmt: skip
+def test_several_are_candidates(text: str, places: list[int]) -> None:
+    """No one of them is what is meant."""
+    found = after(text, ANALYSIS, SEARCH)
+    assert (found.item, found.position) == (None, None)
+    assert found.candidates == [LIBRARIES[place] for place in places]
+    assert found.data == SEARCH
+
+
+@pytest.mark.parametrize("text", ["hello", "the second one", "it", "both", "the ninth"])
+def test_candidates_are_a_list(text: str) -> None:
+    """Also where there are none."""
+    assert type(after(text, SEARCH).candidates) is list
+
+
 def test_one_name_for_two_things_gives_both() -> None:
     """Several things of one name are candidates."""
     twins = [{"name": "A", "v": 1}, {"name": "A", "v": 2}, {"name": "B"}]

@@ -104,7 +104,7 @@ def test_metadata_is_only_data(server: Served) -> None:
     assert (made.status, made.json["metadata"]) == (201, data)
     assert made.json.get("owner", "") == ""
     deep = b'{"metadata": {"a": %b}}' % (b"[" * 99_999 + b"]" * 99_999)
-    for body in (deep, {"metadata": 7}, {"metadata": ["x"]}, {"owner": "anna"}, {"lc": 1}):
+    for body in (deep, {"metadata": 7}, {"metadata": ["x"]}, {"owner": 7}, {"lc": 1}):
         refused = server.ask("POST", "/v1/conversations", body)
         assert (refused.status, refused.code) == (400, "bad-request")
 
@@ -247,8 +247,7 @@ def test_our_own_origin_is_taken(server: Served, id: str) -> None:
 def test_other_paths_and_methods_are_problems_too(server: Served, id: str) -> None:
     assert server.ask("GET", "/nothing").code == "no-such-path"
     assert server.ask("GET", "/v2/conversations").code == "no-such-path"
-    for method in ("PUT", "PATCH"):
-        assert server.ask(method, f"/v1/conversations/{id}").code == "method-not-allowed"
+    assert server.ask("PUT", f"/v1/conversations/{id}").code == "method-not-allowed"
     for query in ("limit=-1", "limit=x", "limit=1001", "limit=1.5"):
         assert server.ask("GET", f"/v1/conversations/{id}/messages?{query}").code == "bad-request"
 

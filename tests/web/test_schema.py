@@ -42,6 +42,7 @@ OPERATIONS = [
     "POST /v1/conversations",
     "GET /v1/conversations",
     "GET /v1/conversations/{id}",
+    "PATCH /v1/conversations/{id}",
     "DELETE /v1/conversations/{id}",
     "POST /v1/conversations/{id}/messages",
     "GET /v1/conversations/{id}/messages",

@@ -60,10 +60,13 @@ class AsyncClient:
     def __repr__(self) -> str:
         return f"AsyncClient({self._url!r})"
 
-    async def create(self, *, metadata: Mapping[str, Any] | None = None, **others: Never) -> str:
-        """Begin an empty conversation; its id."""
+    async def create(
+        self, *, owner: str = "", metadata: Mapping[str, Any] | None = None, **others: Never
+    ) -> str:
+        """Begin an empty conversation; its id. `owner` is whose it is, among those that you divide
+        yours among."""
         options.no_others("create", others)
-        call = calls.create(metadata)
+        call = calls.create(metadata, owner)
         return calls.conversation(call, await self._ask(call)).id
 
     async def get(self, id: str) -> Conversation | None:
@@ -71,10 +74,18 @@ class AsyncClient:
         call = calls.get(id)
         return calls.found(call, await self._ask(call))
 
-    async def get_or_create(self, id: str | None = None, **others: Never) -> Conversation:
-        """The conversation, or a new one, which has another id, if there is none."""
+    async def get_or_create(
+        self,
+        id: str | None = None,
+        *,
+        owner: str | None = "",
+        metadata: Mapping[str, Any] | None = None,
+        **others: Never,
+    ) -> Conversation:
+        """The conversation, if it is this owner's; else a new one of theirs, under another id, with
+        this metadata. None is any owner of yours; a new conversation is nobody's then."""
         options.no_others("get_or_create", others)
-        call = calls.get_or_create(id)
+        call = calls.create(metadata, owner, id)
         return calls.conversation(call, await self._ask(call))
 
     async def add_message(self, id: str, message: Message) -> None:
@@ -91,6 +102,12 @@ class AsyncClient:
         """The last messages, oldest first; none if there is no such conversation."""
         call = calls.get_history(id, limit)
         return calls.history(call, await self._ask(call), limit)
+
+    async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Change these keys of the metadata, and no others; one whose value is None goes. All of
+        the metadata as it is then."""
+        call = calls.set_metadata(id, changes)
+        return calls.conversation(call, await self._ask(call)).metadata
 
     async def summary(self, id: str) -> ConversationSummary | None:
         """What is needed to route the next message; None without a conversation."""
@@ -164,6 +181,7 @@ class AsyncClient:
 
     async def _ask(self, call: Call, patience: Patience | None = None) -> Answer:
         patience = patience or Patience(self._timeout, self._retries)
+        last: Answer | None = None
         while True:
             pause = None
             try:
@@ -172,9 +190,13 @@ class AsyncClient:
                     pause = patience.pause(answer.retry_after)
                 if pause is None:
                     return answer
+                last = answer
             except httpx.RequestError as error:
                 if failures.passes(error) and (call.again or not failures.was_sent(error)):
                     pause = patience.pause()
+                if pause is None and last is not None and failures.is_late(error):
+                    # It says more than that the next one did not come.
+                    return last
                 if pause is None:
                     raise failures.of_connection(
                         self._url, error, self._timeout, is_safe=call.again
@@ -199,10 +221,13 @@ class AsyncClient:
             timeout=seconds,
         )
 
-    async def list(self, *, limit: int | None = 50, **others: Never) -> list[ConversationEntry]:
-        """Your conversations, newest first; None is all."""
+    async def list(
+        self, *, owner: str | None = None, limit: int | None = 50, **others: Never
+    ) -> list[ConversationEntry]:
+        """Your conversations, or those of one of your owners ("" is none), newest first; a limit of
+        None is all."""
         options.no_others("list", others)
-        pages = calls.Pages(limit)
+        pages = calls.Pages(limit, owner)
         patience = Patience(self._timeout, self._retries)
         while (call := pages.call) is not None:
             pages.take(call, await self._ask(call, patience))

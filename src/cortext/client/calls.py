@@ -9,7 +9,8 @@ import msgspec
 
 from cortext.client.answers import Answer, checked, decode, is_missing
 from cortext.client.failures import ServiceError, bad_answer
-from cortext.conversations.base import check_message
+from cortext.conversations.base import check_message, check_owner, could_be
+from cortext.conversations.metadata import copied
 from cortext.conversations.port import (
     Conversation,
     ConversationEntry,
@@ -19,7 +20,6 @@ from cortext.conversations.port import (
 )
 from cortext.model import json
 from cortext.model.ids import check_id
-from cortext.model.values import json_copy
 
 MOST = 1000
 """So many a server lists in one answer."""
@@ -57,18 +57,24 @@ class _Begin(msgspec.Struct):
     after: str
 
 
-def create(metadata: Mapping[str, Any] | None) -> Call:
-    if metadata is not None and not isinstance(metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"metadata is a mapping, not {type(metadata).__name__}")
-    body = {"metadata": json_copy(dict(metadata), "metadata")} if metadata else {}
+def create(metadata: Mapping[str, Any] | None, owner: str | None, id: str | None = None) -> Call:
+    """With an id, the conversation if it is there; text that could be none is not sent at all. The
+    owner None is any."""
+    body: dict[str, Any] = {}
+    if found := copied(metadata):
+        body["metadata"] = found
+    if owner is not None:
+        check_owner(owner)
+    if owner != "":
+        body["owner"] = owner
+    if id and could_be(id):
+        body["conversationId"] = id
     # A second one would be a second conversation.
     return Call("POST", _BASE, body, again=False)
 
 
-def get_or_create(id: str | None) -> Call:
-    if id:
-        check_id(id)
-    return Call("POST", _BASE, {"conversationId": id} if id else {}, again=False)
+def set_metadata(id: str, changes: Mapping[str, Any]) -> Call:
+    return _of(id, method="PATCH", body={"metadata": copied(changes)})
 
 
 def get(id: str) -> Call:
@@ -101,10 +107,15 @@ class Pages:
     begins with what was created when the last one ended, so that nothing is missed that was
     created at the same time, or because something was deleted meanwhile."""
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, owner: str | None) -> None:
+        if owner is not None:
+            check_owner(owner)
+            if not can_ask_for(owner):
+                raise ValueError("owner holds half a character, and no address can")
         if limit is not None and (type(limit) is not int or limit < 0):
             raise ValueError(f"limit is a whole number from 0, or None for all, not {limit!r}")
         self._limit = limit
+        self._whose = {} if owner is None else {"owner": owner}
         self._known: dict[str, ConversationEntry] = {}
         self._is_last = limit == 0
 
@@ -116,7 +127,7 @@ class Pages:
         if self._known:
             last = next(reversed(self._known.values()))
             query = {"limit": MOST, "until": last.created_at.isoformat()}
-        return Call("GET", _BASE, query=query)
+        return Call("GET", _BASE, query={**query, **self._whose})
 
     def take(self, call: Call, answer: Answer) -> None:
         page = decode(checked(call.id, answer), _Entries).conversations

@@ -40,6 +40,11 @@ def was_sent(error: httpx.RequestError) -> bool:
     return not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
 
 
+def is_late(error: httpx.RequestError) -> bool:
+    """Whether nothing is known but that the time is over."""
+    return isinstance(error, httpx.TimeoutException)
+
+
 def of_connection(
     url: str, error: httpx.RequestError, seconds: float, *, is_safe: bool
 ) -> ServiceError:

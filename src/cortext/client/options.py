@@ -89,7 +89,7 @@ def no_others(what: str, options: Mapping[str, Any]) -> None:
             flag = name.replace("_", "-")
             why = f"the server has it: `cortext serve --{flag}`"
         elif name == "owner":
-            why = "the token says whose conversations these are"
+            why = "the token says who you are; `create`, `get_or_create` and `list` take an owner"
         else:
             why = "there is no such option"
         raise TypeError(f"{what} takes no {name!r}: {why}")

@@ -11,10 +11,10 @@ import httpx
 from cortext.client import calls, failures
 from cortext.client.answers import Answer, failure, is_missing
 from cortext.client.calls import Call
-from cortext.client.failures import ServiceError
 from cortext.client.patience import Patience, Until
 from cortext.conversations.events import Event
 from cortext.conversations.port import Message
+from cortext.errors import CortextError
 
 _log = logging.getLogger("cortext.client")
 SILENCE = 30.0
@@ -98,6 +98,7 @@ class Following:
         self._patience: Patience | None = None
         self._since = 0.0
         self._was_connected = False
+        self._refused: Answer | None = None
         self.has_ended = False
         calls.events(id, after)
 
@@ -121,6 +122,7 @@ class Following:
         if kind != _KIND:
             raise failures.bad_answer(self._url, f"no events, but {kind or 'something'}", status)
         self._lines.begin()
+        self._refused = None
         self._since = time.monotonic()
         self._was_connected = True
         return True
@@ -149,9 +151,12 @@ class Following:
         pause = self._wait(answer.retry_after) if answer.may_try_again else None
         if pause is None:
             raise failure(self._id, answer)
+        self._refused = answer
         return pause
 
-    def _failure(self, error: httpx.RequestError | None) -> ServiceError:
+    def _failure(self, error: httpx.RequestError | None) -> CortextError:
+        if self._refused is not None and error is not None and failures.is_late(error):
+            return failure(self._id, self._refused)
         if error is None:
             return failures.unreachable(self._url, _ENDS)
         seconds = SILENCE if self._since else self._allowed[0]

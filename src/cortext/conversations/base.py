@@ -19,7 +19,8 @@ from cortext.conversations.port import (
 )
 from cortext.conversations.references import Reference, resolve
 from cortext.conversations.summaries import summarize
-from cortext.errors import CortextError, SessionNotFoundError
+from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
+from cortext.model.ids import check_id
 
 log = logging.getLogger("cortext.conversations")
 
@@ -59,7 +60,18 @@ class Conversations(ABC):
     async def get_history(self, id: str, limit: int | None = None) -> Messages: ...
 
     @abstractmethod
+    async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Change these keys of the metadata and no others; one whose value is None goes. All of the
+        metadata as it is then. It prolongs nothing and leaves `updated_at` as it is.
+        SessionNotFoundError if there is no such conversation."""
+
+    @abstractmethod
     async def delete(self, id: str) -> None: ...
+
+    async def mark(self, id: str) -> object:
+        """What changes when something else changes a conversation of which `events` do not tell;
+        None where they tell of everything."""
+        return None
 
     @abstractmethod
     def events(self, id: str | None = None) -> Subscription:
@@ -72,8 +84,15 @@ class Conversations(ABC):
         """Let go of timers, connections and files, and let those who follow end. The store can be
         used again afterwards."""
 
-    async def get_or_create(self, id: str | None = None, *, owner: str | None = "") -> Conversation:
-        """The conversation, if it is this owner's; else a new one of theirs, under another id.
+    async def get_or_create(
+        self,
+        id: str | None = None,
+        *,
+        owner: str | None = "",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Conversation:
+        """The conversation, if it is this owner's; else a new one of theirs, under another id, with
+        this metadata. Text that could be no id is one that is not there.
 
         The owner "" is nobody, as in `create()`: a program that never names owners finds all that
         it made, and an id alone opens nothing that is somebody's. None is any owner, for who may
@@ -81,13 +100,13 @@ class Conversations(ABC):
         """
         if owner is not None:
             check_owner(owner)
-        if id:
+        if id and could_be(id):
             found = await self.get(id)
             if found is not None and owner in (None, found.owner):
                 return found
-        made = await self.create(owner=owner or "")
+        made = await self.create(owner=owner or "", metadata=metadata)
         if id:
-            log.info("conversation %s was not found: %s was created", id, made)
+            tell_of_new(id, made)
         new = await self.get(made)
         if new is None:
             raise not_found(made)
@@ -159,10 +178,11 @@ class Conversations(ABC):
 
     @abstractmethod
     async def list(
-        self, *, owner: str | None = None, limit: int | None = 50
+        self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
         """The conversations, or those of an owner ("" is one too), newest first by `created_at`;
-        ValueError for a limit that is no number from 0."""
+        with `below` also those of the owners whose name begins with this one and a `/`. ValueError
+        for a limit that is no number from 0, and for `below` an owner whose name has a `/`."""
 
 
 def not_found(id: str) -> SessionNotFoundError:
@@ -181,9 +201,39 @@ def check_message(message: Message) -> Message:
     return message
 
 
+def could_be(id: str) -> bool:
+    """Whether this text could be an id; InvalidIdError for what is no text."""
+    try:
+        check_id(id)
+    except InvalidIdError:
+        if type(id) is not str:
+            raise
+        return False
+    return True
+
+
+def tell_of_new(id: str, made: str) -> None:
+    """An id of a client's may be any text, and a log has lines."""
+    shown = id if could_be(id) else ascii(id[:60])
+    log.info("conversation %s was not found: %s was created", shown, made)
+
+
 def check_owner(owner: str) -> None:
     if type(owner) is not str:
         raise ValueError(f"owner is text, not {type(owner).__name__}")
+
+
+def check_owners(owner: str | None, *, below: bool) -> None:
+    """Whose conversations can be listed."""
+    if owner is not None:
+        check_owner(owner)
+    if below and (owner is None or "/" in owner):
+        raise ValueError(f"below is for an owner whose name has no '/', not {owner!r:.60}")
+
+
+def is_of(whose: str, owner: str | None, *, below: bool) -> bool:
+    """Whether a conversation of this owner is in the list of that one."""
+    return owner in (None, whose) or (below and whose.startswith(f"{owner}/"))
 
 
 def _whole(name: str, value: Any) -> int:

@@ -14,8 +14,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from cortext import clock as wall
-from cortext.conversations.base import Conversations, check_message, check_owner, not_found
+from cortext.conversations.base import (
+    Conversations,
+    check_message,
+    check_owner,
+    check_owners,
+    is_of,
+    not_found,
+)
 from cortext.conversations.events import Following, Hub
+from cortext.conversations.metadata import copied
 from cortext.conversations.port import (
     WINDOW,
     Conversation,
@@ -25,13 +33,19 @@ from cortext.conversations.port import (
     from_session_message,
     to_session_message,
 )
-from cortext.conversations.sessions import SessionLog, idle_since, stamped, updated_at
+from cortext.conversations.sessions import (
+    SessionLog,
+    change_metadata,
+    idle_since,
+    mark_of,
+    stamped,
+    updated_at,
+)
 from cortext.conversations.sweeper import Clock, LoopClock, Sweeper
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.model.ids import check_id, new_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.model.values import json_copy
 
 log = logging.getLogger("cortext.conversations")
 T = TypeVar("T")
@@ -73,8 +87,8 @@ class FileConversationStore(Conversations):
         await self._begin()
         check_owner(owner)
         now = wall.now()
-        copied = json_copy(dict(metadata or {}), "metadata")
-        made = Session(new_id(), created_at=now, updated_at=now, owner=owner, metadata=copied)
+        about = copied(metadata)
+        made = Session(new_id(), created_at=now, updated_at=now, owner=owner, metadata=about)
         await self._do(self._sessions.save, made)
         self._touch(made.id, now)
         log.info("conversation %s created", made.id)
@@ -118,6 +132,20 @@ class FileConversationStore(Conversations):
             return [*map(from_session_message, await self._do(self._sessions.tail, id, count))]
         except SessionNotFoundError:
             return []
+
+    async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        wanted = copied(changes)
+        if not await self._is_there(id):
+            raise not_found(id)
+        try:
+            return await self._do(change_metadata, self._sessions, id, wanted)
+        except SessionNotFoundError:
+            self._forget(id)
+            raise not_found(id) from None
+
+    async def mark(self, id: str) -> object:
+        """Other processes write to the file, and nobody tells us."""
+        return await self._do(mark_of, self._sessions, id)
 
     async def delete(self, id: str) -> None:
         await self._begin()
@@ -283,8 +311,9 @@ class FileConversationStore(Conversations):
         return await asyncio.to_thread(work, *arguments)
 
     async def list(
-        self, *, owner: str | None = None, limit: int | None = 50
+        self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
+        check_owners(owner, below=below)
         most = self._most(limit)
         await self._begin()
         entries = (await self._do(lambda: self._each(self._entry))).values()
@@ -292,9 +321,9 @@ class FileConversationStore(Conversations):
         return [
             entry
             for entry in sorted(entries, key=lambda entry: entry.created_at, reverse=True)
-            if owner in (None, entry.owner) and self._due.get(entry.id, now + 1) > now
+            if is_of(entry.owner, owner, below=below) and self._due.get(entry.id, now + 1) > now
         ][:most]
 
     def _entry(self, id: str) -> ConversationEntry:
         head = self._sessions.head(id)
-        return ConversationEntry(id, head.created_at, self._last(id), head.owner)
+        return ConversationEntry(id, head.created_at, self._last(id), head.owner, head.metadata)

@@ -12,8 +12,16 @@ from sys import getsizeof
 from typing import Any
 
 from cortext import clock as wall
-from cortext.conversations.base import Conversations, check_message, check_owner, not_found
+from cortext.conversations.base import (
+    Conversations,
+    check_message,
+    check_owner,
+    check_owners,
+    is_of,
+    not_found,
+)
 from cortext.conversations.events import Following, Hub
+from cortext.conversations.metadata import copied, merged
 from cortext.conversations.port import (
     LIMIT,
     TTL,
@@ -74,8 +82,7 @@ class MemoryConversationStore(Conversations):
         self._enter()
         check_owner(owner)
         id = new_id()
-        copied = json_copy(dict(metadata or {}), "metadata")
-        kept = _Kept(wall.now(), self._time() + self._life, owner, copied)
+        kept = _Kept(wall.now(), self._time() + self._life, owner, copied(metadata))
         self._kept[id] = kept
         self._bytes += _head_size(kept)
         if self._ttl is not None:
@@ -139,6 +146,15 @@ class MemoryConversationStore(Conversations):
         messages = kept.messages
         return [*map(own, islice(messages.values(), max(len(messages) - count, 0), None))]
 
+    async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        wanted, kept = copied(changes), self._find(id)
+        if kept is None:
+            raise not_found(id)
+        self._bytes -= _head_size(kept)
+        kept.metadata = merged(kept.metadata, wanted)
+        self._bytes += _head_size(kept)
+        return json_copy(kept.metadata, "metadata")
+
     async def delete(self, id: str) -> None:
         if self._find(id) is not None:
             self._remove(id)
@@ -200,16 +216,22 @@ class MemoryConversationStore(Conversations):
             log.log(level, "%d conversations, about %.1f MB of memory", len(self._kept), size)
 
     async def list(
-        self, *, owner: str | None = None, limit: int | None = 50
+        self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
+        check_owners(owner, below=below)
         self._enter()
         most, now = self._most(limit), self._time()
         found = (
-            ConversationEntry(id, kept.created_at, kept.updated_at, kept.owner)
+            _entry(id, kept)
             for id, kept in reversed(self._kept.items())
-            if kept.deadline > now and owner in (None, kept.owner)
+            if kept.deadline > now and is_of(kept.owner, owner, below=below)
         )
         return [*islice(found, most)]
+
+
+def _entry(id: str, kept: _Kept) -> ConversationEntry:
+    about: dict[str, Any] = json_copy(kept.metadata, "metadata") if kept.metadata else {}
+    return ConversationEntry(id, kept.created_at, kept.updated_at, kept.owner, about)
 
 
 def _head_size(kept: _Kept) -> int:

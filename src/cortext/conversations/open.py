@@ -43,6 +43,10 @@ def open_store(url: str, *, open_log: Callable[[str], SessionLog], **options: An
     """The store that a URL names, with `window`, `ttl`, `max_conversations` and what else it
     takes; ValueError says what is wrong with a URL or an option. `open_log` opens the log of
     sessions in a folder, for `file:`."""
+    if type(url) is not str:
+        raise ValueError(
+            f"the URL of a conversation store is text such as memory:, not {type(url).__name__}"
+        )
     kind, colon, path = url.partition(":")
     if not colon or kind not in STORES:
         known = ", ".join(f"{name}:" for name in STORES)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-AGAIN = "repeat the call when the server is back: a message with the same id is not stored twice"
+AGAIN = "is it running? try again when it is back: a message with the same id is stored once"
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
 

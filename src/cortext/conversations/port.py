@@ -86,6 +86,7 @@ class ConversationEntry(Struct, frozen=True, omit_defaults=True, rename="camel")
     created_at: datetime
     updated_at: datetime
     owner: str = ""
+    metadata: dict[str, Any] = {}
 
 
 class ConversationSummary(Struct, frozen=True, rename="camel"):

@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from cortext.conversations.alarm import LONGEST_SLEEP, Alarm
-from cortext.conversations.base import Conversations, check_message, check_owner, not_found
+from cortext.conversations.base import (
+    Conversations,
+    check_message,
+    check_owner,
+    check_owners,
+    not_found,
+)
+from cortext.conversations.metadata import copied, merged
 from cortext.conversations.port import (
     WINDOW,
     Conversation,
@@ -28,7 +35,7 @@ from cortext.conversations.wire import decode_message, decode_object, encode_mes
 from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json
 from cortext.model.ids import check_id, new_id
-from cortext.model.values import as_utc, json_copy
+from cortext.model.values import as_utc
 
 log = logging.getLogger("cortext.conversations")
 
@@ -37,7 +44,7 @@ _LONGEST_ID = 200
 
 class PostgresConversationStore(Conversations):
     """Conversations in the tables of one schema, which are made at the first call. Every call is
-    one round trip; `create` with a limit takes two."""
+    one round trip; `create` with a limit and `set_metadata` take two."""
 
     def __init__(
         self,
@@ -59,8 +66,8 @@ class PostgresConversationStore(Conversations):
         self._enter()
         _check_text(owner)
         id = new_id()
-        copied = json.encode(json_copy(dict(metadata or {}), "metadata")).decode()
-        await self._link.rows(self._sql.create, id=id, owner=owner, metadata=copied)
+        about = json.encode(copied(metadata)).decode()
+        await self._link.rows(self._sql.create, id=id, owner=owner, metadata=about)
         log.info("conversation %s created", id)
         if self._limit is not None:
             for extra, _ in await self._link.rows(self._sql.evict, limit=self._limit):
@@ -95,6 +102,19 @@ class PostgresConversationStore(Conversations):
         count = self._count(limit)
         found = await self._rows(self._sql.history, id, count=count)
         return self._decoded(id, [body for (body,) in reversed(found)])
+
+    async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        self._enter()
+        wanted = copied(changes)
+        # The server cannot merge all that JSON may hold (half characters), so it is done here, and
+        # again if somebody was faster.
+        while rows := await self._rows(self._sql.metadata, id):
+            known: str = rows[0][0]
+            found = merged(decode_object(known.encode()), wanted)
+            about = json.encode(found).decode()
+            if about == known or await self._rows(self._sql.change, id, known=known, about=about):
+                return found
+        raise not_found(id)
 
     async def delete(self, id: str) -> None:
         self._enter()
@@ -150,16 +170,21 @@ class PostgresConversationStore(Conversations):
         self._alarm.set(delay)
 
     async def list(
-        self, *, owner: str | None = None, limit: int | None = 50
+        self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
+        check_owners(owner, below=below)
         self._enter()
         most = self._most(limit)
         if owner is not None:
             _check_text(owner)
-        found = await self._link.rows(self._sql.entries, owner=owner, ttl=self._ttl, count=most)
+        values = {"owner": owner, "below": below, "ttl": self._ttl, "count": most}
         return [
-            ConversationEntry(id, as_utc(created), as_utc(updated), whose)
-            for id, created, updated, whose in found
+            ConversationEntry(
+                id, as_utc(created), as_utc(updated), whose, decode_object(about.encode())
+            )
+            for id, created, updated, whose, about in await self._link.rows(
+                self._sql.entries, **values
+            )
         ]
 
 

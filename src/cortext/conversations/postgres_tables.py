@@ -76,6 +76,8 @@ class Statements:
     get: str
     add: str
     history: str
+    metadata: str
+    change: str
     delete: str
     evict: str
     expire: str
@@ -134,6 +136,13 @@ _TEXTS = {
             select from {schema}.conversations where id = %(id)s and {alive})
         order by number desc limit %(count)s
     """,
+    "metadata": """
+        select metadata::text from {schema}.conversations where id = %(id)s and {alive}
+    """,
+    "change": """
+        update {schema}.conversations set metadata = %(about)s::json
+        where id = %(id)s and metadata::text = %(known)s and {alive} returning id
+    """,
     "delete": """
         with gone as (
             delete from {schema}.conversations where id = %(id)s and {alive} returning id)
@@ -159,8 +168,9 @@ _TEXTS = {
             where updated_at > now() - make_interval(secs => %(ttl)s::float8))
     """,
     "entries": """
-        select id, created_at, updated_at, owner from {schema}.conversations
-        where (%(owner)s::text is null or owner = %(owner)s) and {alive}
+        select id, created_at, updated_at, owner, metadata::text from {schema}.conversations
+        where (%(owner)s::text is null or owner = %(owner)s
+            or (%(below)s and starts_with(owner, %(owner)s || '/'))) and {alive}
         order by created_at desc, id desc limit %(count)s
     """,
     "message": """

@@ -2,7 +2,8 @@
 
 Of a conversation ID there are `conv:{ID}` (a hash), `conv:{ID}:messages` and `conv:{ID}:ids`
 (lists), which expire together; of all of them `conv:{all}:created` and `conv:{all}:due` (sorted
-sets), `conv:{all}:owner` (a hash) and `conv:{all}:owner:NAME` (sorted sets).
+sets), `conv:{all}:owner` (a hash), `conv:{all}:owner:NAME` and `conv:{all}:below:NAME` (sorted
+sets).
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from typing import Any
 from cortext.clock import from_micros
 from cortext.conversations import redis_scripts as scripts
 from cortext.conversations.alarm import LONGEST_SLEEP, Alarm
-from cortext.conversations.base import Conversations, check_message, check_owner, not_found
+from cortext.conversations.base import (
+    Conversations,
+    check_message,
+    check_owner,
+    check_owners,
+    not_found,
+)
+from cortext.conversations.metadata import copied, of_lines
 from cortext.conversations.port import (
     LIMIT,
     TTL,
@@ -29,11 +37,10 @@ from cortext.conversations.port import (
 )
 from cortext.conversations.redis_events import Listening, RedisFollowing
 from cortext.conversations.redis_link import Link, ReplicationError
-from cortext.conversations.wire import decode_message, decode_object, encode_message
+from cortext.conversations.wire import decode_message, encode_message
 from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json
 from cortext.model.ids import check_id, new_id
-from cortext.model.values import json_copy
 
 log = logging.getLogger("cortext.conversations")
 
@@ -43,6 +50,8 @@ _PREFIX = re.compile(r"[A-Za-z0-9:._-]+")
 _AT_ONCE = 100
 _UNLISTED = 600_000
 _MOMENT = 0.5
+_MOST_CHANGES = 20
+"""Of metadata, before they are joined."""
 
 
 class RedisConversationStore(Conversations):
@@ -71,7 +80,7 @@ class RedisConversationStore(Conversations):
         super().__init__("redis", window=window, ttl=ttl, limit=max_conversations)
         self._prefix = prefix
         self._life = 0 if self._ttl is None else max(int(self._ttl * 1000), 1)
-        self._all = [f"{prefix}:{{all}}:{name}" for name in ("created", "due", "owner")]
+        self._all = [f"{prefix}:{{all}}:{name}" for name in ("created", "due", "owner", "below")]
         self._alarm = Alarm(self._sweep)
         self._listening = Listening(self._linked, f"{prefix}:events:")
         self._undoing: set[asyncio.Task[None]] = set()
@@ -80,10 +89,10 @@ class RedisConversationStore(Conversations):
         self._enter()
         check_owner(owner)
         id = new_id()
-        copied = json.encode(json_copy(dict(metadata or {}), "metadata"))
+        about = json.encode(copied(metadata))
         sent = self._link.sent
         try:
-            count, oldest = await self._begin(id, owner, copied)
+            count, oldest = await self._begin(id, owner, about)
         except ReplicationError as error:
             await asyncio.shield(self._taking_back(id))
             raise ReplicationError(error.have, error.wanted, undone=True) from None
@@ -111,7 +120,7 @@ class RedisConversationStore(Conversations):
             self._decoded(id, lines),
             from_micros(int(created)),
             from_micros(int(updated)),
-            decode_object(metadata or b""),
+            self._about(id, metadata or b""),
             _text(owner),
         )
 
@@ -140,6 +149,17 @@ class RedisConversationStore(Conversations):
         if not count:
             return []
         return self._decoded(id, await self._link.call("LRANGE", key, -count, -1))
+
+    async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        self._enter()
+        wanted, head = json.encode(copied(changes)), self._keys(id)[:1]
+        lines: bytes | None = await self._link.write(scripts.CHANGE, head, wanted)
+        if not lines:
+            raise not_found(id)
+        found = self._about(id, lines)
+        if lines.count(b"\n") > _MOST_CHANGES:
+            await self._link.run(scripts.JOIN, head, lines, json.encode(found))
+        return found
 
     async def delete(self, id: str) -> None:
         self._enter()
@@ -196,9 +216,18 @@ class RedisConversationStore(Conversations):
         try:
             return [*map(decode_message, lines)]
         except ValueError as error:
-            raise SessionCorruptedError(
-                self._keys(id)[1], str(error), hint="something else wrote to this key of Redis"
-            ) from None
+            raise self._corrupted(self._keys(id)[1], error) from None
+
+    def _about(self, id: str, lines: bytes) -> dict[str, Any]:
+        try:
+            return of_lines(lines)
+        except ValueError as error:
+            raise self._corrupted(self._keys(id)[0], error) from None
+
+    def _corrupted(self, key: str, error: ValueError) -> SessionCorruptedError:
+        return SessionCorruptedError(
+            key, str(error), hint="something else wrote to this key of Redis"
+        )
 
     async def _begin(self, id: str, owner: str, metadata: bytes) -> tuple[int, list[bytes]]:
         """Make it, then list it: who finds too many in the list removes what is there. How many
@@ -275,24 +304,41 @@ class RedisConversationStore(Conversations):
             await self._link.call("PUBLISH", *self._event("expired", id))
 
     async def list(
-        self, *, owner: str | None = None, limit: int | None = 50
+        self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
+        check_owners(owner, below=below)
         self._enter()
-        key = self._all[0] if owner is None else _bytes(f"{self._all[2]}:{owner}")
         most = self._most(limit)
-        last = -1 if most is None else most - 1
         if most == 0:
             return []
-        ids = [id.decode() for id in await self._link.call("ZRANGE", key, 0, last, "REV")]
-        fields = ("createdAt", "updatedAt", "owner")
+        ids = await self._listed(owner, -1 if most is None else most - 1, below=below)
+        fields = ("createdAt", "updatedAt", "owner", "metadata")
         heads = await self._link.each([("HMGET", self._keys(id)[0], *fields) for id in ids])
-        return [
-            ConversationEntry(
-                id, from_micros(int(created)), from_micros(int(updated)), _text(owner)
-            )
-            for id, (created, updated, owner) in zip(ids, heads, strict=True)
-            if created
-        ]
+        return [_entry(id, *head) for id, head in zip(ids, heads, strict=True) if head[0]]
+
+    async def _listed(self, owner: str | None, last: int, *, below: bool) -> list[str]:
+        """The ids of a list, up to the place of the last; -1 is that of all."""
+        key = self._all[0] if owner is None else _bytes(f"{self._all[2]}:{owner}")
+        if below:
+            beside = _bytes(f"{self._all[3]}:{owner}")
+            found = await self._link.run(scripts.OF_BOTH, [key, beside], last)
+        else:
+            found = await self._link.call("ZRANGE", key, 0, last, "REV")
+        return [id.decode() for id in found]
+
+
+def _entry(
+    id: str, created: bytes, updated: bytes, owner: bytes, metadata: bytes | None
+) -> ConversationEntry:
+    about: dict[str, Any] = {}
+    try:
+        about = of_lines(metadata or b"")
+    except ValueError as error:
+        # One that something else wrote must not hide all others.
+        log.warning("the metadata of conversation %s cannot be read: %s", id, error)
+    return ConversationEntry(
+        id, from_micros(int(created)), from_micros(int(updated)), _text(owner), about
+    )
 
 
 def _bytes(text: str) -> bytes:

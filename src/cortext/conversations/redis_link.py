@@ -97,7 +97,7 @@ class Link:
 
         return await self._until_answered(work)
 
-    async def run(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
+    async def run(self, script: Script, keys: Sequence[str | bytes], *arguments: Any) -> Any:
         """The answer of a script."""
         return (await self._run(script, keys, arguments))[0]
 
@@ -129,7 +129,7 @@ class Link:
         return await self._until_answered(work, lost)
 
     async def _run(
-        self, script: Script, keys: Sequence[str], arguments: Sequence[Any], *then: Command
+        self, script: Script, keys: Sequence[str | bytes], arguments: Sequence[Any], *then: Command
     ) -> list[Any]:
         words = (len(keys), *keys, *arguments)
 

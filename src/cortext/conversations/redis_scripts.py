@@ -89,7 +89,7 @@ if there == 1 then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
 return there
 """)
 
-# KEYS created due owners. ARGV id, ttl in ms, limit (0: none), owner, when it was created
+# KEYS created due owners below. ARGV id, ttl in ms, limit (0: none), owner, when it was created
 # How many there are, and the oldest of those that are too many.
 ENROL = _script(
     _NOW
@@ -98,6 +98,8 @@ redis.call('ZADD', KEYS[1], ARGV[5], ARGV[1])
 if ARGV[2] ~= '0' then redis.call('ZADD', KEYS[2], now + ARGV[2] * 1000, ARGV[1]) end
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[4])
 redis.call('ZADD', KEYS[3] .. ':' .. ARGV[4], ARGV[5], ARGV[1])
+local top = string.match(ARGV[4], '^([^/]*)/')
+if top then redis.call('ZADD', KEYS[4] .. ':' .. top, ARGV[5], ARGV[1]) end
 local count, extra = redis.call('ZCARD', KEYS[1]), {}
 if ARGV[3] ~= '0' and count > tonumber(ARGV[3]) then
   extra = redis.call('ZRANGE', KEYS[1], 0, count - ARGV[3] - 1)
@@ -106,15 +108,51 @@ return {count, extra}
 """
 )
 
-# KEYS created due owners. ARGV id. Whether it was there, and how many are left.
+# KEYS created due owners below. ARGV id. Whether it was there, and how many are left.
 STRIKE = _script("""
 redis.call('ZREM', KEYS[2], ARGV[1])
 local owner = redis.call('HGET', KEYS[3], ARGV[1])
 if owner then
   redis.call('HDEL', KEYS[3], ARGV[1])
   redis.call('ZREM', KEYS[3] .. ':' .. owner, ARGV[1])
+  local top = string.match(owner, '^([^/]*)/')
+  if top then redis.call('ZREM', KEYS[4] .. ':' .. top, ARGV[1]) end
 end
 return {redis.call('ZREM', KEYS[1], ARGV[1]), redis.call('ZCARD', KEYS[1])}
+""")
+
+# KEYS of an owner, below it. ARGV the place of the last (-1: of all). Newest first.
+OF_BOTH = _script("""
+local last = tonumber(ARGV[1])
+local own = redis.call('ZRANGE', KEYS[1], 0, last, 'REV', 'WITHSCORES')
+local below = redis.call('ZRANGE', KEYS[2], 0, last, 'REV', 'WITHSCORES')
+local found, i, j = {}, 1, 1
+while (own[i] or below[j]) and (last < 0 or #found <= last) do
+  if not below[j] or (own[i] and tonumber(own[i + 1]) >= tonumber(below[j + 1])) then
+    found[#found + 1] = own[i]
+    i = i + 2
+  else
+    found[#found + 1] = below[j]
+    j = j + 2
+  end
+end
+return found
+""")
+
+# KEYS head. ARGV changes. All lines of the metadata; nothing without a conversation.
+CHANGE = _script("""
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local lines = (redis.call('HGET', KEYS[1], 'metadata') or '{}') .. '\\n' .. ARGV[1]
+redis.call('HSET', KEYS[1], 'metadata', lines)
+return lines
+""")
+
+# KEYS head. ARGV lines of the metadata, the same in one.
+JOIN = _script("""
+if redis.call('HGET', KEYS[1], 'metadata') == ARGV[1] then
+  redis.call('HSET', KEYS[1], 'metadata', ARGV[2])
+end
+return 1
 """)
 
 # KEYS due. ARGV most. Those that are due, and in how many ms the next one is (-1: none).

@@ -20,6 +20,12 @@ _ORDINAL = re.compile(
     r"\b(?:(" + "|".join(_WORDS) + r")|(\d{1,3})(?:st|nd|rd|th)"
     r"|(?:number|option|item|result|no\.?) ?(\d{1,3}))\b|#(\d{1,3})\b"
 )
+_COUNTS = {
+    word: number
+    for number, word in enumerate(("two", "three", "four", "five", "six", "seven", "eight"), 2)
+}
+_ALL = re.compile(r"\b(?:both|all of (?:them|these|those))\b")
+_SEVERAL = re.compile(r"\b(first|last|final) ([2-9]|[1-9]\d|" + "|".join(_COUNTS) + r")\b")
 _FINAL = re.compile(r"\b(?:last|final|latter)\b")
 _FORMER = re.compile(r"\bformer\b")
 _PRONOUN = re.compile(r"\b(?:it|its|this|that|them|these|those|one|ones)\b")
@@ -31,7 +37,7 @@ class Reference(Struct, frozen=True, rename="camel"):
     and `position` its place in a list there, from 1."""
 
     item: Any = None
-    candidates: Sequence[Any] = ()
+    candidates: list[Any] = []
     data: Any = None
     position: int | None = None
 
@@ -41,7 +47,8 @@ def resolve(text: str, messages: Sequence[Message]) -> Reference:
     data before older."""
     data = [m.structured_data for m in reversed(messages) if m.structured_data is not None]
     said = " ".join(text.casefold().split())
-    return _by_name(said, data) or _by_place(said, data) or _by_pronoun(said, data) or Reference()
+    ways = (_by_name, _by_places, _by_place, _by_pronoun)
+    return next(filter(None, (way(said, data) for way in ways)), Reference())
 
 
 def items_of(data: Any) -> list[Any]:
@@ -81,6 +88,39 @@ def _said_name(said: str, item: Any) -> str:
     return name if found else ""
 
 
+def _by_places(said: str, data: Sequence[Any]) -> Reference | None:
+    """Of "both", "the first two" or "the first and the third" none alone is meant: all of them are
+    candidates."""
+    value = next((value for value in data if items_of(value)), None)
+    items = items_of(value)
+    places = _places(said, len(items))
+    if places is None or not items:
+        return None
+    meant = [items[place] for place in places if place < len(items)]
+    return Reference(candidates=meant or items, data=value)
+
+
+def _places(said: str, count: int) -> Sequence[int] | None:
+    """The places, from 0, of several of so many things; None if not several are spoken of."""
+    if _ALL.search(said):
+        return range(count)
+    if found := _SEVERAL.search(said):
+        number = _COUNTS.get(found[2]) or int(found[2])
+        return range(number) if found[1] == "first" else range(max(count - number, 0), count)
+    if _FROM_END.search(said):
+        return None
+    named = dict.fromkeys(_number(found) for found in _ORDINAL.finditer(said))
+    places = [number - 1 for number in named if number]
+    if places and _FINAL.search(said):
+        places.append(count - 1)
+    return places if len(places) > 1 else None
+
+
+def _number(found: re.Match[str]) -> int:
+    word, *numbers = found.groups()
+    return _ORDINALS[word] if word else int(next(filter(None, numbers)))
+
+
 def _by_place(said: str, data: Sequence[Any]) -> Reference | None:
     place = _place(said)
     if place is None:
@@ -102,9 +142,7 @@ def _place(said: str) -> int | None:
     if found := _FROM_END.search(said):
         return -_ORDINALS.get(found[1] or "", 2)
     if found := _ORDINAL.search(said):
-        word, *numbers = found.groups()
-        number = _ORDINALS[word] if word else int(next(filter(None, numbers)))
-        return number or None
+        return _number(found) or None
     if _FORMER.search(said):
         return 1
     return -1 if _FINAL.search(said) else None

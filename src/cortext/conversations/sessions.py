@@ -5,13 +5,18 @@ The log store of `cortext.stores` is one. That is a layer beside this one, so it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from cortext import clock
+from cortext.conversations.metadata import merged
+from cortext.durability.lock import FileLock
+from cortext.durability.replace import side_dir, storage_errors
+from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.values import as_utc
@@ -30,7 +35,12 @@ class SessionLog(Protocol):
 
     def append(self, id: str, *messages: SessionMessage) -> int: ...
 
+    @property
+    def folder(self) -> str: ...
+
     def head(self, id: str) -> Session: ...
+
+    def amend(self, id: str, **fields: Any) -> Session: ...
 
     def tail(self, id: str, count: int) -> list[SessionMessage]: ...
 
@@ -39,6 +49,25 @@ class SessionLog(Protocol):
     def list_session_ids(self) -> list[str]: ...
 
     def close(self) -> None: ...
+
+
+def change_metadata(sessions: SessionLog, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Change these keys of a head's metadata. Whoever else does waits meanwhile, in any process:
+    what is merged is what is there."""
+    sessions.head(id)
+    side = side_dir(sessions.folder)
+    with storage_errors("write", side), FileLock(os.path.join(side, "metadata.lock")):
+        found = merged(sessions.head(id).metadata, changes)
+        return sessions.amend(id, metadata=found).metadata
+
+
+def mark_of(sessions: SessionLog, id: str) -> object:
+    """What changes with a session's file; the same for all that are not there."""
+    try:
+        it = os.stat(os.path.join(sessions.folder, f"{check_id(id)}.jsonl"))
+    except OSError as error:
+        return error.errno
+    return it.st_ino, it.st_size, it.st_mtime_ns
 
 
 def stamped(record: SessionMessage, at: datetime) -> SessionMessage:

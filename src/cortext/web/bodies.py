@@ -17,16 +17,24 @@ from cortext.conversations.port import ConversationEntry, Message, Messages
 from cortext.model import json, wire
 from cortext.model.message import NO_TIME, ROLES, Role
 
-_LONGEST_ID = 256
+LONGEST_ID = 256
 _UNKNOWN = re.compile("Object contains unknown field `([^`]*)`")
 _Struct = TypeVar("_Struct", bound=Struct)
 
 
 class NewConversation(Struct, rename="camel", forbid_unknown_fields=True):
-    """With a `conversationId`, that conversation if it is there, else a new one with a new id."""
+    """With a `conversationId`, that conversation if it is there, else a new one with a new id.
+    `owner` is whose it is, of those among whom you divide yours; with null you load anybody's."""
 
-    conversation_id: Annotated[str, Meta(max_length=_LONGEST_ID)] | None = None
+    conversation_id: str | None = None
     metadata: dict[str, Any] | None = None
+    owner: Annotated[str, Meta(max_length=LONGEST_ID)] | None = ""
+
+
+class Changes(Struct, rename="camel", forbid_unknown_fields=True):
+    """Keys of the metadata that change; null takes one away, and all others stay."""
+
+    metadata: dict[str, Any]
 
 
 class NewMessage(Struct, rename="camel", forbid_unknown_fields=True):
@@ -36,7 +44,7 @@ class NewMessage(Struct, rename="camel", forbid_unknown_fields=True):
     content: str
     timestamp: datetime | None = None
     structured_data: Any = None
-    id: Annotated[str, Meta(min_length=1, max_length=_LONGEST_ID)] | None = None
+    id: Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)] | None = None
 
     def to_message(self) -> Message:
         return Message(
@@ -82,10 +90,16 @@ def _clearer(sentence: str, kind: type[Struct]) -> str:
     if unknown is None:
         return sentence
     names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    return f"{sentence}{meant(unknown[1], names)}"
+
+
+def meant(name: str, names: Sequence[str]) -> str:
+    """What to say after the name of something that there is not."""
     # People write what the Python API has, or leave out a letter.
-    near = get_close_matches(unknown[1][:_LONGEST_ID], names, 1)
-    meant = f": did you mean `{near[0]}`?" if near else f"; there are {', '.join(names)}"
-    return f"{sentence}{meant}"
+    near = get_close_matches(name[:LONGEST_ID], names, 1)
+    if near:
+        return f": did you mean `{near[0]}`?"
+    return f"; there are {', '.join(names)}" if names else "; there is none here"
 
 
 @cache

@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
+from cortext.conversations.base import Conversations
 from cortext.conversations.events import Subscription
 from cortext.conversations.port import Conversation, Message, Messages
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError
@@ -20,6 +21,9 @@ from cortext.web.owned import Owned
 MEDIA_TYPE = "text/event-stream"
 LOOK_EVERY = 5.0
 """Seconds after which a conversation is looked at without an event; the connection is kept so."""
+GLANCE_EVERY = 1.0
+"""Seconds after which we see that a listener may not stay, or that another process wrote where
+nobody tells us."""
 READY_WITHIN = 2.0
 """Seconds that a store has to say that it tells us of events."""
 _RETRY = b"retry: 2000\n"
@@ -52,12 +56,13 @@ class Streams:
         `begin` says after which message it begins, `gap` that messages left the window before they
         were sent."""
         id = known.id
-        waking = _Waking(owned.store.events(id))
+        waking = _Waking(owned.store, id)
         self.open.add(waking)
         try:
             await waking.ready()
             if self.ended:
                 return
+            await waking.glance()
             found = await _look(owned, owner, known)
             last = after if after is not None else _last(found)
             yield _RETRY + event("begin", {"after": last or ""}, last)
@@ -68,7 +73,7 @@ class Streams:
                 for message in new:
                     yield event("message", message, message.id)
                     last = message.id
-                if not self.ended and not await waking.next():
+                if not self.ended and not await waking.next(stays):
                     yield b": still here\n\n"
                 if self.ended or not stays():
                     return
@@ -117,11 +122,14 @@ class _Waking:
     """Listens to a store in a task of its own, which can let go of it in peace when the client
     has left and everything else is being cancelled."""
 
-    def __init__(self, events: Subscription) -> None:
+    def __init__(self, store: Conversations, id: str) -> None:
         self.how_it_ended = "deleted"
+        self._store = store
+        self._id = id
+        self._mark: object = None
         self._is_ready = asyncio.Event()
         self._woken = asyncio.Event()
-        self._task = asyncio.ensure_future(self._listen(events))
+        self._task = asyncio.ensure_future(self._listen(store.events(id)))
 
     async def ready(self) -> None:
         """Wait until nothing can be missed; or until it is clear that nothing will be heard, now
@@ -131,14 +139,24 @@ class _Waking:
         except TimeoutError:
             _log.warning("a stream looks by itself, for the store does not answer yet")
 
-    async def next(self) -> bool:
-        """Wait for something to happen; False after a while without."""
-        try:
-            await asyncio.wait_for(self._woken.wait(), LOOK_EVERY)
-        except TimeoutError:
-            return False
-        self._woken.clear()
-        return True
+    async def next(self, stays: Callable[[], bool]) -> bool:
+        """Wait for something to happen, also that the listener no longer `stays`; False after a
+        while without."""
+        for _ in range(max(round(LOOK_EVERY / GLANCE_EVERY), 1)):
+            try:
+                await asyncio.wait_for(self._woken.wait(), min(GLANCE_EVERY, LOOK_EVERY))
+            except TimeoutError:
+                if await self.glance() or not stays():
+                    return True
+            else:
+                self._woken.clear()
+                return True
+        return False
+
+    async def glance(self) -> bool:
+        """Whether something changed that no event tells of, since the last glance."""
+        before, self._mark = self._mark, await self._store.mark(self._id)
+        return self._mark != before
 
     def wake(self) -> None:
         self._is_ready.set()

@@ -36,7 +36,7 @@ class Posting:
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         found = None
-        if scope["type"] == "http" and scope["method"] == "POST":
+        if scope["type"] == "http" and scope["method"] == "POST" and not scope["query_string"]:
             found = _PATH.fullmatch(scope["path"])
         if found is None:
             await self._app(scope, receive, send)

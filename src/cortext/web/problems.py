@@ -51,7 +51,7 @@ class Kind(NamedTuple):
 
 
 _SCHEMA = "`GET /schema` says what there is and what it takes"
-_LATER = "send it again after a while, with the same message `id`"
+_LATER = "ask again after a while; a message that is sent again with its `id` is stored once"
 KINDS = {
     "bad-request": Kind(400, "The request cannot be understood", _SCHEMA),
     "invalid-id": Kind(400, "This cannot be an id", "take one that this server gave you"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from litestar import Request, Response, Router, delete, get, post
+from litestar import Request, Response, Router, delete, get, patch, post
 from litestar.exceptions import NotAuthorizedException, PermissionDeniedException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, FromQuery, HeaderParameter, QueryParameter
@@ -17,12 +17,15 @@ from cortext.app.search import Narrow
 from cortext.conversations.port import Conversation, ConversationSummary, Message
 from cortext.web import events
 from cortext.web.bodies import (
+    LONGEST_ID,
+    Changes,
     Entries,
     History,
     JsonResponse,
     NewConversation,
     NewMessage,
     decode,
+    meant,
 )
 from cortext.web.guard import OWNER, STAYS
 from cortext.web.posting import add_posted
@@ -62,7 +65,7 @@ _WHY = {
 
 
 def _owner(request: Asked) -> Any:
-    """Who asks: text, for `_check_owner` has let nobody else through."""
+    """Who asks: text, for `_check` has let nobody else through."""
     return request.scope[OWNER]  # type: ignore[typeddict-item]
 
 
@@ -72,30 +75,41 @@ async def create(request: Asked) -> Response[Conversation]:
     is created, which has another id."""
     data = await request.body()
     wanted = decode(data, NewConversation) if data else NewConversation()
-    owner, metadata = _owner(request), wanted.metadata or {}
+    owner, metadata, owned = _owner(request), wanted.metadata or {}, request.app.state.owned
     if wanted.conversation_id:
-        found, is_new = await request.app.state.owned.get_or_create(
-            owner, wanted.conversation_id, metadata
+        found, is_new = await owned.get_or_create(
+            owner, wanted.conversation_id, metadata, wanted.owner
         )
     else:
-        found, is_new = await request.app.state.owned.create(owner, metadata), True
+        found, is_new = await owned.create(owner, metadata, wanted.owner or ""), True
     headers = {"Location": f"{base_of(request.scope)}/v1/conversations/{found.id}"}
     return JsonResponse(found, status_code=201 if is_new else 200, headers=headers)
 
 
 @get("/conversations", responses=_may_fail())
 async def list_conversations(
-    request: Asked, limit: Limit = 50, until: FromQuery[datetime | None] = None
+    request: Asked,
+    limit: Limit = 50,
+    until: FromQuery[datetime | None] = None,
+    owner: Annotated[str | None, QueryParameter(max_length=LONGEST_ID)] = None,
 ) -> Entries:
-    """Your conversations, newest first. With `until`, those that were created then or earlier: the
-    `createdAt` of the last one of a page gives the next page, which begins with that one."""
-    return Entries(await request.app.state.owned.entries(_owner(request), limit, until))
+    """Your conversations, newest first; with `owner`, those of one of your owners, and with an
+    empty one those of none. With `until`, those that were created then or earlier: the `createdAt`
+    of the last one of a page gives the next page, which begins with that one."""
+    return Entries(await request.app.state.owned.entries(_owner(request), limit, until, owner))
 
 
 @get("/conversations/{id:str}", responses=_may_fail(404))
 async def load(request: Asked, id: Id) -> Conversation:
     """A conversation with the messages of its window."""
     return await request.app.state.owned.get(_owner(request), id)
+
+
+@patch("/conversations/{id:str}", responses=_may_fail(404, 415))
+async def change(request: Asked, id: Id) -> Conversation:
+    """Change keys of the metadata; the conversation as it is then. That prolongs nothing."""
+    changes = decode(await request.body(), Changes).metadata
+    return await request.app.state.owned.set_metadata(_owner(request), id, changes)
 
 
 @delete("/conversations/{id:str}", responses=_may_fail(404))
@@ -204,23 +218,33 @@ def _check_person(request: Asked) -> None:
         raise PermissionDeniedException
 
 
-def _check_owner(request: Asked) -> None:
+def _check(request: Asked) -> None:
     """`Guard` has refused whoever is nobody. Should one get past it, that ends here."""
     if _owner(request) is None:
         raise NotAuthorizedException(headers={"WWW-Authenticate": "Bearer"})
+    if request.scope["query_string"]:
+        names = sorted(request.route_handler.parsed_fn_signature.parameters.keys() - _NO_QUERY)
+        for name in request.query_params:
+            if name not in names:
+                raise ValueError(f"unknown query parameter `{name[:60]}`{meant(name, names)}")
+
+
+_NO_QUERY = {"request", "id", "last_event_id"}
+"""What handlers take that stands elsewhere."""
 
 
 def data_router(*, sessions: bool) -> Router:
     """The routes that need a token."""
-    handlers = [create, list_conversations, load, remove, add, history, summary, follow]
+    handlers = [create, list_conversations, load, change, remove, add, history, summary, follow]
     if sessions:
         handlers += [list_sessions, search]
-    return Router("/v1", route_handlers=handlers, before_request=_check_owner)
+    return Router("/v1", route_handlers=handlers, before_request=_check)
 
 
 BODIES = {
-    "/v1/conversations": NewConversation,
-    "/v1/conversations/{id}/messages": NewMessage,
+    ("post", "/v1/conversations"): NewConversation,
+    ("patch", "/v1/conversations/{id}"): Changes,
+    ("post", "/v1/conversations/{id}/messages"): NewMessage,
 }
-"""What is posted, for the OpenAPI: these routes decode it themselves, which is faster and keeps
+"""What is sent, for the OpenAPI: these routes decode it themselves, which is faster and keeps
 half characters."""

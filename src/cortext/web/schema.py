@@ -21,8 +21,8 @@ class Schema(JsonRenderPlugin):
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         (bodies, parts) = msgspec.json.schema_components(BODIES.values(), ref_template=_REFERENCE)
         openapi_schema["components"]["schemas"] |= parts
-        for (path, kind), schema in zip(BODIES.items(), bodies, strict=True):
-            openapi_schema["paths"][path]["post"]["requestBody"] = {
+        for ((method, path), kind), schema in zip(BODIES.items(), bodies, strict=True):
+            openapi_schema["paths"][path][method]["requestBody"] = {
                 "content": {"application/json": {"schema": schema}},
                 "required": any(field.required for field in msgspec.structs.fields(kind)),
             }

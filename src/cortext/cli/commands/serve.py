@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,6 +11,22 @@ import click
 
 from cortext import paths
 from cortext.cli.extras import needs
+
+_SPAN = re.compile(r"([0-9]{1,10}(?:\.[0-9]{1,6})?) ?([smhd]?)")
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def seconds(_context: object, _option: object, given: str | None) -> float | None:
+    """A span of time in seconds; a usage error for what is none."""
+    if given is None:
+        return None
+    found = _SPAN.fullmatch(given.strip())
+    length = float(found[1]) * _UNITS[found[2]] if found else -1.0
+    if 0 <= length < 1e9:
+        return length
+    raise click.BadParameter(
+        f"{given[:60]!r} is no span of time: write seconds (3600), or 30m, 12h, 7d; 0 is for ever"
+    )
 
 
 @click.command("serve")
@@ -45,9 +62,9 @@ from cortext.cli.extras import needs
 @click.option(
     "--ttl",
     metavar="SECONDS",
-    type=click.FloatRange(0, 999_999_999),
-    help="How long a conversation lives without a message; 0 is for ever. An hour unless you say "
-    "so; with file: and postgresql: for ever.",
+    callback=seconds,
+    help="How long a conversation lives without a message, in seconds or as 30m, 12h or 7d; 0 is "
+    "for ever. An hour unless you say so; with file: and postgresql: for ever.",
 )
 @click.option(
     "--max-conversations",
@@ -100,7 +117,7 @@ def command(
         if client is not None:
             from cortext.web.auth import new_token
 
-            click.echo(new_token(folder, client))
+            click.echo(new_token(folder, _name(client)))
             return
         from cortext.web.serving import Settings, serve
     from cortext.config import Config
@@ -141,6 +158,21 @@ def _tell(address: str, store: str, folder: str, *, pages: bool) -> None:
 
 def _say(line: str) -> None:
     click.echo(line, err=True)
+
+
+def _name(client: str) -> str:
+    """It becomes the name of a file."""
+    from cortext.errors import CortextError, InvalidIdError
+    from cortext.model.ids import check_id
+
+    try:
+        return check_id(client)
+    except InvalidIdError:
+        raise CortextError(
+            f"{client[:60]!r} is not a name that a client can have",
+            hint="a name has 1 to 128 letters a to z, digits, '.', '_' or '-' and starts with a "
+            "letter or digit",
+        ) from None
 
 
 def _bounds(window: int | None, ttl: float | None, most: int | None) -> dict[str, Any]:
