@@ -3,7 +3,7 @@
 from cortext import MemoryConversationStore
 from cortext.asgi import create_app
 
-app = create_app(MemoryConversationStore(), tokens={"a long secret": "anna"})
+app = create_app(MemoryConversationStore(), tokens={"a-long-secret-of-annas": "anna"})
 
 Serve it with any ASGI server, or mount it in a FastAPI or Starlette application. It needs the
 extra `serve`.

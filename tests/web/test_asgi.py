@@ -205,12 +205,100 @@ def test_a_store_that_knows_no_owners_is_refused() -> None:
         create_app(object())  # pyright: ignore[reportArgumentType]
 
 
+def _anna(_scope: Any) -> str:
+    return "anna"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"store": "memory:"}, r"a store is served, and this is text"),
+        ({"hosts": "chat.example"}, r"hosts is a list of names.*\['chat.example'\]"),
+        ({"hosts": []}, "hosts is empty"),
+        ({"hosts": ["https://chat.example"]}, "is no name of a host"),
+        ({"tokens": {TOKEN: "anna"}, "owner_of": _anna}, "tokens and owner_of do not go together"),
+        ({"owner_of": _anna, "sessions": True}, "sessions and owner_of do not go together"),
+        ({"tokens": ["abc"]}, "tokens are a dict, {token: owner}, not list"),
+        ({"tokens": {TOKEN: None}}, "tokens are a dict of texts"),
+        ({"tokens": {"short": "anna"}}, "a token has at least 16 characters, not 5"),
+        ({"tokens": {"long but with a break\n": "anna"}}, "printable ASCII"),
+        ({"owner_of": "anna"}, "owner_of is a function of a request's scope, not str"),
+        ({"secret": "short"}, "a secret has at least 16 characters, not 5"),
+        ({"secret": b"x" * 32}, "secret is text, not bytes"),
+        ({"rate": -1}, "rate is a whole number from 0, not -1"),
+        ({"max_body": 0}, "max_body is a whole number from 1"),
+        ({"max_streams": "5"}, "max_streams is a whole number from 0, not '5'"),
+        ({"pages": "yes"}, "pages is True or False"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_the_call(arguments: dict[str, Any], said: str) -> None:
+    """In one sentence, and not when the first client asks; no secret is in it."""
+    given: Any = {"store": MemoryConversationStore(), **arguments}
+    store = given.pop("store")
+    with pytest.raises((CortextError, ValueError), match=said) as raised:
+        create_app(store, **given)
+    assert "break" not in str(raised.value)
+    if store == "memory:":
+        assert "open_store('memory:')" in getattr(raised.value, "hint", "")
+
+
+def test_no_password_of_a_url_is_repeated() -> None:
+    """Who gives the URL of a store instead of it is told what to do, without it."""
+    with pytest.raises(CortextError) as raised:
+        create_app("redis://u:secret@127.0.0.1/0")  # pyright: ignore[reportArgumentType]
+    assert "secret" not in f"{raised.value} {raised.value.hint}"
+    assert "open_store('redis:…')" in raised.value.hint
+
+
+@in_loop
+async def test_who_asks_may_be_found_out_slowly() -> None:
+    """An `async` function, and any other that gives something to wait for."""
+    import asyncio
+
+    async def asked(scope: Mapping[str, Any]) -> str | None:
+        await asyncio.sleep(0)
+        return _by_header(scope)
+
+    for owner_of in (asked, lambda scope: asked(scope)):
+        async with _client(create_app(MemoryConversationStore(), owner_of=owner_of)) as client:
+            made = await client.post("/v1/conversations", headers={"X-User": "anna"})
+            assert (made.status_code, made.json()["owner"]) == (201, "anna")
+            assert (await client.get("/v1/conversations")).status_code == 401
+
+
+@pytest.mark.parametrize("found", [7, b"anna", ["anna"], True, ValueError("secret"), KeyError("u")])
+@pytest.mark.parametrize("is_async", [False, True])
+@in_loop
+async def test_an_application_that_does_not_know_is_an_error_of_the_server(
+    found: Any, is_async: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Never of the client: 500, of which the log says more; nothing is stored, and whether the
+    process lives is answered all the same."""
+
+    def owner_of(_scope: Any) -> Any:
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    async def later(scope: Any) -> Any:
+        return owner_of(scope)
+
+    store = MemoryConversationStore()
+    async with _client(create_app(store, owner_of=later if is_async else owner_of)) as client:
+        made = await client.post("/v1/conversations", json={})
+        assert (made.status_code, made.json()["code"]) == (500, "internal")
+        assert "secret" not in made.text
+        assert (await client.get("/healthz")).status_code == 200
+    assert "owner_of" in caplog.text
+    assert await store.list() == []
+
+
 @in_loop
 async def test_pages_come_with_the_service() -> None:
     """A link with a token makes a cookie, which opens the pages and the data; strangers get none,
     and another client gets only what is its own."""
     tokens = {TOKEN: "", "u" * 20: "bob"}
-    app = create_app(MemoryConversationStore(), tokens=tokens, pages=True)
+    app = create_app(MemoryConversationStore(), tokens=tokens, sessions=True, pages=True)
     async with _client(app) as client:
         assert (await client.get("/")).status_code == 401
         await client.get("/?token=" + "u" * 20)
@@ -230,7 +318,9 @@ async def test_the_token_is_in_no_cookie() -> None:
     """Browsers send cookies to all ports of a host: it holds a secret of this process, under a
     name of this port, which is good here only and no longer than it runs."""
     store = MemoryConversationStore()
-    app, other = (create_app(store, tokens={TOKEN: ""}, pages=True) for _ in range(2))
+    app, other = (
+        create_app(store, tokens={TOKEN: ""}, sessions=True, pages=True) for _ in range(2)
+    )
     async with _client(app) as client:
         url = f"http://127.0.0.1:8733/?token={TOKEN}&kind=plan"
         entered = await client.get(url)

@@ -337,7 +337,7 @@ def test_the_size_is_a_setting(tmp_path: Path) -> None:
         (("--store", "file:"), "needs a place"),
         (("--workers", "2"), "with memory: each of several workers"),
         (("--host", "no.such.host.invalid"), "can be reached from elsewhere"),
-        (("--new-token", "../x"), "not a valid id"),
+        (("--new-token", "../x"), "is not a name"),
     ],
 )
 def test_what_cannot_be_served_is_said(tmp_path: Path, args: tuple[str, ...], said: str) -> None:

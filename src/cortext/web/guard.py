@@ -6,8 +6,10 @@ be one of ours, and an `Origin`, where there is one, the same.
 
 from __future__ import annotations
 
+import inspect
+import logging
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import lru_cache, partial
 from ipaddress import ip_address
 from time import perf_counter
@@ -30,6 +32,8 @@ ANY_ADDRESS = "address"
 """In the place of a name: any IP address. Who lies about a name needs a name for it."""
 OWNER = "cortext.owner"
 """What the scope of a request has of who asks: "" is the person of this machine."""
+BY_COOKIE = "cortext.by_cookie"
+"""Whether that is known by a cookie of the pages."""
 STAYS = "cortext.stays"
 """What the scope of a request for events has: whether who asked may still hear them."""
 _PLACE = "cortext.place"
@@ -37,7 +41,11 @@ _PLACE = "cortext.place"
 DATA = "/v1/"
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
 Headers = Mapping[bytes, bytes]
-OwnerOf = Callable[[Mapping[str, Any]], "str | None"]
+_Refusal = tuple[problems.Problem, dict[str, str]]
+_FOR_ALL = frozenset(("/healthz", "/readyz", "/metrics"))
+"""Paths at which nobody is asked for: they answer also while an application's users are unknown."""
+_log = logging.getLogger("cortext.web")
+OwnerOf = Callable[[Mapping[str, Any]], "str | Awaitable[str | None] | None"]
 
 
 class Guard:
@@ -86,7 +94,7 @@ class Guard:
 
         metrics.in_flight += 1
         try:
-            refused = self._refusal(scope)
+            refused = await self._refusal(scope)
             if refused is None:
                 await self._app(scope, receive, counted)
             else:
@@ -99,20 +107,29 @@ class Guard:
             if not route.endswith("/events"):
                 metrics.count(scope["method"], route, status, perf_counter() - began)
 
-    def _refusal(self, scope: Any) -> tuple[problems.Problem, dict[str, str]] | None:
+    async def _refusal(self, scope: Any) -> _Refusal | None:
         """Why a request goes no further, and the headers of that answer."""
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
         found = self._wrong_place(pairs, headers)
         if found is not None:
             return found, {}
-        owner = scope[OWNER] = self._owner(scope, headers)
         path = scope["path"]
+        if self._owner_of is None:
+            owner = self._owner(scope, headers)
+        else:
+            is_known, owner = await self._user(self._owner_of, scope)
+            if not is_known:
+                return problems.problem("internal"), {}
+        scope[OWNER] = owner
         if path and (path[0] != "/" or "//" in path):
             # The framework would take it for the path without them, and it is judged here.
             return problems.problem("no-such-path"), {}
         if not path.startswith(DATA):
-            return None
+            # A page that follows what is kept has a place among the streams like others.
+            if owner is None or not path.endswith("/events"):
+                return None
+            return self._stream(scope, headers, owner)
         if owner is None:
             return self._stranger()
         found = self._wrong_body(scope["method"], headers)
@@ -122,11 +139,14 @@ class Guard:
         if wait:
             seconds = str(int(wait) + 1)
             return problems.problem("too-many-requests"), {"Retry-After": seconds}
-        if path.endswith("/events"):
-            scope[STAYS] = partial(self._stays, scope, headers, owner)
-            if not self._streams.take(owner):
-                return problems.problem("too-many-streams"), {}
-            scope[_PLACE] = owner
+        return self._stream(scope, headers, owner) if path.endswith("/events") else None
+
+    def _stream(self, scope: Any, headers: Headers, owner: str) -> _Refusal | None:
+        """Take a place for it."""
+        scope[STAYS] = partial(self._stays, scope, headers, owner)
+        if not self._streams.take(owner):
+            return problems.problem("too-many-streams"), {}
+        scope[_PLACE] = owner
         return None
 
     def _wrong_place(
@@ -153,21 +173,38 @@ class Guard:
             return True
         return ANY_ADDRESS in self._hosts and _is_address(name)
 
+    async def _user(self, owner_of: OwnerOf, scope: Any) -> tuple[bool, str | None]:
+        """Whether the application could say whose a request is, and whose. A mistake of its own is
+        none of the client's."""
+        if scope["path"] in _FOR_ALL:
+            return True, None
+        try:
+            found: Any = owner_of(outside(scope))
+            if inspect.isawaitable(found):
+                found = await found
+        except Exception:  # noqa: BLE001  whatever an application of others raises
+            _log.exception("owner_of could not say whose a request is")
+            return False, None
+        if found is not None and type(found) is not str:
+            _log.error("owner_of returned %s: it is text, or None", type(found).__name__)
+            return False, None
+        return True, found
+
     def _owner(self, scope: Any, headers: Headers) -> str | None:
-        if self._owner_of is not None:
-            return self._owner_of(outside(scope))
         if self._tokens is None:
             client = scope.get("client")
             return "" if client and _is_loopback(client[0]) else None
         if self._entrance is not None and b"cookie" in headers and b"authorization" not in headers:
-            return self._entrance.owner(scope, headers)
+            owner = self._entrance.owner(scope, headers)
+            scope[BY_COOKIE] = owner is not None
+            return owner
         return self._tokens.owner(given_token(headers))
 
     def _stays(self, scope: Any, headers: Headers, owner: str) -> bool:
         """Whether a token is what it was; users of another application are its own affair."""
         return self._owner_of is not None or self._owner(scope, headers) == owner
 
-    def _stranger(self) -> tuple[problems.Problem, dict[str, str]]:
+    def _stranger(self) -> _Refusal:
         if self._tokens is None and self._owner_of is None:
             return problems.problem("token-needed"), {}
         detail = "the token is missing or wrong"
@@ -178,7 +215,7 @@ class Guard:
         if size > self._max_body:
             return too_large(self._max_body)
         has_body = size > 0 or b"transfer-encoding" in headers
-        if method != "POST" or not (has_body or b"content-type" in headers):
+        if method not in ("POST", "PATCH") or not (has_body or b"content-type" in headers):
             return None
         if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
             return problems.problem("unsupported-media-type", "compressed bodies are not taken")

@@ -7,7 +7,6 @@ its own and nobody else's.
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -16,7 +15,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from cortext.conversations.base import Conversations, could_be, is_of, tell_of_new
-from cortext.conversations.events import log
 from cortext.conversations.port import (
     Conversation,
     ConversationEntry,
@@ -25,7 +23,7 @@ from cortext.conversations.port import (
     Messages,
 )
 from cortext.conversations.summaries import summarize
-from cortext.errors import SessionCorruptedError, SessionNotFoundError
+from cortext.errors import SessionNotFoundError
 from cortext.model.ids import check_id
 
 _MOST_KNOWN = 20_000
@@ -112,13 +110,6 @@ class Owned:
             found = [entry for entry in found if entry.created_at <= last][:limit]
         return [replace(entry, owner=shown(owner, entry.owner)) for entry in found]
 
-    async def titled(self, owner: str, limit: int) -> list[Conversation]:
-        """The newest of them, with their messages. One may go away while they are listed; one that
-        cannot be read is left out, and logged."""
-        entries = await self.entries(owner, limit)
-        found = await asyncio.gather(*(self._find(owner, each.id) for each in entries))
-        return [each for each in found if each is not None]
-
     async def _own(self, owner: str, id: str) -> Conversation | None:
         """The conversation, unless there is none, or it is somebody else's."""
         found = await self.store.get(id)
@@ -127,15 +118,6 @@ class Owned:
         self._know(id, found.owner)
         found.owner = shown(owner, found.owner)
         return found
-
-    async def _find(self, owner: str, id: str) -> Conversation | None:
-        try:
-            return await self.get(owner, id)
-        except SessionNotFoundError:
-            return None
-        except SessionCorruptedError as error:
-            log.warning("conversation %s is not shown: %s", id, error)
-            return None
 
     async def _check(self, owner: str, id: str) -> None:
         known = self._owners.get(id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from litestar import Litestar, MediaType, Request, Response, get
 from litestar.datastructures import State
@@ -17,7 +17,7 @@ from cortext import __version__
 from cortext.conversations.base import Conversations
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model.ids import new_id
-from cortext.web import metrics, problems
+from cortext.web import arguments, metrics, problems
 from cortext.web.auth import Tokens
 from cortext.web.bodies import JsonResponse
 from cortext.web.events import Streams
@@ -30,6 +30,9 @@ from cortext.web.routes import data_router
 from cortext.web.schema import Schema
 from cortext.web.sessions import Sessions
 
+if TYPE_CHECKING:
+    from cortext.web.entrance import Entrance
+
 _READY_WITHIN = 2.0
 _SCHEMA = ("/", "/openapi.json")
 
@@ -37,9 +40,10 @@ _SCHEMA = ("/", "/openapi.json")
 class Service:
     """An ASGI application. It can be served by itself, and mounted in another."""
 
-    def __init__(self, guard: Guard, state: State) -> None:
+    def __init__(self, guard: Guard, state: State, entrance: Entrance | None = None) -> None:
         self._guard = guard
         self._state = state
+        self._entrance = entrance
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await self._guard(scope, receive, send)
@@ -49,6 +53,17 @@ class Service:
         self._state.streams.end()
         if "ending" in self._state:
             self._state.ending.is_near = True
+
+    def link_once(self, token: str) -> str:
+        """The path of a link that lets a browser into the pages as the client of this token: good
+        once and for ten minutes, in this process. It stands below the path that the service is
+        mounted at. For where an address is written down: in the log of a server, in a mail."""
+        if self._entrance is None:
+            raise CortextError(
+                "nobody signs in here by a link",
+                hint="create_app(store, tokens={…}, pages=True) has pages that one signs in to",
+            )
+        return self._entrance.link_once(token)
 
 
 def create_app(
@@ -68,22 +83,27 @@ def create_app(
     """The service over `store`.
 
     `tokens` are the clients' tokens, each with the owner of its conversations; a client never
-    sees another's. Without any, only requests from this machine are answered. An application that
-    knows its users gives `owner_of` instead: of the scope of a request it tells the owner, or None
-    for nobody. `hosts` are the names that this server is called by; `"*"` is any. `rate` is how
-    many requests a minute each client has, `max_streams` how many event streams at a time; 0 is
-    any number. `sessions` adds what this machine keeps of conversations with AI tools, for the
-    owner "" only, and `pages` the web pages: each owner sees its own conversations, and "" those of
-    this machine, too. Where several processes serve the pages, `secret` is the same for all of
-    them: the cookies of browsers are made with it. With `close` the store is closed when the server
-    stops. CortextError for a store that knows no
-    owners: one of your own is a subclass of `cortext.conversations.base.Conversations`.
+    sees another's. Without any, only requests from this machine are answered, and all that comes
+    through a proxy on it is that. An application that knows its users gives `owner_of` instead: of
+    the scope of a request it tells the owner, or None for nobody; it may be `async`. `hosts` are
+    the names that this server is called by; `"*"` is any. `rate` is how many requests a minute each
+    client has, `max_streams` how many event streams at a time; 0 is any number. `sessions` adds
+    what this machine keeps of conversations with AI tools, for the owner "" only, which no
+    `owner_of` can make somebody; and `pages` the web pages: each owner sees its own conversations,
+    and with `sessions` the owner "" those of this machine, too. Where several processes serve the
+    pages, `secret` is the same for all of them: the cookies of browsers are made with it. With
+    `close` the store is closed when the server stops.
+
+    CortextError or ValueError says which argument cannot be; so for a store that knows no owners:
+    one of your own is a subclass of `cortext.conversations.base.Conversations`.
     """
-    if not isinstance(store, Conversations):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CortextError(
-            f"{type(store).__name__} cannot be served: it does not know whose a conversation is",
-            hint="make it a subclass of cortext.conversations.base.Conversations",
-        )
+    arguments.check_store(store)
+    arguments.check_users(tokens, owner_of, sessions=sessions)
+    arguments.check_hosts(hosts)
+    arguments.check_secret(secret)
+    numbers = {"rate": rate, "max_streams": max_streams, "max_body": max_body}
+    arguments.check_numbers(numbers, {"max_body": 1})
+    arguments.check_switches({"sessions": sessions, "pages": pages, "close": close})
     state = State(
         {
             "owned": Owned(store),
@@ -94,7 +114,9 @@ def create_app(
     )
     known = Tokens(tokens) if isinstance(tokens, Mapping) else tokens
     if pages:
-        state.takes_tokens = known is not None and owner_of is None
+        state.has_machine = sessions
+        state.takes_tokens = known is not None
+        state.has_users = owner_of is not None
     app: Any = _litestar(store, state, max_body, sessions=sessions, pages=pages, close=close)
     entrance = None
     if pages and known is not None:
@@ -113,7 +135,7 @@ def create_app(
         max_body=max_body,
         metrics=state.metrics,
     )
-    return Service(guard, state)
+    return Service(guard, state, entrance)
 
 
 def _litestar(
@@ -134,7 +156,7 @@ def _litestar(
         from cortext.web.pages.router import pages_router
 
         state.ending = Ending()
-        handlers.append(pages_router(state.ending, serving=True))
+        handlers.append(pages_router(state.ending, machine=sessions, serving=True))
     return Litestar(
         handlers,
         exception_handlers={HTTPException: _framework, CortextError: _ours, Exception: _ours},

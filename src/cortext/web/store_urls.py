@@ -57,4 +57,27 @@ def store_to_show(url: str) -> Conversations:
         raise CortextError(
             f"there is no folder {folder}", hint="file:PATH is the one that the service was given"
         )
+    if folder:
+        _check_folder(folder)
     return store
+
+
+def _check_folder(folder: str) -> None:
+    """CortextError for one that holds other things, and no conversation."""
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        why = os.strerror(error.errno or 0).lower()
+        raise CortextError(f"{folder} cannot be looked at: {why}") from None
+    if any(name.endswith(".jsonl") for name in names):
+        return
+    if ".workspace" in names:
+        raise CortextError(
+            f"{folder} is a workspace, not a conversation store",
+            hint="`cortext web` shows the conversations of workspaces by itself, without --store",
+        )
+    if any(not name.startswith(".") for name in names):
+        raise CortextError(
+            f"{folder} is no conversation store: there are other things in it",
+            hint="file:PATH is the folder that the service was given",
+        )

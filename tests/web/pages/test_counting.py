@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cortext import clock
 from cortext.bridges.writing import Turn, open_writer
 from cortext.web.pages import counting
 from cortext.web.pages.counting import Counting
@@ -46,3 +47,13 @@ def test_what_is_not_read_yet_is_said(tools: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(counting.Warming, "start", lambda self: None)
     found = Counting().count(Shelf().rows())
     assert (found.messages, found.unread) == (0, 2)
+
+
+def test_days_in_a_row_are_those_of_the_calendar(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day on which only a tool's own session was spoken in is none without anything."""
+    monkeypatch.setattr(clock, "now", lambda: AT + timedelta(hours=1))
+    found = Counting().count(Shelf().rows())
+    assert list(found.days) == ["2026-03-04"]
+    assert (found.streak, found.longest_streak) == (1, 1)

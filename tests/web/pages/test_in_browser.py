@@ -406,6 +406,7 @@ def test_the_keyboard_is_enough(visit: Visit) -> None:
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
     page.keyboard.press("Enter")
     page.wait_for_url("**/c/*")
     page.keyboard.press("u")

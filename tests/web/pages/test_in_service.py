@@ -14,7 +14,8 @@ LOCAL, OTHER = "a" * 24, "b" * 24
 def service() -> Any:
     from cortext.conversations.memory import MemoryConversationStore
 
-    return create_app(MemoryConversationStore(), tokens={LOCAL: "", OTHER: "client"}, pages=True)
+    tokens = {LOCAL: "", OTHER: "client"}
+    return create_app(MemoryConversationStore(), tokens=tokens, sessions=True, pages=True)
 
 
 def ask(service: Any, path: str, **headers: str) -> Any:
@@ -177,11 +178,12 @@ def test_several_processes_take_the_same_cookie() -> None:
         tokens = {token: "", OTHER: "client"}
         return create_app(MemoryConversationStore(), tokens=tokens, pages=True, secret=secret)
 
-    given = ask(made("one"), f"/?token={OTHER}").headers["set-cookie"].partition(";")[0]
+    one, two = "one" * 8, "two" * 8
+    given = ask(made(one), f"/?token={OTHER}").headers["set-cookie"].partition(";")[0]
     assert OTHER not in given
-    assert ask(made("one"), "/kept", Cookie=given).status_code == 200
-    assert ask(made("two"), "/kept", Cookie=given).status_code == 401
-    gone = create_app(MemoryConversationStore(), tokens={LOCAL: ""}, pages=True, secret="one")
+    assert ask(made(one), "/kept", Cookie=given).status_code == 200
+    assert ask(made(two), "/kept", Cookie=given).status_code == 401
+    gone = create_app(MemoryConversationStore(), tokens={LOCAL: ""}, pages=True, secret=one)
     assert ask(gone, "/kept", Cookie=given).status_code == 401
 
 
@@ -264,7 +266,8 @@ def test_a_store_that_is_down_is_told_as_far_as_one_may_know() -> None:
         async def list(self, **_options: Any) -> Any:
             raise SessionStorageError("no answer from Redis at 10.0.0.7:6379 within 5 s")
 
-    service = create_app(Down(), tokens={LOCAL: "", OTHER: "client"}, pages=True)
+    tokens = {LOCAL: "", OTHER: "client"}
+    service = create_app(Down(), tokens=tokens, sessions=True, pages=True)
     mine, theirs = [ask(service, "/kept", Authorization=f"Bearer {t}") for t in (LOCAL, OTHER)]
     assert (mine.status_code, theirs.status_code) == (503, 503)
     assert "no answer from Redis at 10.0.0.7:6379 within 5 s" in mine.text

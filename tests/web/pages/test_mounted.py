@@ -58,7 +58,8 @@ def address(request: pytest.FixtureRequest, root: str) -> Iterator[str]:
     """Where the pages are, without a slash at the end."""
     base: str = request.param
     tokens = {TOKEN: "", ANNAS: "anna"}
-    service: Any = create_app(MemoryConversationStore(), tokens=tokens, pages=True)
+    store = MemoryConversationStore()
+    service: Any = create_app(store, tokens=tokens, sessions=True, pages=True)
     app = Starlette(routes=[Mount(base, service)]) if base else service
     with in_background(app) as url:
         yield f"{url}{base.replace(' ', '%20')}"
@@ -70,7 +71,7 @@ def test_every_link_and_asset_is_there(address: str) -> None:
     with httpx.Client(follow_redirects=True) as client:
         refused = client.get(f"{address}/")
         assert refused.status_code == 401
-        for asset in Addresses(refused).found - {f"{address}/"}:
+        for asset in Addresses(refused).found - {f"{address}/sign-in"}:
             assert client.get(asset).status_code == 200, asset
         entered = client.get(f"{address}/?token={TOKEN}")
         assert (entered.status_code, str(entered.url)) == (200, f"{address}/")
@@ -111,7 +112,7 @@ def test_signing_in_by_hand(address: str, browser: Browser) -> None:
         visit.wrong.clear()  # the 401 itself is told
         visit.page.get_by_label("Token").fill(ANNAS)
         visit.page.get_by_role("button", name="Sign in").click()
-        expect(visit.page.get_by_role("heading", name="Served to programs")).to_be_visible()
+        expect(visit.page.get_by_role("heading", name="Your conversations")).to_be_visible()
         assert visit.page.url == f"{address}/kept"
         visit.assert_calm()
     finally:

@@ -7,11 +7,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import NamedTuple
 
-from cortext import paths
+from cortext import clock, paths
 from cortext.app.new_texts import State
-from cortext.app.stats import Cost, Day, Share, Stats, gather
+from cortext.app.stats import Cost, Day, Share, Stats, gather, streak
 from cortext.app.warming import Warming
 from cortext.index.listed import TOOL_NAMES, Listed
 from cortext.index.spots import Identity
@@ -105,6 +106,7 @@ def together(stats: Stats, loose: Sequence[Listed], said: Mapping[Identity, int]
         _add(tools, NAMES.get(row.tool, row.tool), messages, row.tokens)
         _add(types, row.kind or "chat", messages, row.tokens)
         _add(models, row.model or UNKNOWN, messages, row.tokens)
+    in_a_row = streak({date.fromisoformat(day) for day in days}, clock.now().astimezone().date())
     reported, guessed = stats.tokens.reported, stats.tokens.estimated
     own = reported.prompt + reported.completion + guessed.prompt + guessed.completion
     return Counted(
@@ -118,8 +120,8 @@ def together(stats: Stats, loose: Sequence[Listed], said: Mapping[Identity, int]
         models=_ranked(models),
         hours=stats.hours,
         weekdays=stats.weekdays,
-        streak=stats.streak.current,
-        longest_streak=stats.streak.longest,
+        streak=in_a_row.current,
+        longest_streak=in_a_row.longest,
         loose=len(loose),
         unread=sum(row.identity not in said for row in loose),
         damaged=len(stats.damaged),

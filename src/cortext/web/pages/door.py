@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK = "127.0.0.1"
+_USED = "This link is not good any more: take the newest one."
 
 
 def cookie_name(port: int) -> str:
@@ -54,13 +55,13 @@ class Door:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = dict(query).get(PARAMETER)
         if not self._is_ours(headers):
-            await _send(send, refused(403, "Only this machine may ask, under its own name."))
+            await send_answer(send, refused(403, "Only this machine may ask, under its own name."))
         elif given is not None and self._takes(given):
             kept = [(name, value) for name, value in query if name != PARAMETER]
             cookie = f"{self._cookie}={self._session}"
-            await _send(send, entered(scope["path"], kept, cookie))
+            await send_answer(send, entered(scope["path"], kept, cookie))
         elif given is not None and not self._knows(headers):
-            await _send(send, refused(401, "This link is not good any more: take the newest one."))
+            await send_answer(send, refused(401, _USED))
         else:
             found: Any = scope
             found[OWNER] = "" if self._knows(headers) else None
@@ -83,9 +84,11 @@ class Door:
         return hmac.compare_digest(value.encode(), self._session.encode())
 
 
-async def _send(send: Send, answer: Response[Any]) -> None:
+async def send_answer(send: Send, answer: Response[Any]) -> None:
+    """A page of ours, or the way to one, without the framework."""
     body = answer.content.encode() if isinstance(answer.content, str) else b""
-    headers = {**answer.headers, "Content-Type": "text/html; charset=utf-8"}
+    kind = {"Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
+    headers = {**answer.headers, **kind}
     raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
     start: Any = {"type": "http.response.start", "status": answer.status_code, "headers": raw}
     await send(start)

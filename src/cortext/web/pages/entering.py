@@ -13,12 +13,16 @@ from litestar import Request, Response
 from litestar.exceptions import NotFoundException
 
 from cortext.web.guard import OWNER
-from cortext.web.pages.rendering import HEADERS, page
+from cortext.web.pages.rendering import HEADERS, is_person, page
 from cortext.web.standing import base_of
 
 PARAMETER = "token"
 _OPEN = "Open the link that cortext printed when it started."
-_SIGN_IN = "Sign in first."
+SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
+UNKNOWN = "This token is not known here."
+_FIRST = "Sign in first."
+WRONG = "cortext.wrong_token"
+"""What the scope of a request has whose address had a token that nobody knows."""
 
 
 def only_who_may(request: Request[Any, Any, Any]) -> Response[Any] | None:
@@ -27,16 +31,21 @@ def only_who_may(request: Request[Any, Any, Any]) -> Response[Any] | None:
     all: the page that refuses has it too."""
     scope: Any = request.scope
     owner, path = scope.get(OWNER), scope["path"]
-    if owner == "" or path.startswith("/assets/"):
+    if path.startswith("/assets/") or is_person(request):
         return None
     if owner is None:
         return stranger(request)
     if path == "/":
-        to = {**HEADERS, "Location": f"{base_of(scope)}/kept"}
-        return Response(b"", status_code=303, headers=to)
-    if path == "/kept" or path.startswith("/kept/"):
+        return to_kept(request)
+    if path == "/kept" or path.startswith(("/kept/", "/kept-list/")):
         return None
     raise NotFoundException
+
+
+def to_kept(request: Request[Any, Any, Any]) -> Response[Any]:
+    """The way to all that a client has."""
+    to = {**HEADERS, "Location": f"{base_of(request.scope)}/kept"}
+    return Response(b"", status_code=303, headers=to)
 
 
 def cookie_of(header: str, name: str) -> str:
@@ -53,14 +62,23 @@ def entered(path: str, query: list[tuple[str, str]], cookie: str, base: str = ""
     """To the clean address, with a cookie for all that stands below `base`."""
     # One slash: two would be the address of another host, as would one and a backslash.
     target = base + quote(f"/{path.lstrip('/')}") + (f"?{urlencode(query)}" if query else "")
-    kept = f"{cookie}; HttpOnly; SameSite=Strict; Path={base or '/'}"
-    headers = {**HEADERS, "Location": target, "Set-Cookie": kept}
+    headers = {**HEADERS, "Location": target}
+    if cookie:
+        headers["Set-Cookie"] = f"{cookie}; HttpOnly; SameSite=Strict; Path={base or '/'}"
     return Response(b"", status_code=303, headers=headers)
 
 
-def refused(status: int, why: str, base: str = "", way: str = "link") -> Response[Any]:
-    """The `way` in is a "link" that `cortext web` prints, a "token" to be typed, or another's."""
-    return page("door.html", status=status, why=why, theme="", base=base, way=way)
+def left(name: str, base: str) -> Response[Any]:
+    """To the door, without the cookie of this name."""
+    return entered("/", [], f"{name}=; Max-Age=0", base)
+
+
+def refused(
+    status: int, why: str, base: str = "", way: str = "link", to: str = ""
+) -> Response[Any]:
+    """The `way` in is a "link" that `cortext web` prints, a "token" to be typed, or another's. `to`
+    is where one who types it wanted to go."""
+    return page("door.html", status=status, why=why, theme="", base=base, way=way, to=to)
 
 
 def stranger(request: Request[Any, Any, Any]) -> Response[Any]:
@@ -68,4 +86,9 @@ def stranger(request: Request[Any, Any, Any]) -> Response[Any]:
     state, base = request.app.state, base_of(request.scope)
     if "takes_tokens" not in state:
         return refused(401, _OPEN, base)
-    return refused(401, _SIGN_IN, base, "token" if state.takes_tokens else "")
+    if not state.takes_tokens:
+        return refused(401, _FIRST, base, "")
+    scope: Any = request.scope
+    query = scope["query_string"].decode("latin-1")
+    to = quote(scope["path"]) + (f"?{query}" if query else "")
+    return refused(401, UNKNOWN if scope.get(WRONG) else _FIRST, base, "token", to)

@@ -12,7 +12,7 @@ from cortext.errors import CortextError, SessionNotFoundError, SessionStorageErr
 from cortext.web import problems
 from cortext.web.guard import OWNER
 from cortext.web.pages.entering import stranger
-from cortext.web.pages.rendering import HEADERS, common, page
+from cortext.web.pages.rendering import HEADERS, common, is_person, page
 from cortext.web.plain_page import prefers_html
 
 Ask = Request[Any, Any, Any]
@@ -29,9 +29,8 @@ def refused(request: Ask, error: CortextError) -> Response[Any]:
 
 def _of_store(request: Ask, error: SessionStorageError) -> Response[Any]:
     """The person is told all of it, another client what it may know."""
-    scope: Any = request.scope
     found = problems.problem_of(error)
-    if scope.get(OWNER) == "":
+    if is_person(request):
         return _page(request, found.status, str(error), error.hint)
     return _page(request, found.status, f"{found.title}: {found.detail}", "try again in a while")
 

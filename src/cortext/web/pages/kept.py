@@ -3,45 +3,47 @@ own, as everywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
-from typing import Any, NamedTuple
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from litestar import Request, Response, get
+from litestar.di import NamedDependency
 from litestar.params import FromPath
+from litestar.response import ServerSentEvent
 
+from cortext.conversations.base import Conversations
 from cortext.conversations.port import Conversation, to_session_message
+from cortext.errors import SessionNotFoundError
+from cortext.model import json
 from cortext.model.session import Session
-from cortext.web.guard import OWNER
+from cortext.web.guard import OWNER, STAYS
 from cortext.web.owned import Owned
-from cortext.web.pages.rendering import common, page
-from cortext.web.pages.turns import Turns, one_line
+from cortext.web.pages.kept_list import Kept, Sight, see
+from cortext.web.pages.kept_live import tell
+from cortext.web.pages.kept_rows import Row, row_of
+from cortext.web.pages.kept_search import Found, find
+from cortext.web.pages.live import Ending
+from cortext.web.pages.rendering import HEADERS, ROLES, common, page
+from cortext.web.pages.turns import Turns
 
-_MOST = 100
-_LONGEST = 90
-_UNSAID = "Nothing was said yet"
+_LONGEST = 400
 Ask = Request[Any, Any, Any]
-
-
-class Row(NamedTuple):
-    """A conversation in the list, under its title."""
-
-    id: str
-    title: str
-    messages: int
-    when: datetime
-    owner: str
+EndingHere = NamedDependency[Ending]
 
 
 @get("/kept")
 async def kept(request: Ask) -> Response[Any]:
-    """The newest of them."""
-    owned: Owned = request.app.state.owned
-    found = await owned.titled(_owner(request), _MOST + 1)
-    rows = [_row(each) for each in found[:_MOST]]
-    more = len(found) > _MOST
-    owner = _owner(request)
-    return page("kept.html", **common(request), rows=rows, more=more, most=_MOST, owner=owner)
+    """Those in which something was said last, or those in which something is found."""
+    q = request.query_params.get("q", "")[:_LONGEST].strip()
+    here = _kept(request)
+    values: dict[str, Any] = {"here": here, "q": q, "found": None, "sight": Sight()}
+    if q:
+        values["found"] = await find(here, q)
+    else:
+        values["sight"] = await see(here)
+    values |= {"has_users": _has_users(request), "roles": _roles(request)}
+    return page("kept.html", **common(request), **values)
 
 
 @get("/kept/{id:str}")
@@ -51,10 +53,81 @@ async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
     found = await owned.get(_owner(request), id)
     session = Session(found.id, messages=[to_session_message(each) for each in found.messages])
     turns = list(Turns(session).window(1, len(session.messages)))
-    values: dict[str, Any] = {"row": _row(found), "found": found, "turns": turns, "key": ""}
-    # The service itself tells of what is new; a store that is only shown has nobody who does.
-    follow = "streams" in request.app.state
-    return page("kept_one.html", **common(request), **values, follow=follow)
+    row: Row = row_of(found)
+    rest = {name: value for name, value in found.metadata.items() if name != "title"}
+    values: dict[str, Any] = {
+        "row": row,
+        "found": found,
+        "turns": turns,
+        "key": "",
+        "seen": version_of(found),
+        "metadata": json.pretty(rest).decode("utf-8", "replace") if rest else "",
+        "by": _owner(request),
+    }
+    return page("kept_one.html", **common(request), **values, roles=_roles(request))
+
+
+@get("/kept-list/events")
+async def kept_events(request: Ask, ending: EndingHere) -> ServerSentEvent:
+    """Says whenever the list looks different from the one that the page has `seen`."""
+    here = _kept(request)
+
+    async def look() -> str:
+        return (await see(here, titles=False)).version
+
+    return _stream(request, look, None, ending)
+
+
+@get("/kept/{id:str}/events")
+async def kept_one_events(request: Ask, id: FromPath[str], ending: EndingHere) -> ServerSentEvent:
+    """Says whenever a conversation looks different from what the page has `seen`, and when it is
+    gone."""
+    owned: Owned = request.app.state.owned
+    owner = _owner(request)
+    await owned.get(owner, id)
+
+    async def look() -> str:
+        try:
+            return version_of(await owned.get(owner, id))
+        except SessionNotFoundError:
+            return ""
+
+    return _stream(request, look, id, ending)
+
+
+async def find_kept(request: Ask, q: str) -> Found:
+    """What is found in all that this one may see."""
+    return await find(_kept(request)._replace(owner=None), q)
+
+
+def version_of(found: Conversation) -> str:
+    """Another one whenever a conversation looks different."""
+    last = found.messages[-1].id if found.messages else ""
+    told = json.encode([found.updated_at.isoformat(), len(found.messages), last, found.metadata])
+    return hashlib.sha256(told).hexdigest()[:16]
+
+
+def _stream(
+    request: Ask, look: Callable[[], Awaitable[str]], id: str | None, end: Ending
+) -> ServerSentEvent:
+    scope: Any = request.scope
+    seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
+    store: Conversations = request.app.state.owned.store
+    # Who came through the door of `cortext web` stays.
+    told = tell(look, store.events(id), seen, end, scope.get(STAYS, lambda: True))
+    return ServerSentEvent(told, headers=HEADERS)
+
+
+def _kept(request: Ask) -> Kept:
+    asked = request.query_params
+    page = asked.get("page", "")
+    is_number = page.isascii() and page.isdecimal() and len(page) < 7
+    return Kept(
+        request.app.state.owned,
+        _owner(request),
+        asked.get("owner", "")[:_LONGEST] or None,
+        max(int(page), 1) if is_number else 1,
+    )
 
 
 def _owner(request: Ask) -> str:
@@ -63,15 +136,10 @@ def _owner(request: Ask) -> str:
     return scope[OWNER]
 
 
-def _row(found: Conversation) -> Row:
-    title = next(filter(None, (one_line(each, _LONGEST) for each in _titles(found))), _UNSAID)
-    return Row(found.id, title, len(found.messages), found.updated_at, found.owner)
+def _roles(request: Ask) -> dict[str, str]:
+    """Only where an application says who its users are, who reads it is who spoke."""
+    return ROLES if _has_users(request) else {**ROLES, "user": "User"}
 
 
-def _titles(found: Conversation) -> Iterator[str]:
-    """What a conversation can be called by: what its program calls it, what was asked first of all
-    that the window still has, what was said first."""
-    given = found.metadata.get("title")
-    yield given if isinstance(given, str) else ""
-    yield from (message.content for message in found.messages if message.role == "user")
-    yield from (message.content for message in found.messages)
+def _has_users(request: Ask) -> bool:
+    return bool(request.app.state.get("has_users"))

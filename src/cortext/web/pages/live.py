@@ -13,7 +13,7 @@ from cortext.web.pages.opened import Opened
 
 LOOK = 0.5
 """Seconds between two looks at the files."""
-_ALIVE = 15.0
+ALIVE = 15.0
 """Seconds after which something is sent all the same: so the end of a connection is noticed."""
 
 
@@ -41,7 +41,7 @@ async def follow(opened: Opened, seen: str, ending: Ending) -> AsyncGenerator[di
             facts = {"total": opened.turns.total, "from": first, "version": now}
             yield {"event": "grown", "id": now, "data": json.encode(facts).decode()}
             seen, said = now, time.monotonic()
-        elif time.monotonic() > said + _ALIVE:
+        elif time.monotonic() > said + ALIVE:
             yield {"event": "alive", "data": "{}"}
             said = time.monotonic()
         await asyncio.sleep(LOOK)

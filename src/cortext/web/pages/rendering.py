@@ -14,7 +14,7 @@ from litestar.enums import MediaType
 from markupsafe import Markup
 
 from cortext.model.text import clean
-from cortext.web.guard import OWNER
+from cortext.web.guard import BY_COOKIE, OWNER
 from cortext.web.pages import markdown
 from cortext.web.plain_page import with_code
 from cortext.web.standing import base_of
@@ -25,7 +25,8 @@ HEADERS = {
         "object-src 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # With none, a browser would not say of our own forms whose they are.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -58,10 +59,18 @@ def common(request: Request[Any, Any, Any]) -> dict[str, Any]:
         "theme": theme if theme in ("light", "dark") else "",
         "base": base_of(scope),
         "path": scope["path"],
-        "is_person": scope.get(OWNER) == "",
+        "is_person": is_person(request),
         "is_serving": "owned" in state,
         "served_name": "Served" if "takes_tokens" in state else "Store",
+        "can_leave": bool(scope.get(BY_COOKIE)),
     }
+
+
+def is_person(request: Request[Any, Any, Any]) -> bool:
+    """Whether the person of this machine asks, where its pages are. In a service that has none of
+    them the owner "" is a client like others: anybody behind a proxy may be it."""
+    scope: Any = request.scope
+    return scope.get(OWNER) == "" and bool(request.app.state.get("has_machine"))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shlex
@@ -24,9 +25,9 @@ from cortext.web.pages.asking import Asked, choices
 from cortext.web.pages.cards import browse, card, search
 from cortext.web.pages.counting import Counting
 from cortext.web.pages.desk import Desk, document_of
-from cortext.web.pages.entering import only_who_may
+from cortext.web.pages.entering import only_who_may, to_kept
 from cortext.web.pages.errors import refused
-from cortext.web.pages.kept import kept, kept_one
+from cortext.web.pages.kept import find_kept, kept, kept_events, kept_one, kept_one_events
 from cortext.web.pages.live import Ending, follow
 from cortext.web.pages.rendering import ASSETS, HEADERS, TYPES, common, page
 from cortext.web.pages.shelf import Shelf
@@ -48,15 +49,22 @@ CountingHere = NamedDependency[Counting]
 EndingHere = NamedDependency[Ending]
 
 
-def pages_router(ending: Ending | None = None, *, serving: bool = False) -> Router:
-    """All pages, from `/` on; where a service is `serving`, also those of what it keeps. They
-    answer only where the scope says under `OWNER` who asks: the person of this machine, or of what
-    a service keeps its other clients, each for itself. `ending` is told when the server ends, so
-    that open connections do not hold it up."""
+def pages_router(
+    ending: Ending | None = None, *, machine: bool = False, serving: bool = False
+) -> Router:
+    """All pages, from `/` on: those of what this `machine` keeps, and where a service is `serving`,
+    of what that keeps. They answer only where the scope says under `OWNER` who asks: the person of
+    this machine, or of what a service keeps each client for itself. Without `machine` there are no
+    pages of it for anybody. `ending` is told when the server ends, so that open connections do not
+    hold it up."""
     shelf, desk, counting, end = Shelf(), Desk(), Counting(), ending or Ending()
-    handlers = [conversations, one, window, events, text, export, chart_page, asset_file]
+    handlers = [asset_file]
+    if machine:
+        handlers += [conversations, one, window, events, text, export, chart_page]
+    else:
+        handlers += [home]
     if serving:
-        handlers += [kept, kept_one]
+        handlers += [kept, kept_one, kept_events, kept_one_events]
     return Router(
         path="/",
         route_handlers=handlers,
@@ -72,16 +80,27 @@ def pages_router(ending: Ending | None = None, *, serving: bool = False) -> Rout
     )
 
 
-@get("/", sync_to_thread=True)
-def conversations(request: Ask, shelf: ShelfHere) -> Response[Any]:
-    """All conversations, or what was found in them."""
+@get("/", sync_to_thread=False)
+def home(request: Ask) -> Response[Any]:
+    """Where nothing of this machine is shown, what is kept is all there is."""
+    return to_kept(request)
+
+
+@get("/")
+async def conversations(request: Ask, shelf: ShelfHere) -> Response[Any]:
+    """All conversations, or what was found in them, and in what is kept beside them."""
     asked = Asked.of(request.query_params)
+    made = await asyncio.to_thread(_listed, asked, shelf)
+    beside = None
+    if asked.q and asked.page == 1 and not asked.is_filtered and "owned" in request.app.state:
+        beside = await find_kept(request, asked.q)
+    return page("list.html", **common(request), asked=asked, beside=beside, **made)
+
+
+def _listed(asked: Asked, shelf: Shelf) -> dict[str, Any]:
     rows = shelf.rows()
     found = search(asked) if asked.q else browse(rows, asked)
-    offered = choices(rows, asked)
-    return page(
-        "list.html", **common(request), asked=asked, page=found, choices=offered, all=len(rows)
-    )
+    return {"page": found, "choices": choices(rows, asked), "all": len(rows)}
 
 
 @get("/c/{key:str}", sync_to_thread=True)
@@ -136,8 +155,6 @@ async def events(
 ) -> ServerSentEvent:
     """Says whenever the conversation looks different from the version that the page has `seen`, or
     that it was told of before its connection broke."""
-    import asyncio
-
     opened = await asyncio.to_thread(lambda: desk.open(shelf.row(key)))
     seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
     return ServerSentEvent(follow(opened, seen, ending), headers=HEADERS)

@@ -53,9 +53,10 @@ def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> N
 
 def pages_app(ending: Ending | None = None, store: Conversations | None = None) -> Litestar:
     """The pages alone, without a door. The store is closed when the server stops."""
+    kept = {} if store is None else {"owned": EveryOwner(store)}
     return Litestar(
-        [pages_router(ending, serving=store is not None)],
-        state=State() if store is None else State({"owned": EveryOwner(store)}),
+        [pages_router(ending, machine=True, serving=store is not None)],
+        state=State({"has_machine": True, **kept}),
         on_shutdown=[] if store is None else [store.aclose],
         exception_handlers={HTTPException: odd, Exception: odd},
         openapi_config=None,

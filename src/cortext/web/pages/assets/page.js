@@ -332,33 +332,70 @@ if (unsaid) {
   listen(key, () => version, { open() {}, lost() {}, grown: () => location.reload() });
 }
 
-// A conversation that a service keeps: few messages, which are drawn anew when there are more.
+// What a service or a store keeps, a list or a conversation: it is drawn anew when it changed.
+const ENDS = { deleted: "It was deleted", expired: "It was idle for too long", gone: "It is not there any more" };
+
+function note(text) {
+  const told = document.createElement("p");
+  told.className = "damage";
+  told.textContent = `${text}. What you see is how it was.`;
+  $(".about").append(told);
+  say(text);
+}
+
 function followKept() {
-  let source = null, busy = false, again = false;
+  let source = null, busy = false, again = false, ended = false;
   const close = () => { if (source) { source.close(); source = null; } };
   const draw = async () => {
     if (busy) { again = true; return; }
     busy = true;
-    const answer = await fetch(location.pathname);
-    if (answer.ok) {
-      const made = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const follows = innerHeight + scrollY > document.body.scrollHeight - 200;
-      $("main").replaceChildren(...$("main", made).childNodes);
-      if (follows) scrollTo({ top: document.body.scrollHeight, behavior: "instant" });
+    try {
+      const answer = await fetch(location.pathname + location.search);
+      if (answer.ok) {
+        const made = new DOMParser().parseFromString(await answer.text(), "text/html");
+        redraw($("main", made));
+      }
+    } finally {
+      busy = false;
     }
-    busy = false;
     if (again) { again = false; draw(); }
   };
   const begin = () => {
-    if (source || document.hidden) return;
-    source = new EventSource($("[data-follow]").dataset.follow);
-    source.addEventListener("message", draw);
-    for (const end of ["deleted", "expired"]) source.addEventListener(end, () => { close(); say(`It was ${end === "expired" ? "idle for too long" : end}`); });
+    if (source || ended || document.hidden) return;
+    const { follow, seen, asked } = $("[data-follow]").dataset;
+    source = new EventSource(`${follow}?seen=${encodeURIComponent(seen)}${asked ? `&${asked}` : ""}`);
+    source.addEventListener("grown", draw);
+    for (const end of Object.keys(ENDS)) source.addEventListener(end, () => { ended = true; close(); note(ENDS[end]); });
   };
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : begin()));
   addEventListener("pagehide", close);
   addEventListener("pageshow", begin);
   begin();
+}
+
+// What was typed, marked and unfolded stays so; the field for words is not drawn anew.
+function redraw(main) {
+  const follows = innerHeight + scrollY > document.body.scrollHeight - 200;
+  const place = (one) => one && (one.id || $("a.go", one)?.getAttribute("href"));
+  const at = place($(".at"));
+  for (const one of $$("main details[open]")) {
+    const inside = one.closest(".turn, .about");
+    const beside = inside && (inside.id ? $(`#${inside.id}`, main) : $(".about", main));
+    const same = beside && $$("details", beside)[$$("details", inside).indexOf(one)];
+    if (same) same.open = true;
+  }
+  const field = $("main .asking"), other = $(".asking", main);
+  if (field && other && field.contains(document.activeElement)) {
+    // A field that is moved loses what is typed into it: all around it is put in its place.
+    const rest = [...main.childNodes], at = rest.indexOf(other);
+    for (const one of [...$("main").childNodes]) if (one !== field) one.remove();
+    field.before(...rest.slice(0, at));
+    field.after(...rest.slice(at + 1));
+  } else {
+    $("main").replaceChildren(...main.childNodes);
+  }
+  if (at) mark($$(".row, .turn").find((one) => place(one) === at), false);
+  if (follows && $("section.turns")) scrollTo({ top: document.body.scrollHeight, behavior: "instant" });
 }
 if ($("[data-follow]")) followKept();
 
