@@ -27,11 +27,11 @@ def remember_workspace(root: str) -> None:
 def forget_workspaces(roots: list[str]) -> None:
     """Take workspaces out of the file; their folders are not touched."""
     from cortext.durability.lock import FileLock
-    from cortext.durability.replace import replace
+    from cortext.durability.replace import replace, storage_errors
 
     path = paths.known_workspaces()
-    with FileLock(f"{path}.lock", guards=path):
-        kept = [root for root in _read(path) if root not in roots]
+    with storage_errors("read", path), FileLock(f"{path}.lock", guards=path):
+        kept = [root for root in _all(path) if root not in roots]
         replace(path, [os.fsencode(f"{_escape(each)}\n") for each in kept])
 
 
@@ -57,7 +57,7 @@ def _remember(path: str, folder: str) -> None:
     try:
         make_private_dir(os.path.dirname(path))
         with FileLock(f"{path}.lock", guards=path):
-            known = _read(path)
+            known = _all(path)
             if folder not in known:
                 replace(path, [os.fsencode(f"{_escape(each)}\n") for each in (*known, folder)])
     except (OSError, SessionStorageError) as error:
@@ -68,10 +68,18 @@ def _remember(path: str, folder: str) -> None:
 
 def _read(path: str) -> list[str]:
     try:
-        with open(path, "rb") as file:
-            lines = file.read().split(b"\n")
+        return _all(path)
     except OSError:
         # Whatever stands in its place, what is here can be listed.
+        return []
+
+
+def _all(path: str) -> list[str]:
+    """As `_read`, for who writes it anew: what cannot be read must not be taken for nothing."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.read().split(b"\n")
+    except FileNotFoundError:
         return []
     return [_unescape(os.fsdecode(line)) for line in lines if line]
 
