@@ -41,7 +41,7 @@ def same_as_golden(name: str, text: str) -> None:
 
 def told(home: Home) -> tuple[int, str]:
     """What doctor says of what is kept."""
-    done = cortext(home.workspace, "doctor")
+    done = cortext(home.workspace, "doctor", "--verbose")
     assert done.stderr == ""
     said = normalised(done.stdout, home)
     return done.returncode, said[said.index("looked at ") :]

@@ -84,7 +84,7 @@ def test_a_stopped_holder_is_named(lock: Path) -> None:
             process.send_signal(signal.SIGCONT)
     assert f"{lock} is held by process {process.pid} (" in problem.text
     assert "which is stopped (it was started 20" in problem.text
-    assert f"`kill {process.pid}`" in problem.hint
+    assert f"`kill -9 {process.pid}`" in problem.hint
 
 
 def test_a_dead_holder_holds_nothing(lock: Path) -> None:

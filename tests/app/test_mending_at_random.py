@@ -1,5 +1,6 @@
 """Whatever happened to a file: when it is mended, what could be read is there."""
 
+import contextlib
 import re
 import tempfile
 from pathlib import Path
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortext.errors import CortextError
-from tests.app.damage import Kept
+from tests.app.damage import DAMAGES, Damage, Kept
 
 WORDS = (
     b"\0", b"\n", b"\\ud83d", b"\xf0\x9f", b"{", b"}", b'"', b"]}\n", b',"crc":"00000000"}', b"m3",
@@ -57,3 +58,61 @@ def test_any_damage(kind: str, of: str, wounds: list[tuple[int, int, bytes]], se
         now = path.read_bytes()
         only_ended = damaged.startswith(now) or now.startswith(damaged)
         assert only_ended or damaged in kept.kept()
+
+
+def marked(kept: Kept) -> None:
+    kept.lines.write_bytes(b"\xef\xbb\xbf" + kept.lines.read_bytes())
+
+
+def crlf(kept: Kept) -> None:
+    kept.lines.write_bytes(kept.lines.read_bytes().replace(b"\n", b"\r\n"))
+
+
+def doubled(kept: Kept) -> None:
+    data = kept.lines.read_bytes()
+    kept.lines.write_bytes(data.rstrip(b"\n") + data)
+
+
+def no_newlines(kept: Kept) -> None:
+    kept.lines.write_bytes(kept.lines.read_bytes().replace(b"\n", b""))
+
+
+def nul_head(kept: Kept) -> None:
+    kept.head.write_bytes(b"\0" * len(kept.head.read_bytes()))
+
+
+def half_a_head(kept: Kept) -> None:
+    data = kept.head.read_bytes()
+    kept.head.write_bytes(data[: len(data) // 2])
+
+
+MORE = (marked, crlf, doubled, no_newlines, nul_head, half_a_head)
+NOT_THERE = (
+    AssertionError, AttributeError, CortextError, LookupError, OSError, StopIteration, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What a damage raises that finds nothing to damage."""
+chains = st.lists(st.sampled_from((*DAMAGES, *MORE)), min_size=2, max_size=4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(chain=chains, sealed=st.booleans())
+@settings(max_examples=40)
+def test_damage_upon_damage(kind: str, chain: list[Damage], sealed: bool) -> None:
+    """What could be read before is there, and a second look finds nothing to mend."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Kept(kind, Path(folder)).make(checksums=sealed and kind != "document")
+        for how in chain:
+            # One damage may leave nothing for the next to damage.
+            with contextlib.suppress(*NOT_THERE):
+                how(kept)
+        try:
+            before = set(kept.ids())
+        except CortextError:
+            before = set[str]()
+        found = kept.check()
+        if found.mend is None:
+            return
+        found.mend.do()
+        assert {HALF.sub("\ufffd", id) for id in before} <= set(kept.ids())
+        assert [one.text for one in kept.check().problems if one.mend] == []

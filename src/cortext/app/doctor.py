@@ -19,7 +19,7 @@ from cortext.app.archive import sizes
 from cortext.app.errors_log import last_errors
 from cortext.app.health.looking import Progress, look_over
 from cortext.app.health.machine import is_tested, version_of
-from cortext.app.health.problem import NOTE, Mend, Problem
+from cortext.app.health.problem import NOTE, Mend, Problem, unforeseen
 from cortext.app.mcp_health import GONE, UNREADABLE, Entry, ServerHealth, entry_of, server_health
 from cortext.app.setup import COMMANDS, found_tools, has_hooks, plan_setup
 from cortext.bridges import settings
@@ -225,8 +225,12 @@ def _judge(errors: list[str], problems: list[Problem]) -> None:
 
 
 def _archive(problems: list[Problem]) -> ArchiveHealth:
-    kept = sizes()
     enabled = None
+    try:
+        kept, last = sizes(), _last_sync()
+    except OSError as error:
+        kept, last = [], None
+        problems += unforeseen(paths.archive(), error).problems
     try:
         enabled = Config.load(None)["archive.enabled"] == "on"
     except CortextError as error:
@@ -237,7 +241,7 @@ def _archive(problems: list[Problem]) -> ArchiveHealth:
         copies=sum(one.copies for one in kept),
         sources=sum(one.sources for one in kept),
         packed=sum(one.packed for one in kept),
-        last_sync=_last_sync(),
+        last_sync=last,
     )
 
 

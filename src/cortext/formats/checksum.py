@@ -2,7 +2,7 @@
 
 `,"crc":"1c291ca3"}` ends the line in the place of `}`, and is the CRC-32 of the line without it. It
 is of bytes, not of values, so nobody has to agree on how JSON is written to check it. A line
-without one is as good as ever.
+without one is as good as ever. That an editor ended lines with CRLF is no damage.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MARK = b',"crc":"'
 _POLYNOMIAL = 0xEDB88320
 _LENGTH = len(_MARK) + 8 + 2
 _SEAL = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
-_SEALS = re.compile(rb',"crc":"[0-9a-f]{8}"\}(?=\n)')
+_SEALS = re.compile(rb',"crc":"[0-9a-f]{8}"\}(?=\r*\n)')
 
 
 def seal(line: bytes) -> bytes:
@@ -25,11 +25,12 @@ def seal(line: bytes) -> bytes:
 
 def unseal(line: bytes) -> bytes:
     """A line without its checksum; as it is, if it has none."""
-    return line[:-_LENGTH] + b"}" if is_sealed(line) else line
+    return line.rstrip(b"\r")[:-_LENGTH] + b"}" if is_sealed(line) else line
 
 
 def is_sealed(line: bytes) -> bool:
-    return _SEAL.fullmatch(line, max(len(line) - _LENGTH, 0)) is not None
+    bare = line.rstrip(b"\r")
+    return _SEAL.fullmatch(bare, max(len(bare) - _LENGTH, 0)) is not None
 
 
 def is_sound(line: bytes) -> bool:
@@ -72,7 +73,7 @@ def mended(line: bytes) -> bytes | None:
 
 
 def _sum_of(line: bytes) -> int:
-    return int(line[-10:-2], 16)
+    return int(line.rstrip(b"\r")[-10:-2], 16)
 
 
 def _table() -> list[int]:

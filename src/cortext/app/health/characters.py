@@ -23,13 +23,21 @@ def whole_characters(line: bytes) -> bytes | None:
         return None
     try:
         value = json.decode(checksum.unseal(data))
-    except ValueError:
+        better = whole_value(value)
+        if better == value and data == line:
+            return None
+        new = json.encode(without_checksum(better))
+    except (ValueError, RecursionError):
         return None
-    better = whole_value(value)
-    if better == value and data == line:
-        return None
-    new = json.encode(better)
     return checksum.seal(new) if checksum.is_sealed(line) else new
+
+
+def without_checksum(value: Any) -> Any:
+    """A record without the checksum of what it was."""
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value).items()
+    return {name: item for name, item in fields if name != checksum.KEY}
 
 
 def why_not_whole(line: bytes) -> str:
@@ -38,13 +46,25 @@ def why_not_whole(line: bytes) -> str:
 
 
 def whole_value(value: Any) -> Any:
+    """A value without halves of characters, however deeply it is nested."""
+    box: list[Any] = [value]
+    todo: list[list[Any] | dict[Any, Any]] = [box]
+    while todo:
+        holder = todo.pop()
+        for key, item in list(enumerate(holder) if isinstance(holder, list) else holder.items()):
+            holder[key] = new = _without_halves(item)
+            if isinstance(new, list | dict):
+                todo.append(cast("list[Any] | dict[Any, Any]", new))
+    return box[0]
+
+
+def _without_halves(value: Any) -> Any:
+    """A text without them; of a list or an object a copy, whose values are as they were."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
-        return [whole_value(item) for item in cast("list[Any]", value)]
+        return list(cast("list[Any]", value))
     if isinstance(value, dict):
-        return {
-            whole_value(key): whole_value(item)
-            for key, item in cast("dict[Any, Any]", value).items()
-        }
+        fields = cast("dict[Any, Any]", value).items()
+        return {_without_halves(key): item for key, item in fields}
     return value

@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.app.archive import folder_of, temp_dir
+from cortext.app.archive import Memory, folder_of, temp_dir
 from cortext.app.health.masks import note_marks
 from cortext.app.health.problem import NOTHING, Found, Mend, Mended, Problem, unread
 from cortext.bridges.places import TOOLS
@@ -24,7 +24,8 @@ from cortext.durability.replace import (
     storage_errors,
 )
 from cortext.durability.sync import sync_dir
-from cortext.errors import CortextError, SessionLockedError
+from cortext.errors import CortextError, SessionLockedError, SessionStorageError, reason_of
+from cortext.model import json, wire
 
 _OURS = 8 * MOST
 """Bytes that a part of ours never holds: a larger one is of another program."""
@@ -38,10 +39,16 @@ class Copy(NamedTuple):
     path: str
 
 
-def copies() -> Iterator[Copy]:
-    """All copies, without those that are kept under numbers: these are what they are."""
+def copies(failures: dict[str, str] | None = None) -> Iterator[Copy]:
+    """All copies, without those that are kept under numbers: these are what they are. What cannot
+    be looked into is a failure."""
+
+    def fail(error: OSError) -> None:
+        if failures is not None and not isinstance(error, FileNotFoundError):
+            failures[str(error.filename)] = reason_of(error)
+
     for tool in TOOLS:
-        for folder, _, names in os.walk(folder_of(tool)):
+        for folder, _, names in os.walk(folder_of(tool), onerror=fail):
             for name in sorted(names):
                 if name.endswith(SUFFIX) and ".~" not in name:
                     yield Copy(tool, os.path.join(folder, name))
@@ -50,16 +57,43 @@ def copies() -> Iterator[Copy]:
 def check_copy(copy: Copy) -> Found:
     """What is wrong with one copy. One that a sync is writing now may look damaged."""
     try:
-        damages = _damages(copy.path)
+        damages = _damages(copy.path) or _emptied(copy)
+        if not damages or _sync_is_at_work():
+            return NOTHING
+        readable, source = bool(_readable(copy.path)), _source(copy)
     except OSError as error:
         return unread(copy.path, error)
-    if not damages or _sync_is_at_work():
-        return NOTHING
-    mend = f"write {copy.path} anew with what can be read, and copy the rest from {copy.tool}"
+    if not readable and source is None:
+        hint = f"nothing of it can be read, and {copy.tool} has it no more: it was left as it is"
+        return Found([Problem(f"{copy.path}: {text}", hint, path=copy.path) for text in damages])
+    mend = f"write {copy.path} anew with what can be read"
+    mend += f", and copy the rest from {copy.tool}" if source else f": {copy.tool} has it no more"
     problems = [
         Problem(f"{copy.path}: {text}", _HINT, path=copy.path, mend=mend) for text in damages
     ]
     return Found(problems, Mend(mend, partial(_mend, copy)))
+
+
+def _emptied(copy: Copy) -> list[str]:
+    """What is wrong with a copy of 0 bytes: nothing, where the tool's file had none either."""
+    if os.path.getsize(copy.path):
+        return []
+    known = Memory(copy.tool).copies.get(_name(copy))
+    source = _source(copy)
+    had = (known is not None and known.length) or (source and os.path.getsize(source))
+    return ["it is empty, and was to hold a transcript"] if had else []
+
+
+def _name(copy: Copy) -> str:
+    return os.path.relpath(copy.path, folder_of(copy.tool)).removesuffix(SUFFIX)
+
+
+def _source(copy: Copy) -> str | None:
+    """The file that the tool has of it still."""
+    from cortext.bridges import archive
+
+    name = _name(copy)
+    return next((item.path for item in archive.items(copy.tool, {}) if item.name == name), None)
 
 
 def _damages(path: str) -> list[str]:
@@ -87,6 +121,8 @@ def _sync_is_at_work() -> bool:
             return False
     except SessionLockedError:
         return True
+    except (OSError, SessionStorageError):
+        return False  # where nobody can write, nobody does
 
 
 def _lock(wait: float = 10.0) -> FileLock:
@@ -95,9 +131,11 @@ def _lock(wait: float = 10.0) -> FileLock:
 
 def _mend(copy: Copy) -> Mended | None:
     with storage_errors("mend", copy.path), _lock():
-        if not _damages(copy.path):
+        if not (_damages(copy.path) or _emptied(copy)):
             return None
         blocks, mtime = _readable(copy.path), os.stat(copy.path).st_mtime_ns
+        if not blocks and _source(copy) is None:
+            return None
         make_private_dir(temp_dir())
         note_marks(copy.tool, copy.path, b"".join(blocks))
         if not blocks:
@@ -141,7 +179,7 @@ def _readable(path: str) -> list[bytes]:
     fd = open_file(path)
     try:
         packed = Packed(fd)
-        found: list[bytes] = []
+        found = _plain(fd, packed)
         for member in packed.members:
             if member.size > _OURS:
                 found.append(zlib.decompress(packed.raw(member), zlib.MAX_WBITS | 16))
@@ -155,6 +193,17 @@ def _readable(path: str) -> list[bytes]:
         os.close(fd)
     found.append(_whole_lines(_unpacked(rest)))
     return _pieces(found)
+
+
+def _plain(fd: int, packed: Packed) -> list[bytes]:
+    """The lines that a file begins with which somebody unpacked and gave its name back."""
+    end = packed.members[0].at if packed.members else packed.end + packed.rest
+    data = read_range(fd, 0, end)
+    try:
+        wire.as_dict(json.decode(data.partition(b"\n")[0]))
+    except ValueError:
+        return []
+    return [data]
 
 
 def _pieces(blocks: Sequence[bytes]) -> list[bytes]:

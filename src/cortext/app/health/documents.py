@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from cortext.app.health.calls import missing_results, trouble_of
 from cortext.app.health.characters import HALF, whole_value, why_not_whole
+from cortext.app.health.fewer import refuse_fewer
 from cortext.app.health.heads import fitting, made_up, newest, values_in, version_at_start
 from cortext.app.health.pieces import head_fields, records_in
 from cortext.app.health.problem import (
@@ -289,6 +290,8 @@ def _mend(folder: str, id: str) -> Mended | None:
             return None
         session.messages = [*session.messages, *stubs]
         refuse_link(path)
+        now = SessionStorage(folder)
+        refuse_fewer(path, lambda: now.read(id).session.messages, session.messages)
         kept = set_aside(path, "corrupt")
         messages = Block().extended(session.messages)
         chunks = document.encode(session, messages, Block().extended(session.tool_history))

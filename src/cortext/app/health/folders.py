@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from cortext.app.health.aside import from_aside
 from cortext.app.health.calls import appended, missing_results, trouble_of
+from cortext.app.health.fewer import refuse_fewer
 from cortext.app.health.heads import Head, RescuedHead, refuse_later, rescue_head, session_of
 from cortext.app.health.problem import (
     NOTE,
@@ -90,7 +91,7 @@ def _sentence(state: _State, place: Place) -> str:
     whole = "head and messages" if state.head.troubles else "messages"
     if state.rescued.nothing:
         return f"write the head of {place.folder} anew"
-    more = ", and with those that the AI tool still has" if _may_have_more(state) else ""
+    more = ", and with those that the AI tool may still have" if _may_have_more(state) else ""
     return f"write {whole} of {place.folder} anew, with {can_be_read(state.rescued)}{more}"
 
 
@@ -161,8 +162,13 @@ def _mend(root: str, place: Place) -> Mended | None:
     did = f"{place.folder} was written anew, {with_messages(state.rescued)}"
     if state.lost or state.rescued.lost:
         most = None if state.lost else state.rescued.lost
-        did += take_again(root, place, most) or _not_here(state)
+        did += take_again(root, place, most) or _not_here(state) or _no_more(state)
     return Mended(did, kept)
+
+
+def _no_more(state: _State) -> str:
+    """What became of the promise in the plan."""
+    return "; the AI tool had none of what is missing" if _may_have_more(state) else ""
 
 
 def _not_here(state: _State) -> str:
@@ -188,10 +194,14 @@ def _write(root: str, place: Place, state: _State) -> list[str]:
     for path in (f"{place.shelf}/{place.day}", place.folder, place.session, place.head):
         refuse_link(path)
     refuse_link(place.lines)
+    id = place.folder[len(root) + 1 :]
+    if not state.rescued.nothing:
+        now = partial(_messages, root, id)
+        refuse_fewer(place.lines, now, state.rescued.messages)
     lines = [line + b"\n" for line in state.rescued.lines]
     lines += [encode_record(stub, FOLDER.records) for stub in state.stubs]
     messages = [*state.rescued.messages, *state.stubs]
-    if state.rescued.nothing:
+    if state.rescued.nothing or not state.of_lines:
         lines = [read_file(place.lines)]
     files = {"messages.jsonl": lines, "session.json": [_head(place, state, messages)]}
     changed = [place.head] if _head_changes(state) else []
@@ -199,6 +209,10 @@ def _write(root: str, place: Place, state: _State) -> list[str]:
     kept = [set_aside(path, "corrupt") for path in changed if os.path.lexists(path)]
     swap_folder(write_folder(side_dir(conversations_dir(root)), files), place.session)
     return kept
+
+
+def _messages(root: str, id: str) -> Sequence[SessionMessage]:
+    return FolderStore(root).read(id).session.messages
 
 
 def _head_changes(state: _State) -> bool:

@@ -25,6 +25,7 @@ from cortext.stores.layout import is_type
 
 Head = dict[str, Any]
 _VERSION = re.compile(rb'\{\s*(?:"type"\s*:\s*"[^"]*"\s*,\s*)?"version"\s*:\s*"?(\d[\d.]*)')
+_RECORD = re.compile(rb'\{\s*(?:"type"\s*:\s*"turn"\s*,\s*)?"(?:role|content)"\s*:')
 _TIMES = ("last_active", "updated_at", "created_at")
 _FIELDS = {key.path[0] for table in (HEAD, LOG.head, FOLDER.head) for key in table.keys} - {"id"}
 
@@ -157,6 +158,13 @@ def has_fields(head: Head) -> bool:
     return bool((_FIELDS - {"status"}) & head.keys())
 
 
+def before_records(data: bytes) -> bytes:
+    """What stands before the first record, also where that is not on a line alone: what it says is
+    not said of the session."""
+    found = _RECORD.search(data)
+    return data[: found.start()] if found else data
+
+
 def values_in(text: str) -> Iterator[Head]:
     """The JSON objects that stand in a text one after the other."""
     import json
@@ -165,7 +173,7 @@ def values_in(text: str) -> Iterator[Head]:
     while at >= 0:
         try:
             value, end = decoder.raw_decode(text, at)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         if isinstance(value, dict):
             yield cast("Head", value)

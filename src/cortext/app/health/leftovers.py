@@ -109,8 +109,8 @@ def _close(found: list[str], what: str) -> Mended | None:
 def _is_open(path: str) -> bool:
     try:
         found = os.lstat(path)
-    except FileNotFoundError:
-        return False
+    except OSError:
+        return False  # it is gone, or nobody can look at it: then that is said of it
     kind = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
     return kind and found.st_uid == os.getuid() and bool(found.st_mode & _OTHERS)
 
@@ -126,7 +126,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 def _mtime(path: str) -> float:
     try:
         return os.lstat(path).st_mtime
-    except FileNotFoundError:
+    except OSError:
         return time.time()
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cortext.app.health.problem import WARNING, Problem
 from cortext.durability.lock import describe_process
 
-_HINT = "end it if nobody needs it (`kill {pid}`), or let it go on (`kill -CONT {pid}`)"
+_HINT = "let it go on (`kill -CONT {pid}`), or end it if nobody needs it (`kill -9 {pid}`)"
 
 
 class _Held(NamedTuple):
@@ -43,8 +43,8 @@ def check_locks(files: Iterable[str]) -> list[Problem]:
     for path in files:
         try:
             found = os.stat(path)
-        except FileNotFoundError:
-            continue
+        except OSError:
+            continue  # there is none, or nobody can look at it: then nobody holds it either
         key = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
         if key in held and (problem := _judge(_Held(held[key], path))):
             problems.append(problem)

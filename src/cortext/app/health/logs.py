@@ -11,9 +11,11 @@ from typing import NamedTuple
 from cortext.app.health.aside import from_aside
 from cortext.app.health.calls import appended, missing_results, trouble_of
 from cortext.app.health.characters import whole_characters
+from cortext.app.health.fewer import refuse_fewer
 from cortext.app.health.heads import (
     Head,
     RescuedHead,
+    before_records,
     has_fields,
     newest,
     refuse_later,
@@ -158,10 +160,13 @@ def _without_head(data: bytes, path: str, *, ours: bool) -> _State:
         head = RescuedHead(newest(found), [Trouble(text, number)])
         return _State(RescuedHead(found[0], []) if ours else head, b"", rescued, ())
     part, rest, number = _before_records(data)
-    head = rescue_head(part, _decode, 1)
+    head = rescue_head(before_records(part), _decode, 1)
     if part.strip() and has_fields(head.head):
         refuse_newer(head.head, path)
-        return _State(head, b"", rescue_lines(rest, LOG.records, first=number), ())
+        others = rescue_lines(rest, LOG.records, first=number)
+        # Messages that are not on lines alone stand before those that are.
+        more = len(rescued.messages) > len(others.messages)
+        return _State(head, b"", rescued if more else others, ())
     text = "the head is missing, and there are messages"
     if part.strip() and not rescued.nothing:
         text = "the head cannot be read, and is made anew from the messages"
@@ -209,6 +214,7 @@ def _mend(folder: str, id: str) -> Mended | None:
         if not state.to_write:
             return None
         refuse_link(path)
+        refuse_fewer(path, lambda: store.read(id).session.messages, state.rescued.messages)
         lines = [_head_line(id, path, state)]
         lines += [line + b"\n" for line in state.rescued.lines]
         lines += [encode_record(stub, LOG.records) for stub in state.stubs]

@@ -17,13 +17,14 @@ from cortext.app.health.derived import check_database, databases
 from cortext.app.health.locks import check_locks, lock_files
 from cortext.app.health.masks import check_masked
 from cortext.app.health.notes import check_exports, check_notes
-from cortext.app.health.problem import Found, Mend, Problem
+from cortext.app.health.problem import Found, Mend, Problem, unforeseen
 from cortext.app.health.stores import Item, Stores, histories_of, items, stores
 from cortext.config import user_file
 
 _log = logging.getLogger("cortext.health")
 _TRIES = 2
 _MOMENT = 0.05
+_CLOSED = "look what is there, who owns it and its permissions"
 Progress = Callable[[int, int], None]
 """Called with how many bytes are done, and of how many."""
 
@@ -42,6 +43,15 @@ class Looked(NamedTuple):
         if found.mend is not None:
             self.mends.append(found.mend)
 
+    def add_all(self, place: str, look: Callable[[], Iterable[Found]]) -> None:
+        """What one kind of looking finds. That it fails is one more problem, and ends no other."""
+        try:
+            for found in look():
+                self.add(found)
+        except Exception as error:  # noqa: BLE001  a place that nobody thought of hides no other
+            _log.info("%s could not be looked at", place, exc_info=True)
+            self.add(unforeseen(place, error))
+
 
 def look_over(*, deep: bool = False, progress: Progress | None = None) -> Looked:
     """Look at every store. `deep` reads also what has not changed since it was found sound."""
@@ -49,25 +59,39 @@ def look_over(*, deep: bool = False, progress: Progress | None = None) -> Looked
     all_items = list(items(found))
     looked = Looked(len(all_items), 0, [], [])
     # First: what is masked has to be known before anything is copied again.
-    for first in (check_masked(copies()), *check_notes()):
-        looked.add(first)
+    looked.add_all(paths.archive(), lambda: [check_masked(copies())])
+    looked.add_all(os.path.dirname(paths.archive()), check_notes)
     looked = _read(looked, all_items, list(histories_of(found)), Checked(deep=deep), progress)
     looked.problems.extend(
-        Problem(f"{folder} cannot be looked into: {why}", "check who owns it", path=folder)
+        Problem(f"{folder} cannot be looked into: {why}", _CLOSED, path=folder)
         for folder, why in found.failures.items()
     )
     for path in databases(found.shelves):
-        looked.add(check_database(path, deep=deep))
-    for export in check_exports(found.documents):
-        looked.add(export)
-    looked.problems.extend(check_locks([*lock_files(found.shelves), *_own_locks()]))
-    looked.add(leftovers.check_temps(leftovers.temp_files(_temp_folders(found))))
-    for what, there in _open_to_others(found, all_items).items():
-        looked.add(leftovers.check_modes(what, sorted(there)))
-    looked.problems.extend(leftovers.check_trash())
-    looked.problems.extend(machine.check_names())
-    looked.problems.extend(machine.check_disks([*found.shelves, paths.archive(), paths.words()]))
+        looked.add_all(path, lambda path=path: [check_database(path, deep=deep)])
+    looked.add_all(paths.document_dir(), lambda: check_exports(found.documents))
+    _look_around(looked, found, all_items)
     return looked
+
+
+def _look_around(looked: Looked, found: Stores, all_items: list[Item]) -> None:
+    """At what is beside the conversations, and at the machine."""
+    data = os.path.dirname(paths.archive())
+    shelves = found.shelves
+
+    def modes() -> Iterable[Found]:
+        for what, there in _open_to_others(found, all_items).items():
+            yield leftovers.check_modes(what, sorted(there))
+
+    locks = [*lock_files(shelves), *_own_locks()]
+    disks = [*shelves, paths.archive(), paths.words()]
+    looked.add_all(data, lambda: [Found(check_locks(locks))])
+    looked.add_all(
+        data, lambda: [leftovers.check_temps(leftovers.temp_files(_temp_folders(found)))]
+    )
+    looked.add_all(data, modes)
+    looked.add_all(paths.trash(), lambda: [Found(leftovers.check_trash())])
+    looked.add_all("PATH", lambda: [Found(machine.check_names())])
+    looked.add_all(data, lambda: [Found(machine.check_disks(disks))])
 
 
 def _read(
@@ -83,15 +107,19 @@ def _read(
     new += [item for item in others if not checked.is_sound(item.name, item.files)]
     sizes = [_size(item.files) for item in new]
     done, total = 0, sum(sizes)
+    all_found: list[Found] = []
     for item, size in zip(new, sizes, strict=True):
         before = prints_of(item.files)
-        found = _check(item)
+        found = _once(item)
         if not found.problems:
             checked.note(item.name, item.files, before)
-        looked.add(found)
+        all_found.append(found)
         done += size
         if progress:
             progress(done, total)
+    _look_again(new, all_found)
+    for found in all_found:
+        looked.add(found)
     try:
         checked.save()
     except OSError as error:
@@ -107,20 +135,32 @@ def _own_locks() -> list[str]:
     return [os.path.join(paths.archive(), ".lock"), *lists, setup, paths.watch_mark()]
 
 
-def _check(item: Item) -> Found:
-    """What is wrong with one thing. Somebody may be writing it: that does not stay so."""
-    found = item.check()
+def _look_again(looked_at: list[Item], found: list[Found]) -> None:
+    """Somebody may be writing what was found damaged just now: that does not stay so."""
     for _ in range(_TRIES):
-        if not found.problems or not _is_fresh(item.files):
-            break
+        fresh = [
+            place
+            for place, item in enumerate(looked_at)
+            if found[place].problems and _is_fresh(item.files)
+        ]
+        if not fresh:
+            return
         time.sleep(_MOMENT)
-        found = item.check()
-    return found
+        for place in fresh:
+            found[place] = _once(looked_at[place])
+
+
+def _once(item: Item) -> Found:
+    try:
+        return item.check()
+    except Exception as error:  # noqa: BLE001  a file that nobody thought of hides no other
+        _log.info("%s could not be looked at", item.name, exc_info=True)
+        return unforeseen(item.files[0], error)
 
 
 def _is_fresh(files: Iterable[str]) -> bool:
     now = time.time_ns()
-    return any(now - print[2] < 2e9 for path in files for print in prints_of([path]))
+    return any(0 <= now - print[2] < 2e9 for path in files for print in prints_of([path]))
 
 
 def _size(files: Iterable[str]) -> int:

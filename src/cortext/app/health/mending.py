@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cortext.app.health.problem import Mend, Mended
+from cortext.app.health.problem import UNFORESEEN, Mend, Mended
 from cortext.errors import CortextError
 
 
@@ -35,6 +35,9 @@ def mend_all(mends: Iterable[Mend]) -> Outcome:
             outcome.failed.append(Failed(mend.sentence, str(error), error.hint))
         except OSError as error:
             outcome.failed.append(Failed(mend.sentence, error.strerror or str(error)))
+        except Exception as error:  # noqa: BLE001  one of them must not keep the others
+            why = f"it cannot be done: {type(error).__name__}: {error!s:.200}"
+            outcome.failed.append(Failed(mend.sentence, why, UNFORESEEN))
         else:
             if done is not None:
                 outcome.mended.append(done)

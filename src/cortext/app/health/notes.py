@@ -163,6 +163,10 @@ def _key() -> Found:
     path = paths.redaction_key()
     if not os.path.exists(path):
         return NOTHING
+    if not os.path.isfile(path):
+        text = f"{path} is no file, and was to hold the key of redaction"
+        hint = "look what it is, and move it away: what is masked then gets new marks"
+        return Found([Problem(text, hint, PROBLEM, path)])
     try:
         redaction_key()
     except CortextError as error:

@@ -13,6 +13,11 @@ _BEGIN = re.compile(r'(?m)^[ \t\[,]*\{|\{\s*"(?:type|role|version|session_id|con
 """Where an object may begin: at the beginning of a line, or with a word that ours begin with."""
 _DEEP = 10_000
 """What it costs to find that something is nested too deeply, in characters."""
+_LEAST = 64
+"""What it costs to find that no object is there."""
+_WINDOW = 512
+_WORD = 16
+"""Longer than a word of JSON, of which an error tells the beginning where a text is cut."""
 _NAME = re.compile(r'"([A-Za-z_]\w*)"\s*:\s*')
 _decoder = json.JSONDecoder()
 
@@ -43,23 +48,29 @@ def objects_in(text: str) -> Iterator[Piece]:
 
 
 def _object_at(text: str, start: int) -> tuple[Piece | None, int]:
-    """The object that begins there, and how many characters were looked at in vain. More lines
-    are looked at as long as it only breaks off: an error counts the lines before it."""
-    size = cost = 0
+    """The object that begins there, and how many characters were looked at in vain. More is looked
+    at as long as it only breaks off: an error counts the lines before it."""
+    size, cost = _WINDOW, 0
     while True:
-        stop = text.find("\n", start + size)
-        window = text[start : len(text) if stop < 0 else stop]
+        window = text[start : start + size]
         try:
             value, end = _decoder.raw_decode(window)
         except json.JSONDecodeError as error:
+            if not _breaks_off(error, len(window)):
+                return None, cost + error.pos + _LEAST
             cost += len(window)
-            if stop < 0 or error.pos < len(window.rstrip()):
+            if len(window) < size:
                 return None, cost
-        except RecursionError:
+        except (RecursionError, ValueError):
+            # Python reads no number of thousands of digits.
             return None, cost + _DEEP
         else:
             return Piece(value, start, start + end), cost
-        size = max(len(window) * 4, 256)
+        size *= 4
+
+
+def _breaks_off(error: json.JSONDecodeError, size: int) -> bool:
+    return error.msg.startswith("Unterminated string") or error.pos > size - _WORD
 
 
 def _next(text: str, at: int) -> int:

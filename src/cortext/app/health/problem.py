@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from cortext.errors import NewerVersionError, reason_of
+from cortext.errors import CortextError, NewerVersionError, reason_of
 
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 """Something is damaged or does not work; something may go wrong; something to know."""
 
 CONFLICT = "git left conflict markers in it"
+UNFORESEEN = "it is as it was; please tell us of this file: doctor is to look at any"
 
 
 class Problem(msgspec.Struct):
@@ -71,11 +74,39 @@ def reworded(why: str) -> str:
 def unread(path: str, error: OSError | NewerVersionError) -> Found:
     """What there is to say of what cannot be looked at: nothing, if it was deleted meanwhile."""
     if isinstance(error, FileNotFoundError):
-        return NOTHING
+        return _leads_nowhere(path) if os.path.islink(path) else NOTHING
     if isinstance(error, NewerVersionError):
         return Found([Problem(str(error), error.hint, NOTE, error.path)])
-    text = f"{path} cannot be read: {reason_of(error)}"
-    return Found([Problem(text, "check who owns it and its permissions", path=path)])
+    where = error.filename if isinstance(error.filename, str) else path
+    text = f"{where} cannot be read: {reason_of(error)}"
+    return Found([Problem(text, _hint_of(error), path=where)])
+
+
+def _leads_nowhere(path: str) -> Found:
+    text = f"{path} is a link that leads nowhere: {os.readlink(path)}"
+    return Found([Problem(text, "remove it, or put back what it leads to", path=path)])
+
+
+def _hint_of(error: OSError) -> str:
+    if error.errno in (errno.EISDIR, errno.ENOTDIR):
+        return "something else is in its place: look what it is, and move it away"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "check who owns it and its permissions"
+    if error.errno == errno.ELOOP:
+        return "it is a link that leads to itself: remove it"
+    if error.errno == errno.EIO:
+        return "the disk may be failing: copy what is on it to another one first"
+    return "look whether the disk that it is on works"
+
+
+def unforeseen(path: str, error: Exception) -> Found:
+    """What there is to say of a thing whose looking over fails, as of no other."""
+    if isinstance(error, OSError):
+        return unread(path, error)
+    if isinstance(error, CortextError):
+        return Found([Problem(str(error), error.hint or UNFORESEEN, path=path)])
+    text = f"{path} cannot be looked at: {type(error).__name__}: {error!s:.200}"
+    return Found([Problem(text, UNFORESEEN, path=path)])
 
 
 class Trouble(NamedTuple):

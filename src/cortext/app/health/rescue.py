@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from cortext.app.health.characters import HALF, whole_characters, why_not_whole
+from cortext.app.health.characters import HALF, whole_characters, why_not_whole, without_checksum
 from cortext.app.health.objects import inner_messages, line_of, objects_in
 from cortext.app.health.problem import CONFLICT, NOTE, PROBLEM, WARNING, Trouble, nuls, reworded
 from cortext.app.health.rescued import Rescued, in_time, runs
@@ -91,7 +91,7 @@ class _Rescue:
         self._again: list[int] = []
 
     def run(self, data: bytes, first: int) -> Rescued:
-        *whole, tail = data.split(b"\n")
+        *whole, tail = (line.rstrip(b"\r") for line in data.split(b"\n"))
         joined = False
         for number, line in enumerate(whole, first):
             after = whole[number - first + 1] if number - first + 1 < len(whole) else b""
@@ -205,6 +205,7 @@ class _Rescue:
         if self._is_head is not None and self._is_head(line):
             self._heads.append((number, line))
             return True
+        line = self._resealed(line, number)
         line = whole_characters(line) or line
         try:
             record = decode_record(line, self._table, [])
@@ -254,6 +255,22 @@ class _Rescue:
         text = f"message {id!r:.60} is not what was written: its checksum is another"
         self._say(text, number, mends=False)
         return line
+
+    def _resealed(self, line: bytes, number: int) -> bytes:
+        """A record that another program wrote in its own way: a checksum is of our way."""
+        if not self._is_record(line) or checksum.KEY.encode() not in line:
+            return line
+        value = wire.as_dict(json.decode(line))
+        if checksum.KEY not in value:
+            return line
+        ours = json.encode(value)
+        if checksum.is_sealed(ours) and checksum.is_sound(ours):
+            return ours
+        better = checksum.mended(ours) if checksum.is_sealed(ours) else None
+        if better is not None and self._is_record(better):
+            return self._checked(ours, number)
+        self._say("a checksum is not of what stands here, and is taken away", number, WARNING)
+        return json.encode(without_checksum(value))
 
     def _add(self, line: bytes, message: SessionMessage, number: int) -> None:
         known = self._known.setdefault(message.id, line)

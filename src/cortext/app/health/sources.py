@@ -11,9 +11,16 @@ from cortext.app.health.problem import NOTE, NOTHING, Found, Problem, counted, u
 from cortext.bridges.places import TOOLS, own_home
 from cortext.bridges.registry import open_bridge
 from cortext.durability.read import open_file
-from cortext.errors import CortextError
+from cortext.errors import CortextError, reason_of
 
 _BLOCK = 1 << 20
+_FOLDERS = {
+    "claude": ("projects",),
+    "codex": ("sessions", "archived_sessions"),
+    "gemini": ("tmp",),
+    "opencode": ("sessions", "storage", "project"),
+}
+"""Where transcripts are, below a tool's own folder."""
 _HINT = (
     "a tool's own file is never changed by us; `cortext show` gives what can be read of it, and "
     "`cortext resume` goes on with that"
@@ -30,6 +37,7 @@ class History(NamedTuple):
 def histories(failures: dict[str, str]) -> Iterator[History]:
     """Every transcript that is a file of its own. What cannot be looked into is a failure."""
     for tool in TOOLS:
+        _name_closed(tool, failures)
         if not os.path.isdir(own_home(tool)):
             continue
         try:
@@ -38,6 +46,18 @@ def histories(failures: dict[str, str]) -> Iterator[History]:
             failures[own_home(tool)] = str(error)
             continue
         yield from (History(tool, path) for path in sorted(paths) if path.endswith(".jsonl"))
+
+
+def _name_closed(tool: str, failures: dict[str, str]) -> None:
+    """The folders with transcripts that nobody can look into: a bridge passes them over."""
+
+    def fail(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            failures[str(error.filename)] = reason_of(error)
+
+    for name in _FOLDERS[tool]:
+        for _ in os.walk(os.path.join(own_home(tool), name), onerror=fail):
+            pass
 
 
 def check_history(history: History) -> Found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from cortext.app.health.logs import check_log
 from cortext.app.health.problem import Found
 from cortext.app.health.sources import check_history, histories
 from cortext.config import Config
-from cortext.errors import CortextError
+from cortext.errors import CortextError, reason_of
 from cortext.lifecycle.known import known_workspaces, program_folders
 from cortext.stores import layout
 from cortext.stores.names import session_names
@@ -51,8 +52,10 @@ class Stores(NamedTuple):
 
 def stores() -> Stores:
     """All that there are now. A workspace that is gone is one that was moved or deleted."""
+    failures: dict[str, str] = {}
     here = paths.workspace_root()
-    roots = [root for root in dict.fromkeys([*known_workspaces(), here]) if os.path.isdir(root)]
+    known = dict.fromkeys([*known_workspaces(), here])
+    roots = [root for root in known if _is_folder(root, failures)]
     logs = [paths.spawn_sessions(), *program_folders()]
     try:
         config = Config.load(None)
@@ -61,19 +64,33 @@ def stores() -> Stores:
     else:
         logs += log_folders(config)
         documents = [shelf.folder for shelf in shelves(config, roots)]
-    return Stores(roots, _there(logs), _there(documents), {})
+    return Stores(roots, _there(logs, failures), _there(documents, failures), failures)
 
 
-def _there(folders: Iterable[str]) -> list[str]:
-    return [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
+def _there(folders: Iterable[str], failures: dict[str, str]) -> list[str]:
+    return [folder for folder in dict.fromkeys(folders) if _is_folder(folder, failures)]
+
+
+def _is_folder(path: str, failures: dict[str, str]) -> bool:
+    """Whether a folder is there; what else is there, or cannot be looked at, is a failure."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, ValueError):
+        return False  # a line that is no path is a fault of the list that it stands in
+    except OSError as error:
+        failures[path] = reason_of(error)
+        return False
+    if not stat.S_ISDIR(found.st_mode):
+        failures[path] = "it is no folder"
+    return stat.S_ISDIR(found.st_mode)
 
 
 def items(found: Stores) -> Iterator[Item]:
     """Everything that holds conversations."""
-    yield from _each(found, found.workspaces, _conversations)
+    yield from _each(found, found.workspaces, partial(_conversations, failures=found.failures))
     yield from _each(found, found.logs, _logs)
     yield from _each(found, found.documents, _documents)
-    for copy in copies():
+    for copy in copies(found.failures):
         yield Item(copy.path, (copy.path,), partial(check_copy, copy))
 
 
@@ -93,9 +110,45 @@ def _each(
             found.failures[folder] = str(error)
 
 
-def _conversations(root: str) -> Iterator[Item]:
-    for place in layout.places(root):
-        if place.has_session and layout.is_name(place.name):
+def _places(root: str, failures: dict[str, str]) -> Iterator[layout.Place]:
+    """As `layout.places`, where a folder that cannot be looked into hides no other."""
+    for shelf in layout.shelves(root):
+        for day in _names(layout.days, shelf, failures):
+            for name in _names(layout.folders, f"{shelf}/{day}", failures):
+                yield layout.Place(shelf, day, name)
+
+
+def _names(look: Callable[[str], list[str]], folder: str, failures: dict[str, str]) -> list[str]:
+    if not _is_folder(folder, failures):
+        return []
+    try:
+        return look(folder)
+    except (CortextError, OSError) as error:
+        number = getattr(error, "errno", None)
+        failures[folder] = os.strerror(number).lower() if number else str(error)
+        return []
+
+
+def _has_session(place: layout.Place, failures: dict[str, str]) -> bool:
+    """As `Place.has_session`, which takes what cannot be looked at for what is not there."""
+    for path in (place.head, place.lines):
+        try:
+            os.lstat(path)
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError:
+            failures[place.session] = "it is no folder"
+            return False
+        except OSError as error:
+            failures[place.session] = reason_of(error)
+            return False
+        return True
+    return False
+
+
+def _conversations(root: str, failures: dict[str, str]) -> Iterator[Item]:
+    for place in _places(root, failures):
+        if layout.is_name(place.name) and _has_session(place, failures):
             files = (place.head, place.lines)
             # What came by git has the modes that git gives, and is others' too.
             private = (place.session, *files) if _began_here(root, place) else ()

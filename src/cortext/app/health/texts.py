@@ -33,11 +33,14 @@ def in_utf8(data: bytes) -> tuple[bytes, str]:
     if not encoding or (not mark and not _is_wide(data)):
         return data, ""
     if encoding == "utf-8":
-        return data[len(mark) :], "UTF-8 with a byte order mark"
+        # A program that puts one there puts another before it the next time.
+        while data.startswith(mark):
+            data = data[len(mark) :]
+        return data, "UTF-8 with a byte order mark"
     found = _APPENDED.search(data)
     end = found.start() if found else len(data)
     wide = data[len(mark) : end]
-    text = wide[: len(wide) // 2 * 2].decode(encoding, "replace")
+    text = wide[: len(wide) // 2 * 2].decode(encoding, "replace").lstrip("\ufeff")
     # What was appended since stands on a line of its own.
     text += "\n" if found and not text.endswith("\n") else ""
     return text.encode("utf-8", "replace") + data[end:], "UTF-16"

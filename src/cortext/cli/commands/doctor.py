@@ -148,10 +148,17 @@ def _sentences(health: Health, verbose: bool) -> list[str]:
 
 
 def _problems(health: Health, verbose: bool) -> list[str]:
+    from cortext.app.health.kinds import kind_of, repeated
+
     lines: list[str] = []
     of_file: dict[str, int] = {}
     count = Counter(problem.path for problem in health.problems if problem.path)
+    many = {} if verbose else repeated(health.problems)
+    named: set[str] = set()
     for problem in health.problems:
+        kind = kind_of(problem)
+        if kind in named:
+            continue
         said = of_file[problem.path] = of_file.get(problem.path, 0) + 1
         if problem.path and said > _SHOWN and not verbose:
             if said == _SHOWN + 1:
@@ -161,6 +168,9 @@ def _problems(health: Health, verbose: bool) -> list[str]:
         lines.append(f"{problem.severity}: {problem.text}")
         # What `--fix` mends is said once, for all of them.
         lines += [] if problem.mend else [f"hint: {problem.hint}"]
+        if kind in many:
+            named.add(kind)
+            lines.append(f"- the same in {many[kind] - 1:,} more files (`--verbose` shows all)")
     if mends := sum(bool(problem.mend) for problem in health.problems):
         of = "it" if mends == len(health.problems) == 1 else f"{mends} of them"
         lines.append(f"hint: `cortext doctor --fix` mends {of}: it shows how, and asks")
