@@ -1,6 +1,5 @@
 """Being a command: in a fork of a process that has all the imports done."""
 
-import asyncio
 import atexit
 import io
 import os
@@ -13,8 +12,8 @@ from pathlib import Path
 
 import cortext
 from cortext import cli
-from tests.faults.home import SERVED, Home
-from tests.faults.scenes import SERVE, Scene
+from tests.faults.home import Home
+from tests.faults.scenes import Scene
 
 # Before the module of the same name is imported, which then has its place.
 _PROGRAMS = {"cortext": cli.main, "aur": cli.aur}
@@ -28,7 +27,8 @@ def warm() -> None:
             name = path.relative_to(package.parent).with_suffix("").as_posix()
             if "picker" not in name:
                 import_module(name.replace("/", ".").removesuffix(".__init__"))
-    import_module("cortext.conversations.file")
+    for name in ("conversations.file", "conversations.open", "adapters.kept"):
+        import_module(f"cortext.{name}")
 
 
 def run_free(act: Callable[[], int]) -> int:
@@ -56,7 +56,7 @@ def act_out(home: Home, scene: Scene, streams: list[Path]) -> int:
     os.chdir(home.work)
     if scene.setting:
         os.environ[scene.setting[0]] = scene.setting[1]
-    code = _serve(home) if scene.words == SERVE else _command(scene)
+    code = scene.act(home) if scene.act else _command(scene)
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
@@ -73,26 +73,3 @@ def _command(scene: Scene) -> int:
     except BaseException:
         traceback.print_exc()
         return 1
-
-
-def _serve(home: Home) -> int:
-    """A program that adds two messages to a conversation, and says so after each."""
-    from cortext.conversations.open import open_store
-    from cortext.conversations.port import Message
-    from cortext.errors import CortextError
-    from cortext.stores.log import LogStore
-
-    async def add() -> None:
-        store = open_store(f"file:{home.root}/service", open_log=LogStore)
-        for number in (4, 5):
-            text = f"served said {number}"
-            await store.add_message(SERVED, Message("user", text, id=f"served-{number}"))
-            os.write(1, f"{text}\n".encode())
-        await store.aclose()
-
-    try:
-        asyncio.run(add())
-    except CortextError as error:
-        os.write(2, f"error: {error}\n".encode())
-        return 1
-    return 0

@@ -22,6 +22,7 @@ from tests.faults.acting import act_out, run_free, warm
 from tests.faults.gate import run_held
 from tests.faults.home import (
     CHAT,
+    HELD,
     LOOSE,
     SECRET,
     Home,
@@ -32,6 +33,7 @@ from tests.faults.home import (
 )
 from tests.faults.kept import Kept, kept_in
 from tests.faults.kinds import KINDS, Fault, Judging
+from tests.faults.more_scenes import MORE
 from tests.faults.scenes import (
     BOUND,
     DEPLOY,
@@ -40,14 +42,17 @@ from tests.faults.scenes import (
     NOTHING,
     OLD,
     REST,
-    SCENES,
     TALK,
     Said,
     Scene,
 )
+from tests.faults.scenes import (
+    SCENES as _OFTEN,
+)
 from tests.faults.verbs import be_careless
 
 ONE, CARELESS = "one", "careless"
+SCENES = _OFTEN | MORE
 _NOT_DONE = (
     *("not done: ", "problem: ", "kept: ", "not redacted: ", "not copied: "),
     # As grep ends, and after saying of each that was not searched why.
@@ -58,6 +63,13 @@ _UNREAD = ("could not read ", "not looked at: ", " is passed over: ")
 _SECONDS = 60.0
 _LONG_AGO = 7200.0
 _LONG = 1500
+_TRASH = "data/cortext/trash"
+_KEPT = (
+    *(_TRASH, "work/conversations/", "aurora/spawn/sessions/", "cache/cortext/"),
+    *("data/cortext/errors.log", "data/cortext/running", "data/cortext/redaction.key"),
+    # A session for a tool has another name each time; the settings are ours, to see that they work.
+    *(".claude/projects/", "config"),
+)
 
 
 class Case(NamedTuple):
@@ -97,7 +109,7 @@ class Campaign:
         """Faults of all kinds, spread over all calls of a scene."""
         scene = SCENES[name]
         counts, names = self._without_fault(name, scene)
-        for fault in _faults(name, counts, most):
+        for fault in chosen(name, counts, most):
             yield self._case(name, scene, fault, names)
 
     def run_one(self, name: str, number: int) -> Iterator[Case]:
@@ -110,7 +122,7 @@ class Campaign:
     def run_until_lost(self, name: str) -> Iterator[Case]:
         """Kills where heads are written, until one of them loses something."""
         scene, judging = SCENES[name], Judging(str(self.home.root))
-        self._fresh(name)
+        self._fresh(scene)
         self.play(scene, judging)
         names = self.home.names()
         for at, path in enumerate(judging.changed, 1):
@@ -121,25 +133,23 @@ class Campaign:
                 return
 
     def _without_fault(self, name: str, scene: Scene) -> tuple[dict[str, int], set[str]]:
-        self._fresh(name)
+        self._fresh(scene)
         before, judging = self.home.names(), Judging(str(self.home.root))
         told = self.play(scene, judging)
         wrong = [*_words(scene, told, killed=False), *scene.did(self.home, told)]
-        wrong += kept_in(self.home).lost_of(self.before)
+        wrong += [*scene.holds(self.home), *self._lost(kept_in(self.home), scene)]
         if told.code or wrong:
             raise RuntimeError(f"{name} fails without any fault: {wrong}, {told}")
         return judging.counts, before | self.home.names()
 
-    def _fresh(self, name: str) -> None:
+    def _fresh(self, scene: Scene) -> None:
         self.home.fresh(self._prepared)
-        if name == "doctor --fix":
-            # The line before is whole, and so is the one after: only what is torn has to go.
-            (path,) = self.home.work.glob(f"conversations/*/{REST}/.session/messages.jsonl")
-            first, _, rest = path.read_bytes().partition(b"\n")
-            path.write_bytes(first + b"\n" + bytes(64) + b"\n" + rest)
+        if scene.first:
+            self._do(*scene.first)
+        scene.prepare(self.home)
 
     def _case(self, name: str, scene: Scene, fault: Fault, names: set[str]) -> Case:
-        self._fresh(name)
+        self._fresh(scene)
         judging = Judging(str(self.home.root), fault)
         told = self.play(scene, judging)
         killed = fault.kind == "SIGKILL"
@@ -148,7 +158,7 @@ class Campaign:
             found.extend(_words(scene, told, killed=killed))
             found.extend(self._after(scene, told, fault))
             found.extend(self._again(scene))
-            found.extend(self._leftovers(names))
+            found.extend(self._leftovers(scene, names))
         except Exception as error:  # whatever it is, it is a finding about this case
             found.append(f"{type(error).__name__}: {error}")
         found = [text if len(text) < _LONG else f"{text[:_LONG]}…" for text in found]
@@ -158,6 +168,7 @@ class Campaign:
         """Nothing that was kept is lost; and what exits with 0 has done what it is for."""
         kept = kept_in(self.home)
         yield from (f"after it: {text}" for text in self._lost(kept, scene))
+        yield from (f"after it: {text}" for text in scene.holds(self.home))
         # A hook may not fail the tool, and on a disk that takes nothing it has nobody to tell: the
         # next event takes what was said.
         silent = not any(words in told.err for words in _UNREAD)
@@ -170,32 +181,38 @@ class Campaign:
         if scene.words[0] == "doctor":
             # It is given something to mend.
             lost = (text for text in lost if REST not in text or text.startswith("lost"))
+        if scene.loses:
+            # What it is there to lose.
+            lost = (text for text in lost if not text.startswith(f"lost: {scene.loses}"))
         return lost
 
     def _again(self, scene: Scene) -> Iterator[str]:
         """When the disk is well again, so is the command."""
-        if list(scene.did(self.home, NOTHING)):
+        if scene.repeats or list(scene.did(self.home, NOTHING)):
             told = self.play(scene)
             missing = list(scene.did(self.home, told))
             if told.code or missing:
                 yield f"again, it ends with {told.code}: {missing} {told.err.strip()}"
-            yield from (f"after that: {text}" for text in kept_in(self.home).lost_of(self.before))
+            lost = self._lost(kept_in(self.home), scene)
+            yield from (f"after that: {text}" for text in lost)
 
-    def _leftovers(self, names: set[str]) -> Iterator[str]:
+    def _leftovers(self, scene: Scene, names: set[str]) -> Iterator[str]:
         """What is left over is what doctor takes away, and then nothing is wrong."""
         if not self.home.names() - names:
             return
         told = self.mend()
         if told.code:
             yield f"doctor ends with {told.code}: {told.out} {told.err}"
-        if self._temps():
+        if self._left(names):
             self._use_what_doctor_does_not_know()
-        if temps := self._temps():
-            yield f"still there: {temps}"
-        yield from (f"after doctor: {text}" for text in kept_in(self.home).lost_of(self.before))
+        if left := self._left(names):
+            yield f"still there: {left}"
+        lost = self._lost(kept_in(self.home), scene)
+        yield from (f"after doctor: {text}" for text in lost)
 
-    def _temps(self) -> list[str]:
-        return [name for name in self.home.names() if name.endswith(".tmp") and "trash" not in name]
+    def _left(self, names: set[str]) -> list[str]:
+        """What no run without a fault has, and is neither kept nor kept of by design."""
+        return sorted(name for name in self.home.names() - names if not belongs_there(name))
 
     def _use_what_doctor_does_not_know(self) -> None:
         """The folder of a service, and that of the settings: whoever writes there clears up."""
@@ -238,6 +255,9 @@ class Campaign:
             done = self._do(*words)
         (self.home.root / EXPORT).write_text(done.out, encoding="utf-8")
         say_in_claude(self.home, CHAT, 0, 1, 2, 3)
+        say_in_claude(self.home, HELD, 0)
+        say_in_claude(self.home, HELD, 1, text=f"it is {SECRET}")
+        say_in_claude(self.home, HELD, 2)
         self._do("sync")
         self._do("import", CHAT)
         self._begin(GONE)
@@ -286,18 +306,30 @@ def _words(scene: Scene, told: Said, *, killed: bool) -> Iterator[str]:
         yield f"a number in place of a reason: {both.strip()}"
 
 
-def _faults(name: str, counts: dict[str, int], most: int) -> list[Fault]:
-    """For each kind up to `most` calls, the first and the last among them; a kill cannot last."""
+def chosen(name: str, counts: dict[str, int], most: int) -> list[Fault]:
+    """For each kind some calls, the first and the last among them; a kill cannot last."""
     pick = random.Random(name)
     found: list[Fault] = []
     for kind in KINDS:
-        count = counts[kind]
         for lasts in (False, True)[: 1 if kind == "SIGKILL" else 2]:
             some = most * 2 if kind == "SIGKILL" else most
-            chosen = {1, count} | {*pick.sample(range(1, count + 1), min(some, count))}
-            points = sorted(chosen)[:count] if count else []
-            found += [Fault(kind, at, lasts) for at in points[: max(some, 1)]]
+            found += [Fault(kind, at, lasts) for at in points(pick, counts[kind], some)]
     return found
+
+
+def points(pick: random.Random, count: int, most: int) -> list[int]:
+    """Up to `most` of the numbers from 1 to `count`, and both ends in any case."""
+    between = range(2, count)
+    some = pick.sample(between, min(max(most - 2, 0), len(between)))
+    return sorted({1, count, *some}) if count else []
+
+
+def belongs_there(name: str) -> bool:
+    """Whether a file is of a conversation or a session, in the trash, derived, or a lock, which
+    stays where it was made. No half-written file is."""
+    if name.endswith((".tmp", ".part", "-journal")) and not name.startswith(_TRASH):
+        return False
+    return name.startswith(_KEPT) or name.endswith(".lock")
 
 
 def _age(folder: Path) -> None:

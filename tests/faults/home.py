@@ -17,6 +17,8 @@ CHAT = "5e0c9d1e-aaaa-4bbb-8ccc-0123456789ab"
 """A session of Claude Code that a conversation of the workspace is bound to."""
 LOOSE = "77777777-bbbb-4bbb-8ccc-0123456789ab"
 """One that belongs to none."""
+HELD = "88888888-cccc-4bbb-8ccc-0123456789ab"
+"""One that has a secret in it."""
 SPAWNED, DOCUMENT, SERVED = "coder-1", "document-1", "served-1"
 
 
@@ -75,6 +77,7 @@ class Home(NamedTuple):
             "spawned": f"log:{self.root}/aurora/spawn/sessions",
             "document": f"document:{self.root}/data/src/opencode/sessions",
             "service": f"log:{self.root}/service",
+            "program": f"log:{self.root}/data/cortext/programs",
         }
 
     def transcript(self, id: str) -> Path:
@@ -109,14 +112,17 @@ def said(name: str, *numbers: int) -> list[SessionMessage]:
     ]
 
 
-def say_in_claude(home: Home, id: str, *numbers: int) -> None:
-    """Claude Code writes lines to a transcript."""
+def say_in_claude(home: Home, id: str, *numbers: int, text: str = "") -> None:
+    """Claude Code writes lines to a transcript; `text` is what they say beside whose they are."""
     path = home.transcript(id)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         for number in numbers:
-            role, text = ("user", "assistant")[number % 2], f"{id[:8]} said {number}"
-            content: Any = [{"type": "text", "text": text}] if number % 2 else text
+            role, words = (
+                ("user", "assistant")[number % 2],
+                f"{id[:8]} said {number} {text}".rstrip(),
+            )
+            content: Any = [{"type": "text", "text": words}] if number % 2 else words
             line = {
                 "type": role,
                 "uuid": f"{id[:8]}-{number}",

@@ -87,7 +87,9 @@ def _texts(kept: Kept, name: str, data: bytes) -> list[str]:
             kept.damages.append(f"{name}: a line that is no JSON: {line[:60]!r}")
             continue
         message = record.get("message", record)
-        content = message.get("content", "")
+        if "content" not in message:  # the head of a log
+            continue
+        content = message["content"]
         found.append(_plain(content if isinstance(content, str) else content[0]["text"]))
     return found
 

@@ -35,6 +35,7 @@ class Promises:
         self.kept: dict[str, list[str]] = defaultdict(list)
         self.titles: dict[str, list[str]] = defaultdict(list)
         self.gone: set[str] = set()
+        self.deleted: set[str] = set()
         self.verbs: Counter[str] = Counter()
         self.bad: list[str] = []
 
@@ -54,6 +55,8 @@ class Promises:
             self.titles[name] = [text] if word == "ack" else [*self.titles[name], text]
         elif verb == "delete":
             self.gone.add(name)
+            if word == "ack":
+                self.deleted.add(name)
         elif verb == "restore":
             self.gone.discard(name)
 
@@ -67,6 +70,7 @@ class Promises:
             for text in texts:
                 if there[text] != 1:
                     yield f"{name}: {text} is there {there[text]} times"
+        yield from (f"{name} was deleted, and is back" for name in self.deleted & {*kept.texts})
         yield from self._broken_titles(home)
 
     def _broken_titles(self, home: Home) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Faults of every kind in every command that writes: nothing kept is lost, nothing is silent."""
 
 import json
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -9,13 +10,21 @@ from typing import Any
 
 import pytest
 
+from cortext.durability.packed import pack
+from tests.faults.campaign import SCENES, belongs_there, points
 from tests.faults.conftest import ROOT
 from tests.faults.gate import can_hold
+from tests.faults.home import SECRET, Home
 from tests.faults.kinds import KINDS
-from tests.faults.scenes import SCENES
+from tests.faults.scenes import secret_in
 
-MOST = 7
+MOST = 4
 """Faults of each kind, once and lasting, in one command; twice as many kills."""
+SOME = (
+    *("new", "rename", "sync", "delete", "adapter append", "import", "service append", "config"),
+    "import of agents",
+)
+"""As many as there are kinds."""
 
 
 @pytest.fixture(autouse=True)
@@ -24,10 +33,10 @@ def _needs_a_gate() -> None:
         pytest.skip(f"kernel: no call can be held: {why}")
 
 
-def _campaign(ground: Path, most: str, *scenes: str) -> list[dict[str, Any]]:
+def _campaign(ground: Path, most: str, *scenes: str, of: str = "campaign") -> list[dict[str, Any]]:
     """The cases of a campaign, in a process of its own: it forks, and threads would not survive."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.faults.campaign", str(ground), most, *scenes],
+        [sys.executable, "-m", f"tests.faults.{of}", str(ground), most, *scenes],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -55,12 +64,51 @@ def _report(cases: list[dict[str, Any]], record_property: Any) -> None:
     assert _violations(cases) == []
 
 
-def test_one_fault_in_each_command(ground: Path, record_property: Any) -> None:
-    """Each command takes one fault, each kind comes up: done, or said that it is not."""
-    cases = _campaign(ground, "one")
-    assert {case["scene"] for case in cases} == {*SCENES}
+def test_each_fault_in_some_command(ground: Path, record_property: Any) -> None:
+    """Each kind of fault once, in as many commands: done, or said that it is not."""
+    cases = _campaign(ground, "one", *SOME)
+    assert {case["scene"] for case in cases} == {*SOME}
     assert {case["fault"]["kind"] for case in cases} == {*KINDS}
     _report(cases, record_property)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 500])
+def test_faults_are_at_both_ends_and_between(count: int) -> None:
+    """The last call is often the one that makes things durable: it is always among them."""
+    found = points(random.Random(1), count, 7)
+    assert found == sorted({*found})
+    assert len(found) == min(count, 7)
+    assert {*found} >= ({1, count} if count else set())
+    assert {*found} <= {*range(1, count + 1)}
+
+
+def test_a_secret_is_looked_for_in_everything_that_is_ours(tmp_path: Path) -> None:
+    """In what is derived, compressed and half-written; not in what a tool keeps."""
+    home = Home(tmp_path)
+    for name in ("cache/cortext/words.sqlite3", "work/conversations/.cortext/.x.tmp", ".claude/a"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(f"it is {SECRET}\n".encode())
+    (tmp_path / "a.jsonl.gz").write_bytes(pack(SECRET.encode()))
+    (told,) = secret_in(home)
+    assert all(name in told for name in ("a.jsonl.gz", "words.sqlite3", ".x.tmp"))
+    assert ".claude" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "belongs"),
+    [
+        ("work/conversations/2026-01-01/x/.session/messages.jsonl", True),
+        ("data/cortext/trash/1/0", True),
+        ("work/conversations/.cortext/locks/x.lock", True),
+        ("work/conversations/.cortext/.x.tmp", False),
+        ("data/cortext/half", False),
+        (".claude/settings.json.old", False),
+        ("cache/cortext/catalog.sqlite3-journal", False),
+    ],
+)
+def test_what_is_left_over(name: str, belongs: bool) -> None:
+    """More than what is called a temp file is, wherever it is."""
+    assert belongs_there(name) is belongs
 
 
 @pytest.mark.faults
@@ -69,6 +117,15 @@ def test_faults_all_over_a_command(scene: str, ground: Path, record_property: An
     """Faults of all kinds, from its first call to its last, once and for good."""
     cases = _campaign(ground, str(MOST), scene)
     assert Counter(case["fired"] for case in cases)[True] >= 5 * MOST
+    _report(cases, record_property)
+
+
+@pytest.mark.faults
+def test_faults_while_all_that_is_damaged_is_mended(ground: Path, record_property: Any) -> None:
+    """Whatever doctor is broken off in, nothing that could be read is lost, and it mends all the
+    next time."""
+    cases = _campaign(ground, str(MOST), of="damaged")
+    assert Counter(case["fired"] for case in cases)[True] >= 20
     _report(cases, record_property)
 
 

@@ -1,6 +1,7 @@
 """Eight at once in one home, one killed every second: all that was promised is there."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,12 @@ from typing import Any
 
 import pytest
 
+from cortext.errors import SessionCorruptedError, SessionLockedError
 from tests.faults.conftest import ROOT
+from tests.faults.home import Home
+from tests.faults.kept import Kept
+from tests.faults.soak import Promises
+from tests.faults.worker import Worker
 
 _VERBS = {"append", "delete", "index", "list", "restore", "search", "serve", "sync", "title"}
 
@@ -33,4 +39,33 @@ def test_soak(ground: Path, seconds: int, record_property: Any) -> None:
     assert soaked["violations"] == []
     assert soaked["kills"] >= seconds - 2
     assert soaked["promised"] > 10 * seconds
-    assert set(soaked["verbs"]) >= _VERBS - {"delete", "title"}
+    assert set(soaked["verbs"]) >= _VERBS
+
+
+def test_what_comes_back_is_a_broken_promise(tmp_path: Path) -> None:
+    """One that was deleted is not there again; one whose deletion was only begun may be."""
+    promises = Promises()
+    for word, name in (("begin", "document/a"), ("ack", "document/a"), ("begin", "document/b")):
+        promises.take(json.dumps([word, "delete", name, ""]))
+    kept = Kept({"document/a": ["x"], "document/b": ["y"]}, [])
+    assert [*promises.broken(Home(tmp_path), kept)] == ["document/a was deleted, and is back"]
+
+
+def test_a_damaged_session_is_told(tmp_path: Path) -> None:
+    """An error of ours is no excuse: whoever finds a session damaged says so."""
+    told = os.pipe()
+    worker = Worker(Home(tmp_path), 1, told[1])
+
+    def finds_damage() -> None:
+        raise SessionCorruptedError("a.json", "line 3 is no JSON")
+
+    def waits() -> None:
+        raise SessionLockedError("a.json", holder="another", waited=5)
+
+    worker._do(finds_damage)
+    worker._do(waits)
+    os.close(told[1])
+    with os.fdopen(told[0]) as lines:
+        said = [json.loads(line) for line in lines]
+    assert [line[0] for line in said] == ["bad", "ack"]
+    assert "SessionCorruptedError" in said[0][1]

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from cortext.errors import CortextError
+from cortext.errors import CortextError, SessionLockedError
 from cortext.model.session import Session
 from cortext.stores.registry import open_session_store
 from tests.faults.home import Home, said, say_in_claude
@@ -21,6 +21,8 @@ from tests.faults.scenes import TALK
 SHARED = "shared"
 _SESSIONS = ("document", "spawned", "service")
 _LONGEST = 1500
+_OLDER = 2
+"""So many sessions of its own has a worker before it deletes one."""
 
 
 class Worker:
@@ -42,15 +44,22 @@ class Worker:
             *(self._serve, self._serve, self._sync, self._list, self._search, self._index),
             *(self._begin, self._arrange),
         ]
+        # What needs something of its own that is older comes up late otherwise, or never.
+        for verb in (*[self._create] * _OLDER, self._title, self._delete):
+            self._do(verb)
         while True:
-            verb = self._pick.choice(verbs)
-            try:
-                verb()
-            except CortextError as error:
-                if "Errno" in str(error):
-                    self._say("bad", f"{verb.__name__}: {error}")
-            except Exception:
-                self._say("bad", traceback.format_exc())
+            self._do(self._pick.choice(verbs))
+
+    def _do(self, verb: Callable[[], None]) -> None:
+        """Nothing that goes wrong is right but that eight at once have to wait for each other."""
+        try:
+            verb()
+        except SessionLockedError as error:
+            self._say("ack", "waited", "", str(error))
+        except CortextError as error:
+            self._say("bad", f"{verb.__name__}: {type(error).__name__}: {error}")
+        except Exception:
+            self._say("bad", traceback.format_exc())
 
     def _say(self, *words: str) -> None:
         # Short enough that nobody writes into the middle of it.
@@ -86,7 +95,7 @@ class Worker:
         self._say("ack", "title", name, text)
 
     def _delete(self) -> None:
-        if len(self._own) < 5:
+        if len(self._own) < _OLDER:
             return
         name = self._own.pop(0)
         kind, _, id = name.partition("/")

@@ -14,6 +14,7 @@ from pathlib import Path
 from cortext import Session, SessionIndex, SessionStorage
 from cortext.durability.packed import pack
 from cortext.formats import checksum
+from cortext.formats.exports.codec import encode
 from tests.bridges.opencode_made import SCHEMA, START
 from tests.fuzz.files import PARTS
 from tests.fuzz.target import CORPUS
@@ -167,6 +168,32 @@ REQUESTS = (
 )  # fmt: skip
 
 
+HOOKS = (
+    {"session_id": "s", "transcript_path": "/x/s.jsonl", "cwd": "/x", "hook_event_name": "Stop",
+     "stop_hook_active": False, "last_assistant_message": "Done."},
+    {"session_id": "s", "prompt": "/workspace.stop", "cwd": "."},
+    {"type": "agent-turn-complete", "thread-id": "t", "turn-id": "1", "cwd": "/x",
+     "input-messages": ["hello"], "last-assistant-message": "Hi"},
+)  # fmt: skip
+ITEMS = (
+    {"content": "Where is it?", "role": "user"},
+    {"arguments": '{"id": 7}', "call_id": "c", "name": "track", "type": "function_call"},
+    {"call_id": "c", "output": "in Bergen", "type": "function_call_output"},
+    {"id": "m", "content": [{"text": "Hi", "type": "output_text"}], "role": "assistant",
+     "status": "completed", "type": "message"},
+    {"role": "assistant", "parts": [{"type": "text", "text": "I look."},
+     {"type": "tool_call", "id": "c", "name": "track", "arguments": {"id": 7}}]},
+    {"role": "tool", "parts": [{"type": "tool_result", "id": "c", "name": "track",
+     "output": "in Bergen"}]},
+)  # fmt: skip
+SAID = (
+    "password = hunter2-is-not-one", "it is {token}.", "`export GH_TOKEN={token}`",
+    "postgres://anna:{token}@db/x", "Authorization: Bearer {token}", '{"key": "{token}"}',
+    "-----BEGIN {kind} KEY-----\n" + "aB3x" * 20 + "\n-----END {kind} KEY-----",
+)  # fmt: skip
+"""What the target makes secrets of: no file here holds one."""
+
+
 def _asked() -> Iterator[tuple[str, bytes]]:
     yield "config/valid", SETTINGS
     yield "aurora/valid", json.dumps(AURORA, indent=1).encode()
@@ -177,8 +204,23 @@ def _asked() -> Iterator[tuple[str, bytes]]:
         yield f"http/valid-{number}", f"{line}\n{json.dumps(body) if body else ''}".encode()
 
 
+def _others() -> Iterator[tuple[str, bytes]]:
+    """What is taken in beside: exports, calls of hooks, notes of the archive, items."""
+    session = Session.from_json((FORMATS / "document.json").read_bytes())
+    for format in ("md", "html", "json", "jsonl"):
+        yield f"export/valid-{format}", encode(session, format)
+    for number, call in enumerate(HOOKS):
+        yield f"hook/valid-{number}", json.dumps(call).encode()
+    known = {"projects/-x/a.jsonl": ["1-2-3", 100, 50, "ab" * 16, 0]}
+    yield "notes/valid-known", json.dumps(known).encode()
+    yield "notes/valid-masked", b'["claude","projects/-x/a.jsonl","0123abcd",["0123456789ab"]]\n'
+    yield "items/valid", b"\n".join(json.dumps(item).encode() for item in ITEMS)
+    yield "masking/valid", b"\n".join(json.dumps({"content": text}).encode() for text in SAID)
+    yield "masking/valid-text", "\n".join(SAID).encode()
+
+
 def write() -> None:
-    for made in (_formats(), _index(), _transcripts(), _opencode(), _asked()):
+    for made in (_formats(), _index(), _transcripts(), _opencode(), _asked(), _others()):
         for name, data in made:
             path = CORPUS / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,11 +20,14 @@ class Target(NamedTuple):
     open: Callable[[Path], Iterator[Feed]]
     most: int = 1 << 20
     threads: bool = False
+    corpus: str = ""
 
     @property
     def kept(self) -> list[Path]:
-        """Valid files, and every input that ever failed."""
-        return sorted((CORPUS / self.name).iterdir())
+        """Valid files, and every input that ever failed; a `corpus` of another target is fed too,
+        so that what one cannot read the other mends."""
+        folders = [CORPUS / name for name in (self.corpus, self.name) if name]
+        return sorted(path for folder in folders if folder.is_dir() for path in folder.iterdir())
 
     @contextmanager
     def feeding(self, folder: Path) -> Iterator[Feed]:

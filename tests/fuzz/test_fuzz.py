@@ -6,19 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import files, tools, wires
+from tests.fuzz import files, others, rescue, tools, wires
 from tests.fuzz.bombs import bombs
-from tests.fuzz.campaign import Result, run, tracing, wrong
+from tests.fuzz.campaign import Result, run, wrong
 from tests.fuzz.target import Target
 
-TARGETS = {target.name: target for target in (*files.TARGETS, *tools.TARGETS, *wires.TARGETS)}
-INPUTS = 40
+TARGETS = {
+    target.name: target
+    for module in (files, tools, wires, rescue, others)
+    for target in module.TARGETS
+}
+INPUTS = 6
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "600"))
-KEPT = [
-    pytest.param(name, path, id=f"{name}/{path.name}")
-    for name, target in TARGETS.items()
-    for path in target.kept
-]
 
 
 def _report(target: Target, result: Result, tmp_path: Path, record_property) -> None:
@@ -32,7 +31,7 @@ def _report(target: Target, result: Result, tmp_path: Path, record_property) -> 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_some_inputs(name: str, tmp_path: Path, record_property) -> None:
-    """The first inputs of one seed, the same each time."""
+    """Valid files, every input that ever failed, and the first of one seed, the same each time."""
     folder = tmp_path / "place"
     folder.mkdir()
     result = run(TARGETS[name], folder, 1, lambda number, _: number < INPUTS)
@@ -53,6 +52,7 @@ def test_ten_minutes_of_inputs(name: str, tmp_path: Path, record_property) -> No
     _report(TARGETS[name], result, tmp_path, record_property)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["log", "folder", "claude", "codex", "gemini"])
 def test_large_inputs(name: str, tmp_path: Path) -> None:
     """Forty kilobytes of one thing: in time, and within twenty times the size."""
@@ -68,12 +68,3 @@ def test_large_inputs(name: str, tmp_path: Path) -> None:
             data = head + mark + bomb
             assert (what, wrong(feed, data)) == (what, "")
             assert (what, wrong(feed, data, most=target.most)) == (what, "")
-
-
-@pytest.mark.parametrize(("name", "path"), KEPT)
-def test_what_is_kept(name: str, path: Path, tmp_path: Path) -> None:
-    """Valid files, and every input that ever failed, in time and within the memory."""
-    target, data = TARGETS[name], path.read_bytes()
-    with tracing(True), target.feeding(tmp_path) as feed:
-        assert wrong(feed, data) == ""
-        assert wrong(feed, data, most=target.most) == ""

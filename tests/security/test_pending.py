@@ -61,7 +61,10 @@ def test_a_session_that_is_written_has_no_call_that_waits(
     assert not list(tmp_path.rglob("RAN"))
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "name",
+    [n if n in ("shell", "of openai") else pytest.param(n, marks=pytest.mark.slow) for n in CALLS],
+)
 def test_a_briefing_tells_it_and_does_nothing(name: str, workspace: Path) -> None:
     """`resume` and `stop` of a conversation that broke off, with a run that was paused."""
     id = begin(workspace, "plan", "Cleaning", "Clean up.")

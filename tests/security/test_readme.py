@@ -54,10 +54,46 @@ def test_every_failure_has_a_row() -> None:
     assert [row[0].partition(":")[0] for row in _rows()] == FAILURES
 
 
+@pytest.mark.slow
 def test_every_number_is_what_pytest_collects(collected: Counter[str]) -> None:
     """A test that is gone, or has other cases, is told here."""
     told = {f"{place}::{name}": number for place, name, number in _named() if _is_test(name)}
     assert told == {name: collected[name] for name in told}
+
+
+def _failed(names: list[str], folder: Path = ROOT) -> Counter[str]:
+    """How many cases of each test do not hold: those inputs got through."""
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "--tb=no", "-rfE", "-m", ""]
+    done = subprocess.run(
+        [*run, *names], cwd=folder, capture_output=True, text=True, timeout=580, check=False
+    )
+    assert done.returncode in (0, 1), done.stdout[-2000:] + done.stderr[-2000:]
+    told = re.findall(r"^(?:FAILED|ERROR) (\S+?)(?:\[| |$)", done.stdout, re.MULTILINE)
+    return Counter(told)
+
+
+@pytest.mark.slow
+def test_what_passes_is_what_was_measured() -> None:
+    """Every test of the table is run: what a row says of it is what failed now."""
+    failed = _failed([f"{place}::{name}" for place, name, _ in _named() if _is_test(name)])
+    measured = {
+        row[0]: str(sum(failed[f"{place}::{name}"] for place, name, _ in _NAMED.findall(row[4])))
+        for row in _rows()
+    }
+    assert measured == {row[0]: row[3] for row in _rows()}, failed
+
+
+def test_what_passes_is_counted(tmp_path: Path) -> None:
+    """A case that fails, and one that cannot be tried, are inputs that got through."""
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('n', [1, 2, 3])\n"
+        "def test_a(n): assert n == 2\n"
+        "def test_b(missing): pass\n"
+        "def test_c(): pass\n"
+    )
+    names = [f"test_it.py::test_{each}" for each in "abc"]
+    assert _failed(names, tmp_path) == {names[0]: 2, names[1]: 1}
 
 
 def test_every_list_is_as_long_as_it_says() -> None:
