@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from cortext import paths
 from cortext.app.archive import temp_dir
+from cortext.app.looking import noting
 from cortext.bridges.places import TOOLS, archive_home
 from cortext.durability.replace import remove_if_there
 from cortext.index.listed import Listed
@@ -57,11 +58,12 @@ def temps(folders: Iterable[str]) -> list[str]:
     return found
 
 
-def files_in(path: str) -> Iterator[str]:
-    """The files of a temp folder; of a temp file, itself. No links."""
+def files_in(path: str, unread: list[str] | None = None) -> Iterator[str]:
+    """The files of a temp folder; of a temp file, itself. No links. A folder that cannot be read is
+    `unread`."""
     if os.path.isfile(path) and not os.path.islink(path):
         yield path
-    for folder, _, names in os.walk(path):
+    for folder, _, names in os.walk(path, onerror=noting(unread)):
         whole = (os.path.join(folder, name) for name in sorted(names))
         yield from (each for each in whole if os.path.isfile(each) and not os.path.islink(each))
 

@@ -15,7 +15,7 @@ from msgspec.json import decode
 from cortext import paths
 from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, remove_if_there, replace, storage_errors
-from cortext.index.listed import AUR, Listed
+from cortext.index.listed import AUR, DOCUMENT, Listed
 from cortext.model import json
 
 Identity = tuple[str, str]
@@ -44,11 +44,13 @@ def forget_words(rows: Sequence[Listed] = ()) -> None:
     from cortext.index.words import Words
 
     changed = {row.identity for row in rows} | _unfinished()
-    everything = Conversations(paths.workspace_root(), everywhere=True).list(copies=True).rows
+    conversations = Conversations(paths.workspace_root(), everywhere=True)
+    # With little patience, what nobody had the time to look at would stay as it was known.
+    everything = conversations.list(copies=True, patience=None).rows
     with Words.at_home() as words:
         purge(words, [row for row in everything if row.identity not in changed])
     with Catalog.at_home() as catalog:
-        catalog.purge()
+        catalog.purge({os.path.dirname(row.path) for row in everything if row.tool == DOCUMENT})
     logs = {os.path.dirname(row.path): row.tool for row in everything if row.is_log}
     for folder, tool in {**logs, paths.spawn_sessions(): AUR}.items():
         with SpawnIndex(folder, tool) as index:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 from cortext.app.masking import has_lines, is_suspect, suspect_lines, value_of
 from cortext.durability.packed import SUFFIX, read_packed
 from cortext.durability.read import open_file, read_file
+from cortext.errors import reason_of
 
 _COLD, _ZSTD, _GZIP = ".zst", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08"
 
@@ -39,7 +40,25 @@ def of_files(
                 Piece(0, role, path, value, ours) for value in _values(path, unread, having)
             )
         except OSError as error:
-            unread.append(f"{path}: {(error.strerror or str(error)).lower()}")
+            unread.append(f"{path}: {why(error)}")
+
+
+def why(error: Exception) -> str:
+    """Why something could not be looked at, to stand in a sentence."""
+    return reason_of(error) if isinstance(error, OSError) else str(error)
+
+
+def noting(unread: Unread | None) -> Callable[[OSError], None] | None:
+    """What `os.walk` tells of folders that it cannot read; one that is gone, or
+    a file, has nothing to list."""
+    if unread is None:
+        return None
+
+    def note(error: OSError) -> None:
+        if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            unread.append(f"{error.filename}: {reason_of(error)}")
+
+    return note
 
 
 def _values(path: str, unread: Unread, having: bytes) -> Iterator[Any]:
@@ -55,7 +74,7 @@ def _values(path: str, unread: Unread, having: bytes) -> Iterator[Any]:
 
 def content(path: str, unread: Unread) -> bytes:
     """All that a file holds; what is damaged of a compressed one is named."""
-    if path.endswith(_COLD) or _begins(path, _ZSTD):
+    if is_zstd(path):
         return _unpacked(path, unread)
     if is_compressed(path):
         return b"".join(read_packed(path, lambda text: unread.append(f"{path}: {text}")))
@@ -65,6 +84,11 @@ def content(path: str, unread: Unread) -> bytes:
 def is_compressed(path: str) -> bool:
     """Whether it is packed as the archive's copies are; in the trash these have other names."""
     return path.endswith(SUFFIX) or _begins(path, _GZIP)
+
+
+def is_zstd(path: str) -> bool:
+    """Whether it is packed as Codex packs old sessions."""
+    return path.endswith(_COLD) or _begins(path, _ZSTD)
 
 
 def _begins(path: str, magic: bytes) -> bool:

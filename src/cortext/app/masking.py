@@ -107,7 +107,25 @@ def masked_value(value: Any, mask: Mask) -> Any:
         return masked
     old = cast("dict[str, Any]", value)
     kept = {key: old[key] for key in _KEPT if key in old and key in masked}
+    messages: Any = old.get("messages")
+    if isinstance(messages, list):
+        kept["messages"] = [masked_value(one, mask) for one in cast("list[Any]", messages)]
     return cast("dict[str, Any]", masked) | kept
+
+
+def _sparing(value: Any, mask: Mask) -> Mask:
+    """The mask, but not of what names a record or its session."""
+    table = cast("dict[str, Any]", value if isinstance(value, dict) else {})
+    messages: Any = table.get("messages")
+    every: list[Any] = [table, *(cast("list[Any]", messages) if isinstance(messages, list) else ())]
+    records = [cast("dict[str, Any]", one) for one in every if isinstance(one, dict)]
+    names = {str(one[key]) for one in records for key in _KEPT if key in one}
+
+    def spare(kind: str, secret: str) -> str | None:
+        plain = Plain(secret).text
+        return None if any(plain in name for name in names) else mask(kind, secret)
+
+    return spare
 
 
 def masked_text(data: bytes, mask: Mask) -> bytes:
@@ -124,7 +142,7 @@ def masked_line(line: bytes, mask: Mask) -> bytes:
     masked = masked_value(value, mask)
     found = line if masked == value else json.encode(masked)
     # Of a key that stands twice, JSON has the second value only.
-    found = masked_text(found, mask)
+    found = masked_text(found, _sparing(value, mask))
     return line if found == line else checksum.reseal(found)
 
 

@@ -32,6 +32,8 @@ class Recorder:
         self._secrets, said_by = config.get("sessions.secrets")
         self._unless_kept = said_by == "default"
         self._found: dict[str, list[str]] = {}
+        self._named: list[str] = []
+        """Files that are called like a secret: nobody masks that."""
 
     def record(self, place: Place, session: Session, *, verb: str) -> list[str]:
         """Record a conversation; what there is to say about it."""
@@ -39,14 +41,15 @@ class Recorder:
         done = self._try(place, session, verb)
         masked: dict[str, list[str]] = {}
         for _ in range(_TRIES):
-            if done.outcome != "not-allowed" or not self._may_mask(session):
+            if done.outcome != "not-allowed" or self._named or not self._may_mask(session):
                 break
             masked.update(self._found)
             self._mask(place)
             done = self._try(place, session, verb)
         notes = [_say_masked(masked)] if masked else []
         if done.outcome == "not-allowed":
-            return [*notes, _say_refused(self._found)]
+            refused = _say_named(self._named) if self._named else _say_refused(self._found)
+            return [*notes, refused]
         if self._found:
             recorded = done.outcome in ("committed", "staged")
             verb = f"{done.outcome} with" if recorded else "there is"
@@ -56,7 +59,7 @@ class Recorder:
         return [*notes, done.note] if done.note else notes
 
     def _try(self, place: Place, session: Session, verb: str) -> Recorded:
-        self._found = {}
+        self._found, self._named = {}, []
         return record(
             self._workspace.root,
             place.folder,
@@ -71,6 +74,9 @@ class Recorder:
     def _look(self, name: str, data: bytes) -> bool:
         """Whether git may have a file; what was found in it is noted."""
         kinds = _kinds(name, data)
+        if in_name := mask_text(name)[1]:
+            kinds = [*kinds, *in_name]
+            self._named.append(name)
         if kinds:
             self._found[name] = kinds
         return not kinds or self._secrets == "warn"
@@ -150,6 +156,11 @@ def _say_refused(found: dict[str, list[str]]) -> str:
     )
 
 
+def _say_named(names: list[str]) -> str:
+    told = ", ".join(mask_text(name)[0] for name in names)
+    return f"not committed: the name of a file is a secret ({told}); rename it, then stop it again"
+
+
 def _say_masked(found: dict[str, list[str]]) -> str:
     return f"masked in the files: {_what(found)}"
 
@@ -158,4 +169,5 @@ def _what(found: dict[str, list[str]]) -> str:
     kinds = [kind for each in found.values() for kind in each]
     names = ", ".join(sorted(set(kinds)))
     what = f"{len(kinds)} secrets ({names})" if len(kinds) > 1 else f"a secret ({names})"
-    return f"{what} in {', '.join(os.path.basename(name) for name in found)}"
+    files = (mask_text(os.path.basename(name))[0] for name in found)
+    return f"{what} in {', '.join(files)}"

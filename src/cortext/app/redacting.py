@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cortext.app.abandoned import files_in, sweep, temp_folders
-from cortext.app.looking import content, is_compressed
+from cortext.app.looking import Unread, content, is_compressed, is_zstd
 from cortext.app.masked import members
 from cortext.app.masking import Marker, masked_file, masked_line, masked_value
-from cortext.app.scanning import TRASH, Finding, beside, origins_of, scan_own, text_files
+from cortext.app.own_files import beside, loose_files, text_files
+from cortext.app.scanning import TRASH, Finding, origins_of, scan_own
 from cortext.durability.live import live_holder, mark_path
 from cortext.durability.read import read_file
 from cortext.durability.replace import replace, side_dir, storage_errors
@@ -63,28 +64,30 @@ def redact(row: Listed, findings: Sequence[Finding] | None = None) -> Redacted:
         return Redacted(0, [], [f"{row.path} is the tool's own file, and is not touched"])
     had = scan_own(row)
     mask = Marker({one.secret for one in findings} if findings is not None else None)
+    packed: list[str] = []
     for one in (row, *origins_of(row)):
-        _in_files(one, mask)
+        _in_files(one, mask, packed)
     kept = sweep(temp_folders(row))
     left = {(one.path, one.secret) for one in scan_own(row)}
     gone = [one for one in had if (one.path, one.secret) not in left]
     files = sorted({one.path for one in gone})
     notes = [f"somebody is still writing {path}: redact it again then" for path in kept]
-    return Redacted(len(gone), files, [*notes, *_about_git(row, files)])
+    return Redacted(len(gone), files, [*packed, *notes, *_about_git(row, files)])
 
 
-def _in_files(row: Listed, mask: Mask) -> None:
+def _in_files(row: Listed, mask: Mask, notes: list[str]) -> None:
+    """`notes` gets why a file has it still."""
     if row.tool == TRASH:
-        _in_trash(row, mask)
+        _rewrite(files_in(row.path), mask, os.path.dirname(row.path), notes)
     elif not row.tool:
-        _in_workspace(row, mask)
+        _in_workspace(row, mask, notes)
     elif row.is_log:
-        _in_log(row, mask)
+        _in_log(row, mask, notes)
     else:
-        _in_document(row, mask)
+        _in_document(row, mask, notes)
 
 
-def _in_workspace(row: Listed, mask: Mask) -> None:
+def _in_workspace(row: Listed, mask: Mask, notes: list[str]) -> None:
     workspace, place = Workspace(row.root), row.place
     side = side_dir(conversations_dir(row.root))
     with workspace.changing(place):
@@ -92,21 +95,40 @@ def _in_workspace(row: Listed, mask: Mask) -> None:
         if os.path.lexists(place.head) and os.path.lexists(place.lines):
             session = place.head, place.lines
             workspace.store.rewrite_at(place, lambda value: masked_value(value, mask))
-        _rewrite((path for path in text_files(place) if path not in session), mask, side)
+        others = [path for path in text_files(place) if path not in session]
+        _rewrite([*others, *loose_files(row)], mask, side, notes)
 
 
-def _rewrite(files: Iterable[str], mask: Mask, temp_dir: str) -> None:
+def _rewrite(files: Iterable[str], mask: Mask, temp_dir: str, notes: list[str]) -> None:
+    """Also in compressed ones; with its mode, and with its time if it is a copy of something."""
     for path in files:
-        data = read_file(path)
+        damages: Unread = []
+        packed = is_compressed(path) or is_zstd(path)
+        data = content(path, damages) if packed else read_file(path)
         new = masked_file(path, data, mask)
-        if new != data:
-            with storage_errors("write", path):
-                mode = os.stat(path).st_mode & 0o777
-                replace(path, [new], temp_dir=temp_dir)
-                os.chmod(path, mode)
+        if new == data:
+            continue
+        if packed and (reason := _why_packed(path, data, damages)):
+            notes.append(f"{path} has it still: {reason}; remove it, or pack it anew")
+            continue
+        with storage_errors("write", path):
+            found = os.stat(path)
+            replace(path, members(new) if packed else [new], temp_dir=temp_dir)
+            if packed:
+                os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
+            os.chmod(path, found.st_mode & 0o777)
 
 
-def _in_log(row: Listed, mask: Mask) -> None:
+def _why_packed(path: str, data: bytes, damages: Unread) -> str:
+    """Why a compressed file cannot be made anew such that others read it; "" if it can."""
+    if damages:
+        return "it is damaged"
+    if is_zstd(path):
+        return "it is compressed with zstd"
+    return "it is a packed folder, or no text" if b"\0" in data else ""
+
+
+def _in_log(row: Listed, mask: Mask, notes: list[str]) -> None:
     from cortext.stores.log import LogStore
 
     folder = os.path.dirname(row.path)
@@ -115,10 +137,10 @@ def _in_log(row: Listed, mask: Mask) -> None:
         lines = read_file(row.path).split(b"\n")
         new = b"\n".join(masked_line(line, mask) for line in lines)
         replace(row.path, [new], temp_dir=side_dir(folder))
-        _rewrite(beside(row.path), mask, side_dir(folder))
+        _rewrite(beside(row.path), mask, side_dir(folder), notes)
 
 
-def _in_document(row: Listed, mask: Mask) -> None:
+def _in_document(row: Listed, mask: Mask, notes: list[str]) -> None:
     """Also in the version before it, which is kept beside it."""
     from cortext.durability.lock import FileLock
     from cortext.index.session_index import SessionIndex
@@ -134,26 +156,12 @@ def _in_document(row: Listed, mask: Mask) -> None:
         for path in (row.path, backup):
             if os.path.isfile(path):
                 replace(path, [masked_line(read_file(path), mask)], temp_dir=side)
-        _rewrite(beside(row.path), mask, side)
+        _rewrite(beside(row.path), mask, side, notes)
     index = SessionIndex(SessionStorage(folder))
     try:
         index.rebuild()
     finally:
         index.close()
-
-
-def _in_trash(row: Listed, mask: Mask) -> None:
-    """In everything that an entry holds, and in the note that says what it was."""
-    for path in files_in(row.path):
-        data, packed = content(path, []), is_compressed(path)
-        new = masked_file(path, data, mask)
-        if new != data:
-            with storage_errors("write", path):
-                found = os.stat(path)
-                temp_dir = os.path.dirname(row.path)
-                replace(path, members(new) if packed else [new], temp_dir=temp_dir)
-                os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
-                os.chmod(path, found.st_mode & 0o777)
 
 
 def _about_git(row: Listed, files: Sequence[str]) -> list[str]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cortext import paths
 from cortext.app.abandoned import archive_temp_folders, files_in, is_temp, temp_folders, temps
 from cortext.app.inner_logs import agents_of, state_of
-from cortext.app.looking import Piece, Unread, of_document, of_files, of_lines
+from cortext.app.looking import Piece, Unread, of_document, of_files, of_lines, why
 from cortext.app.masking import is_suspect, secrets_in, value_of
+from cortext.app.own_files import beside, loose_files, text_files
 from cortext.app.reading import read_from, transcript_of
 from cortext.app.session_files import SessionFiles, sessions_of
 from cortext.durability.read import read_file
-from cortext.durability.replace import all_set_aside
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.index.listed import AUR, Listed, facts, tool_root
 from cortext.index.tools import made_of
@@ -31,6 +30,9 @@ TRANSCRIPT, AGENTS, ARCHIVE = "transcript", "agents", "archive"
 """What a tool keeps of it beside its messages; what sub-agents wrote; our copy."""
 ORIGIN, LEFT, TRASH = "origin", "left over", "trash"
 """What it was made of; what a killed process left; what was deleted."""
+NAME, BESIDE = "file name", "beside"
+"""What a file, or a folder, in a conversation's is called; a file that lies among the folders of
+conversations, or of days, and belongs to none."""
 _RAW = (TRANSCRIPT, AGENTS, ARCHIVE)
 _SHOWN = 4
 _KEY_KINDS = frozenset(rule.kind for rule in KEYS)
@@ -57,6 +59,11 @@ class Finding(NamedTuple):
         return self.ours and inside
 
     @property
+    def is_name(self) -> bool:
+        """Whether it is what a file is called: only a person can rename it."""
+        return self.role == NAME
+
+    @property
     def preview(self) -> str:
         """As much as tells two of them apart: of a key what its provider begins all with."""
         length = len(self.secret)
@@ -80,10 +87,12 @@ def scan(rows: Sequence[Listed], progress: Progress | None = None) -> Scanned:
             found += look.at(row)
         except (CortextError, OSError) as error:
             failed += 1
-            look.unread.append(f"{row.key}: {error}")
+            look.unread.append(f"{row.key}: {why(error)}")
         if progress:
             progress(done, len(rows))
-    return Scanned(found, len(rows) - failed, look.unread)
+    # Copies of nothing that is listed are no conversation, unless they have something to tell.
+    failed += sum(row.tool == ARCHIVE for row in rows) - any(f.row.tool == ARCHIVE for f in found)
+    return Scanned(found, max(len(rows) - failed, 0), list(dict.fromkeys(look.unread)))
 
 
 def scan_one(row: Listed) -> list[Finding]:
@@ -125,9 +134,9 @@ class Look:
 
     def _pieces(self, row: Listed, behind: bool) -> Iterator[Piece]:
         if row.tool == TRASH:
-            yield from of_files(files_in(row.path), TRASH, self.unread)
+            yield from of_files(files_in(row.path, self.unread), TRASH, self.unread)
         elif row.tool == ARCHIVE:
-            yield from of_files(self._files.unclaimed(), ARCHIVE, self.unread)
+            yield from of_files(self._files.unclaimed(self.unread), ARCHIVE, self.unread)
         elif row.tool and not row.is_apart:
             yield from self._of_tool(row)
         else:
@@ -135,6 +144,10 @@ class Look:
             yield from self._behind(row) if behind else ()
             yield from self._made_of(row)
         yield from self._left(row, behind)
+        if not row.tool:
+            new = [path for path in loose_files(row) if path not in self._temps]
+            self._temps.update(new)
+            yield from of_files(new, BESIDE, self.unread)
 
     def _of_tool(self, row: Listed) -> Iterator[Piece]:
         own = self._files.own(row.tool, row.key)
@@ -188,7 +201,7 @@ class Look:
                     if is_suspect(line):
                         yield Piece(0, TRANSCRIPT, path, value_of(line), ours=False)
             except (CortextError, OSError) as error:
-                self.unread.append(f"{path}: {error}")
+                self.unread.append(f"{path}: {why(error)}")
 
     def _left(self, row: Listed, behind: bool) -> Iterator[Piece]:
         """What killed processes left where this one is, once for all that are there."""
@@ -198,7 +211,7 @@ class Look:
         new = [path for path in temps(folders) if path not in self._temps]
         self._temps.update(new)
         for path in new:
-            yield from of_files(files_in(path), LEFT, self.unread)
+            yield from of_files(files_in(path, self.unread), LEFT, self.unread)
 
 
 def trash_rows() -> list[Listed]:
@@ -264,43 +277,17 @@ def _of_workspace(place: Place, unread: Unread) -> Iterator[Piece]:
         yield Piece(0, HEAD, place.head, value_of(data))
     if os.path.isfile(place.lines):
         yield from of_lines(place.lines, HEAD)
-    others = [path for path in text_files(place) if path not in (place.head, place.lines)]
+    others = [path for path in text_files(place, unread) if path not in (place.head, place.lines)]
     aside = [path for path in others if path.startswith(f"{place.session}/")]
     yield from of_files((path for path in others if path not in aside), DOCUMENT, unread)
     yield from of_files(aside, BACKUP, unread)
+    yield from _of_names(place)
 
 
-def text_files(place: Place) -> Iterator[str]:
-    """All files in a conversation's folder: its session, what was set aside, what editors and sync
-    programs left. No links, and nothing of git."""
+def _of_names(place: Place) -> Iterator[Piece]:
+    """What files and folders are called below a conversation's: git would have that too."""
     for folder, folders, names in os.walk(place.folder):
         folders[:] = sorted(name for name in folders if name != ".git")
-        for name in sorted(names):
-            path = f"{folder}/{name}"
-            if os.path.isfile(path) and not os.path.islink(path):
-                yield path
-
-
-def beside(path: str) -> list[str]:
-    """What was kept of a file when it was found damaged, or replaced, and what others left that is
-    called after it: conflicted copies, and the backups of editors."""
-    folder, name = os.path.split(path)
-    if not os.path.isdir(folder):
-        return []
-    stem, ending = os.path.splitext(name)
-    after = re.compile(rf"\.?{re.escape(stem)}(?![\w-])(?P<rest>.*)", re.DOTALL)
-    found = {*all_set_aside(path)}
-    for other in os.listdir(folder):
-        match, whole = after.fullmatch(other), os.path.join(folder, other)
-        if match is None or other in (name, f"{stem}.backup") or _is_another(match, ending):
-            continue
-        if os.path.isfile(whole) and not os.path.islink(whole):
-            found.add(whole)
-    return sorted(found)
-
-
-def _is_another(match: re.Match[str], ending: str) -> bool:
-    """Whether it is a session of its own, whose id begins like this one."""
-    rest = match["rest"]
-    conflict = "conflict" in rest or " " in rest
-    return rest.endswith((ending, ".backup")) and not conflict
+        for name in (*folders, *sorted(names)):
+            if is_suspect(name.encode("utf-8", "surrogateescape")):
+                yield Piece(0, NAME, f"{folder}/{name}", name)

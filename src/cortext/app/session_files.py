@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from cortext.app.looking import Unread, noting
 from cortext.bridges import jsonl, places
 from cortext.bridges.registry import open_bridge
 from cortext.index.listed import Listed
@@ -48,9 +49,11 @@ class SessionFiles:
         """What our archive has."""
         return self._of(tool, id, places.archive_home(tool), is_copy=True)
 
-    def unclaimed(self) -> list[str]:
-        """What is in our archive, and of no session that was asked for."""
-        found = (path for tool in places.TOOLS for path in _walk(places.archive_home(tool)))
+    def unclaimed(self, unread: Unread) -> list[str]:
+        """What is in our archive, and of no session that was asked for. Folders that cannot be read
+        are `unread`."""
+        homes = map(places.archive_home, places.TOOLS)
+        found = (path for home in homes for path in _walk(home, unread))
         return [path for path in found if path not in self.claimed]
 
     def _of(self, tool: str, id: str, home: str, *, is_copy: bool) -> list[str]:
@@ -119,7 +122,7 @@ def _first(entry: os.DirEntry[str]) -> bytes:
     return jsonl.read_head(entry.path, jsonl.ENDS[1]).partition(b"\n")[0]
 
 
-def _walk(folder: str) -> Iterator[str]:
-    for top, folders, names in os.walk(folder):
+def _walk(folder: str, unread: Unread | None = None) -> Iterator[str]:
+    for top, folders, names in os.walk(folder, onerror=noting(unread)):
         folders.sort()
         yield from (os.path.join(top, name) for name in sorted(names))

@@ -35,7 +35,7 @@ from cortext.bridges.places import own_home
 from cortext.bridges.port import Decoded, Glance, Source
 from cortext.bridges.recent import Lately
 from cortext.durability.read import open_file
-from cortext.errors import SessionStorageError
+from cortext.errors import SessionStorageError, reason_of
 from cortext.formats.records import Damage
 from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.session import Session
@@ -396,7 +396,7 @@ class CodexBridge:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            _log.warning("%s is passed over: %s", path, error)
+            _log.warning("%s is passed over: %s", path, reason_of(error))
             return {}
         return _indexes[path][1]
 

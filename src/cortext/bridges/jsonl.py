@@ -20,6 +20,7 @@ import msgspec
 from cortext.bridges.port import Source
 from cortext.durability.packed import SUFFIX, Packed, is_packed, read_packed
 from cortext.durability.read import open_file, read_file, read_range
+from cortext.errors import reason_of
 from cortext.formats.records import Damage, add_damage
 from cortext.model import json
 from cortext.model.message import Role, SessionMessage, of_decoded
@@ -380,7 +381,7 @@ def listed(folder: str) -> list[os.DirEntry[str]]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        _log.warning("%s is passed over: %s", folder, error)
+        _log.warning("%s is passed over: %s", folder, reason_of(error))
         return []
 
 
@@ -401,7 +402,7 @@ def source(tool: str, id: str, entry: os.DirEntry[str]) -> Iterator[Source]:
     try:
         found = entry.stat()
     except OSError as error:
-        _log.warning("%s is passed over: %s", entry.path, error)
+        _log.warning("%s is passed over: %s", entry.path, reason_of(error))
         return
     if S_ISREG(found.st_mode):
         mark = f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"

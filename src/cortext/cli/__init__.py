@@ -29,10 +29,12 @@ def _run(program: str) -> int:
     import gc
 
     from cortext.cli.quick import quick, quick_search
+    from cortext.cli.warning_later import clean_warnings
 
     # A command is short: looking for garbage again and again costs more than leaving it.
     gc.set_threshold(100_000)
     _settle_streams()
+    clean_warnings()
     try:
         code = quick_search(sys.argv[1:], program)
         if code is None:

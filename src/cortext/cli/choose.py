@@ -10,7 +10,7 @@ import click
 from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted
 from cortext.cli.lists import brief_ids, keep_up, say_missing, say_paused, short_id
-from cortext.cli.text import cells, clean, fit, say, to_edge
+from cortext.cli.text import cells, clean, fit, one_line, say, to_edge
 from cortext.cli.waiting import Bar
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
@@ -128,7 +128,7 @@ def _several(rows: Sequence[Listed], query: str) -> AmbiguousIdError:
 
     names = Names(rows)
     for row in rows[:_SHOWN]:
-        click.echo(f"{names.of(row)}  {_told(row)}", err=True)
+        click.echo(one_line(f"{names.of(row)}  {_told(row)}"), err=True)
     error = AmbiguousIdError(query, [names.of(row) for row in rows])
     # The ids stand above, with what they are.
     what = f"match {query}" if query else "are active"
@@ -143,13 +143,14 @@ def _to_choose(number: int, row: Listed, name: str) -> str:
 
     facts = f"  ({', '.join([*_facts(row), name])})"
     room = shutil.get_terminal_size().columns - cells(facts) - len("123. ")
-    title = row.title if cells(row.title) <= room else fit(row.title, max(room, _NARROWEST))
-    return to_edge(f"{number:3}. {title}{facts}", err=True)
+    title = one_line(row.title)
+    title = title if cells(title) <= room else fit(title, max(room, _NARROWEST))
+    return to_edge(f"{number:3}. {title}{one_line(facts)}", err=True)
 
 
 def describe(row: Listed) -> str:
     """A conversation on one line, what tells it from one of the same title first."""
-    return f"{short_id(row)}  {_told(row)}"
+    return one_line(f"{short_id(row)}  {_told(row)}")
 
 
 def _told(row: Listed) -> str:
@@ -172,7 +173,8 @@ def _misspelt(query: str, conversations: Conversations) -> list[Listed]:
         found = found or misspelt(query, conversations.list(everywhere=everywhere).rows)
     if len(found) == 1:
         row = found[0]
-        click.echo(f"nothing is called that; taking it for {row.key}: {row.title}", err=True)
+        line = f"nothing is called that; taking it for {row.key}: {row.title}"
+        click.echo(one_line(line), err=True)
     return found
 
 
@@ -192,5 +194,5 @@ def _say_nearest(query: str, conversations: Conversations) -> None:
     from cortext.index.resolve import nearest
 
     for row in nearest(query, conversations.list().rows):
-        line = f"did you mean {short_id(row)}: {row.title}"
+        line = one_line(f"did you mean {short_id(row)}: {row.title}")
         click.echo(to_edge(line if line.endswith("?") else f"{line}?", err=True), err=True)

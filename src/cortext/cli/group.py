@@ -91,9 +91,9 @@ def show_warnings() -> None:
     """Let warnings of the library reach the person. A list that has nothing to read imports no
     logging, and pays for none."""
     if "logging" in sys.modules:
-        import logging
+        from cortext.cli.warned import configure
 
-        logging.basicConfig(format="warning: %(message)s", level=logging.WARNING)
+        configure()
 
 
 class LazyGroup(click.Group):

@@ -14,8 +14,13 @@ def show(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """Talk, for the person."""
-    sys.stderr.write(f"{text}\n")
+    """Talk, for the person; no terminal codes come with what it is about."""
+    sys.stderr.write(f"{clean(text)}\n")
+
+
+def one_line(text: str) -> str:
+    """As `clean` has it on one line, with all spaces: columns stay columns."""
+    return clean(text.replace("\n", " ").replace("\t", " "))
 
 
 def spawn() -> str:

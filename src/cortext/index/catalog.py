@@ -12,7 +12,7 @@ import os
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from cortext import paths
@@ -140,8 +140,9 @@ class Catalog:
                 found[id] = max(row.last_active, found.get(id, 0))
         return found
 
-    def purge(self) -> None:
-        """Forget what is not there any more, also in the pages that it stood on."""
+    def purge(self, shelves: Collection[str] | None = None) -> None:
+        """Forget what is not there any more, also in the pages that it stood on; of documents, also
+        what is in other folders than these, which nobody lists or looks into now."""
         query = "SELECT DISTINCT root FROM days"
         roots = self._run(lambda db: [os.fsdecode(root) for (root,) in db.execute(query)])
         there = {(os.fsencode(row.root), row.path) for row in self.list(roots)}
@@ -152,7 +153,7 @@ class Catalog:
             gone = [row for row in told if tuple(row) not in there]
             db.executemany("DELETE FROM told WHERE root = ? AND path = ?", gone)
             db.execute("DELETE FROM shown")
-            documents.forget_gone(db)
+            documents.forget_gone(db, shelves)
 
         self._run(write)
         self._safely(self._database.purge)

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from cortext.errors import reason_of
@@ -198,12 +198,14 @@ def _once(rows: list[Listed]) -> list[Listed]:
     return [row for row in rows if counts[row.key] == 1 or best[row.key, row.created_at] is row]
 
 
-def forget_gone(db: sqlite3.Connection) -> None:
-    """Forget the documents whose files are not there any more, in folders that nobody lists too."""
+def forget_gone(db: sqlite3.Connection, shelves: Collection[str] | None = None) -> None:
+    """Forget the documents whose files are not there any more, and those that are in none of these
+    folders."""
     known = db.execute("SELECT folder, id FROM documents").fetchall()
     gone = [
         (folder, id)
         for folder, id in known
-        if not os.path.lexists(f"{os.fsdecode(folder)}/{id}{_SUFFIX}")
+        if (shelves is not None and os.fsdecode(folder) not in shelves)
+        or not os.path.lexists(f"{os.fsdecode(folder)}/{id}{_SUFFIX}")
     ]
     db.executemany("DELETE FROM documents WHERE folder = ? AND id = ?", gone)

@@ -6,6 +6,7 @@ imported by every list, so it imports next to nothing.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -88,7 +89,7 @@ def folders(path: str) -> list[str]:
     """The names of the folders in a folder; hidden ones are not ours to look at."""
     try:
         with os.scandir(path) as entries:
-            return sorted(e.name for e in entries if not e.name.startswith(".") and e.is_dir())
+            return sorted(e.name for e in entries if not e.name.startswith(".") and is_folder(e))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
@@ -97,6 +98,15 @@ def folders(path: str) -> list[str]:
             path=path,
             errno=error.errno,
         ) from error
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder, or leads to one. A link in a circle is none; one that nobody
+    lets us follow may be, and whoever reads it says so."""
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        return error.errno not in (errno.ELOOP, errno.ENAMETOOLONG)
 
 
 def places(root: str) -> Iterator[Place]:

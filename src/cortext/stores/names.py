@@ -8,13 +8,14 @@ import os
 from cortext.durability.replace import storage_errors
 from cortext.errors import SessionStorageError
 from cortext.model.ids import check_id
+from cortext.stores.layout import is_folder
 
 
 def session_names(folder: str, suffix: str) -> list[str]:
     """The ids that files are named after, sorted; hidden and foreign files have none."""
     try:
         with storage_errors("list", folder), os.scandir(folder) as entries:
-            names = [e.name for e in entries if e.name.endswith(suffix) and not e.is_dir()]
+            names = [e.name for e in entries if e.name.endswith(suffix) and not is_folder(e)]
     except SessionStorageError as error:
         if error.errno != errno.ENOENT:
             raise

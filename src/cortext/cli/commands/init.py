@@ -10,7 +10,7 @@ import click
 
 from cortext.cli.choose import can_ask
 from cortext.cli.commands.setup import complete_tools, tool_names
-from cortext.cli.text import clean
+from cortext.cli.text import clean, one_line
 from cortext.lifecycle.install import Initialized, initialize
 
 
@@ -34,7 +34,7 @@ def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
 
     result = bring_up_to_date(path, force=force, tools=found_tools() if tools is None else tools)
     if result.made:
-        click.echo(f"{os.path.abspath(path)} is a workspace: {_written(result.made)}")
+        click.echo(f"{one_line(os.path.abspath(path))} is a workspace: {_written(result.made)}")
         if os.path.lexists(os.path.join(os.path.abspath(path), ".git")):
             click.echo(
                 "it is the top of a git repository, so `cortext stop` commits conversations here; "
@@ -43,7 +43,7 @@ def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
             )
         click.echo('next: cortext new brainstorm "your topic"', err=True)
     else:
-        click.echo(f"{os.path.abspath(path)} is a workspace already; nothing to do")
+        click.echo(f"{one_line(os.path.abspath(path))} is a workspace already; nothing to do")
 
 
 def _written(names: Sequence[str]) -> str:
@@ -51,7 +51,7 @@ def _written(names: Sequence[str]) -> str:
     folders = Counter(name.split("/", 1)[0] for name in names)
     counts = [f"{number} in {folder}/" for folder, number in folders.items()]
     total = "1 file" if len(names) == 1 else f"{len(names)} files"
-    return f"{total} written ({', '.join(counts)})"
+    return one_line(f"{total} written ({', '.join(counts)})")
 
 
 def bring_up_to_date(path: str, *, force: bool, tools: Sequence[str] = ()) -> Initialized:
@@ -63,9 +63,9 @@ def bring_up_to_date(path: str, *, force: bool, tools: Sequence[str] = ()) -> In
         if not can_ask():
             return False
         click.echo(clean(difference), err=True)
-        return click.confirm(f"overwrite {name}?", err=True)
+        return click.confirm(f"overwrite {one_line(name)}?", err=True)
 
     result = initialize(os.path.abspath(path), overwrite=overwrite, tools=tools)
     for name in result.kept:
-        click.echo(f"kept as you have it: {name}  (--force overwrites it)", err=True)
+        click.echo(f"kept as you have it: {one_line(name)}  (--force overwrites it)", err=True)
     return result

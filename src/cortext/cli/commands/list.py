@@ -10,7 +10,7 @@ from cortext.cli.filters import filters, wanted
 from cortext.cli.lists import SOURCES, columns, list_here, short, show_conversations
 from cortext.cli.lists import as_json as conversations_as_json
 from cortext.cli.options import json_option, print_json, store_option
-from cortext.cli.text import clean, local, say
+from cortext.cli.text import clean, local, one_line, say
 
 if TYPE_CHECKING:
     from cortext.model.summary import SessionSummary
@@ -94,7 +94,7 @@ def _list_store(store: str, as_json: bool, options: dict[str, Any]) -> None:
 
 def _print_sessions(found: list[SessionSummary]) -> None:
     rows = [
-        [s.id, local(s.updated_at), str(s.message_count), clean(_title(s), lines=False)]
+        [one_line(s.id), local(s.updated_at), str(s.message_count), clean(_title(s), lines=False)]
         for s in found
     ]
     click.echo(columns(["ID", "UPDATED", "MESSAGES", "TITLE"], rows))
@@ -114,8 +114,8 @@ def _say_why(store: str, *, filtered: bool) -> None:
     if filtered:
         click.echo("no session matches", err=True)
     elif os.path.isdir(folder):
-        click.echo(f"no sessions in {store}", err=True)
+        click.echo(f"no sessions in {one_line(store)}", err=True)
     else:
         what = "is not a folder" if os.path.lexists(folder) else "does not exist"
-        click.echo(f"no sessions: {folder} {what}", err=True)
+        click.echo(f"no sessions: {one_line(folder)} {what}", err=True)
         click.echo("hint: `cortext demo` shows how sessions come about", err=True)

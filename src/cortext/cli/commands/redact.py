@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from cortext.cli.commands.scan import listed, look, named, print_findings, theirs, told
+from cortext.cli.commands.scan import RENAME, listed, look, named, print_findings, theirs, told
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.options import all_option, complete_id
 
@@ -25,7 +25,7 @@ class _Plan(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        return any(one.ours and not one.is_copy for one in self.found)
+        return any(one.ours and not one.is_copy and not one.is_name for one in self.found)
 
     @property
     def is_beyond(self) -> bool:
@@ -55,14 +55,18 @@ def command(
     copies of the tools' transcripts; what an AI tool keeps is not, and is named. There is no way
     back: a masked secret is gone from the file.
     """
+    from cortext.cli.warned import missed
+
     _end_what_was_begun()
-    rows = _rows(query, everywhere, number)
-    scanned = look(rows)
+    with missed() as passed_over:
+        rows = _rows(query, everywhere, number)
+        scanned = look(rows)
     for sentence in scanned.unread:
-        click.echo(f"not looked at: {sentence}", err=True)
+        click.echo(f"not looked at: {told(sentence)}", err=True)
+    whole = not (passed_over or scanned.unread)
     plans = [plan for row in rows if (plan := _plan(row, scanned.found, number)).found]
     if not plans:
-        if scanned.unread:
+        if not whole:
             from cortext.errors import CortextError
 
             raise CortextError("no secrets were found in what could be read; nothing was done")
@@ -74,7 +78,7 @@ def command(
         raise click.exceptions.Exit(0 if dry_run else 1)
     agree("mask them? There is no way back.", yes)
     code = _do(work, number is not None, archive)
-    raise click.exceptions.Exit(code or (1 if scanned.unread else 0))
+    raise click.exceptions.Exit(code or (0 if whole else 1))
 
 
 def _end_what_was_begun() -> None:
@@ -113,17 +117,19 @@ def _plan(row: Listed, found: Sequence[Finding], number: int | None) -> _Plan:
 
 def _show(plans: Sequence[_Plan], archive: bool) -> None:
     from cortext.cli.choose import describe
-    from cortext.cli.text import clean
 
     for plan in plans:
         click.echo(told(describe(plan.row)))
         print_findings(plan.found)
         for path in sorted({one.path for one in plan.found if one.ours}):
-            is_copy = any(one.path == path and one.is_copy for one in plan.found)
-            said = "to be masked in" if archive or not is_copy else "left in our copy:"
-            click.echo(f"  {said} {clean(path, lines=False)}")
+            here = [one for one in plan.found if one.path == path]
+            said = "to be masked in" if archive or not here[0].is_copy else "left in our copy:"
+            said = "left as it is called:" if all(one.is_name for one in here) else said
+            click.echo(f"  {said} {told(path)}")
         for sentence in theirs(plan.found, plan.row.key):
-            click.echo(f"  {clean(sentence, lines=False)}")
+            click.echo(f"  {told(sentence)}")
+        if any(one.is_name for one in plan.found):
+            click.echo(f"  {RENAME}")
         if archive and plan.is_beyond:
             click.echo("  to be masked in what is copied of it later")
         elif plan.is_beyond:
@@ -133,7 +139,6 @@ def _show(plans: Sequence[_Plan], archive: bool) -> None:
 def _do(plans: Sequence[_Plan], only: bool, archive: bool) -> int:
     """One after the other; the exit code."""
     from cortext.app.forgetting import forget_words, remember_words
-    from cortext.cli.text import clean
     from cortext.errors import CortextError
 
     pieces, failed, done = 0, 0, list[_Plan]()
@@ -143,12 +148,12 @@ def _do(plans: Sequence[_Plan], only: bool, archive: bool) -> int:
             results = _redact(plan, plan.found if only else None, archive)
         except (CortextError, OSError) as error:
             failed += 1
-            click.echo(f"not redacted: {clean(str(error), lines=False)}", err=True)
+            click.echo(f"not redacted: {told(str(error))}", err=True)
             continue
         done.append(plan)
         pieces += sum(result.pieces for result in results)
         for note in dict.fromkeys(note for result in results for note in result.notes):
-            click.echo(clean(note, lines=False), err=True)
+            click.echo(told(note), err=True)
     forget_words()
     if done:
         failed += _say_what_is_left(done, only, archive)
@@ -169,17 +174,15 @@ def _redact(plan: _Plan, found: list[Finding] | None, archive: bool) -> list[Red
 
 def _say_what_is_left(done: Sequence[_Plan], only: bool, archive: bool) -> int:
     """Look again: what was to be masked and is not; how many files that are."""
-    from cortext.cli.text import clean
-
     left = 0
     masked = {one.secret for plan in done for one in plan.found}
     again = look([plan.row for plan in done]).found
     still = [one for one in again if one.ours and (not only or one.secret in masked)]
     for path in sorted({one.path for one in still if archive or not one.is_copy}):
         left += 1
-        click.echo(f"it is still in {clean(path, lines=False)}", err=True)
+        click.echo(f"it is still in {told(path)}", err=True)
     for path in sorted({one.path for one in still if not archive and one.is_copy}):
-        click.echo(f"our copy still has it: {clean(path, lines=False)} (--archive)", err=True)
+        click.echo(f"our copy still has it: {told(path)} (--archive)", err=True)
     for path in sorted({one.path for one in again if not one.ours}):
-        click.echo(f"the tool still has it: {clean(path, lines=False)}", err=True)
+        click.echo(f"the tool still has it: {told(path)}", err=True)
     return left

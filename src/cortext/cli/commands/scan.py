@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cortext.cli.lists import SOURCES
+from cortext.cli.lists import SOURCES, say_missing
 from cortext.cli.options import all_option, complete_id, json_option, print_json
 
 if TYPE_CHECKING:
     from cortext.app.scanning import Finding, Scanned
     from cortext.index.listed import Listed
+
+RENAME = "a file or a folder is called so: rename it; no command does that for you"
 
 
 @click.command("scan")
@@ -28,17 +30,21 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
     QUERY is an id, the beginning of one, or words of the title. Without it, all that are listed
     here; with --all, everything: workspaces, sessions of `spawn`, documents, what the AI tools
     and our archive keep, and the trash. A secret is never printed. Exit code 1: something was
-    found; 0: nothing.
+    found, or not all could be looked at; 0: nothing, and all was looked at.
     """
-    rows = [named(" ".join(query), tool)] if query else listed(everywhere, tool)
-    scanned = look(rows)
+    from cortext.cli.warned import missed
+
+    with missed() as passed_over:
+        rows = [named(" ".join(query), tool)] if query else listed(everywhere, tool)
+        scanned = look(rows)
     names = ids_of(rows)
     if as_json:
         print_json([_as_dict(one, names) for one in scanned.found])
     else:
         _print(scanned.found, names)
-    _say_end(scanned)
-    if scanned.found:
+    whole = not (passed_over or scanned.unread)
+    _say_end(scanned, whole=whole)
+    if scanned.found or not whole:
         raise click.exceptions.Exit(1)
 
 
@@ -69,8 +75,19 @@ def listed(everywhere: bool, tool: str | None) -> list[Listed]:
     from cortext.app.scanning import archive_row, trash_rows
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    rows = conversations.list(Wanted(tool=tool), patience=None, copies=everywhere).rows
+    rows, missing = conversations.list(Wanted(tool=tool), patience=None, copies=everywhere)
+    for root in missing:
+        say_missing(root)
+    _pass_over(conversations.damaged)
     return [*rows, *trash_rows(), archive_row()] if everywhere and not tool else rows
+
+
+def _pass_over(notes: Sequence[str]) -> None:
+    """Files of sessions that cannot be listed are not looked at either."""
+    import logging
+
+    for note in notes:
+        logging.getLogger("cortext.scan").warning("could not read %s", note)
 
 
 def look(rows: Sequence[Listed]) -> Scanned:
@@ -97,27 +114,35 @@ def place_of(one: Finding) -> str:
 
 
 def told(text: str) -> str:
-    """As it may be shown to anybody: a tool's title is the first request, secrets included."""
+    """As it may be shown to anybody, on one line: a tool's title is the first request, secrets
+    included, and so may be what a file is called."""
+    from cortext.cli.text import one_line
     from cortext.model.secrets import mask_text
 
-    return mask_text(text)[0]
+    return one_line(mask_text(text)[0])
+
+
+def told_path(path: str) -> str:
+    """A path for programs: as it is, unless a file's name is a secret."""
+    from cortext.model.secrets import mask_text
+
+    return mask_text(path)[0]
 
 
 def print_findings(found: Sequence[Finding]) -> None:
     """One line each, in columns."""
-    from cortext.cli.text import clean
+    from cortext.cli.text import one_line
 
     lines = [(str(one.number), one.family, place_of(one), one.preview) for one in found]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for number, *rest in lines:
         cells = [number.rjust(widths[0])]
         cells += [cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        click.echo(clean("  " + "  ".join(cells).rstrip(), lines=False))
+        click.echo(one_line("  " + "  ".join(cells).rstrip()))
 
 
 def _print(found: Sequence[Finding], names: dict[tuple[str, str], str]) -> None:
     from cortext.cli.choose import describe
-    from cortext.cli.text import clean
 
     for _, group in groupby(found, key=lambda one: one.row.identity):
         each = list(group)
@@ -125,16 +150,18 @@ def _print(found: Sequence[Finding], names: dict[tuple[str, str], str]) -> None:
         click.echo(told(describe(row)))
         print_findings(each)
         for path in sorted({one.path for one in each if one.ours}):
-            click.echo(f"  in {clean(path, lines=False)}")
+            click.echo(f"  in {told(path)}")
         for sentence in _advice(each, names[row.identity]):
-            click.echo(f"  {clean(sentence, lines=False)}")
+            click.echo(f"  {told(sentence)}")
         click.echo()
 
 
 def _advice(found: Sequence[Finding], id: str) -> Iterator[str]:
     """What masks it where it is ours, and what to do where it is not."""
     row, copies = found[0].row, [one for one in found if one.is_copy]
-    if any(one.ours and not one.is_copy for one in found):
+    if any(one.is_name for one in found):
+        yield RENAME
+    if any(one.ours and not one.is_copy and not one.is_name for one in found):
         yield f"`cortext redact {id}` masks it" + (" here" if copies else "")
     if row.tool == "archive":
         yield "`cortext redact --all --archive` masks our copies"
@@ -162,21 +189,20 @@ def _as_dict(one: Finding, names: dict[tuple[str, str], str]) -> dict[str, objec
         "message": one.message or None,
         "role": one.role,
         "preview": one.preview,
-        "path": one.path,
+        "path": told_path(one.path),
         "ours": one.ours,
         "tool": one.row.tool or None,
         "title": told(one.row.title),
     }
 
 
-def _say_end(scanned: Scanned) -> None:
-    from cortext.cli.text import clean
-
+def _say_end(scanned: Scanned, *, whole: bool) -> None:
     for sentence in scanned.unread:
-        click.echo(f"not looked at: {clean(sentence, lines=False)}", err=True)
+        click.echo(f"not looked at: {told(sentence)}", err=True)
     count, rows = len(scanned.found), len({one.row.identity for one in scanned.found})
     what = f"{count} secrets in {rows}" if count != 1 else f"1 secret in {rows}"
     said = what if count else "no secrets in"
     of = f" of {scanned.looked:,}" if count else f" {scanned.looked:,}"
     plural = "" if scanned.looked == 1 else "s"
-    click.echo(f"{said}{of} conversation{plural}", err=True)
+    rest = "" if whole else "; not all could be looked at"
+    click.echo(f"{said}{of} conversation{plural}{rest}", err=True)

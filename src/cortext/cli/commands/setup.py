@@ -108,9 +108,17 @@ def show(plan: Plan, *, whole: bool) -> None:
         if whole or (change.old is not None and change.new is not None):
             names = (change.path if data is not None else "/dev/null" for data in change[2:4])
             text = difference(change.old or b"", change.new or b"", *names)
-            click.echo(f"\n{clean(text)}".rstrip("\n"), err=not whole)
+            click.echo(f"\n{clean(_told(text))}".rstrip("\n"), err=not whole)
     for note in plan.notes:
         click.echo(f"note: {clean(note, lines=False)}", err=True)
+
+
+def _told(difference: str) -> str:
+    """Without the keys of other servers and programs, which stand in the same files. Line by line:
+    what is one value there must not hide a part of what changes."""
+    from cortext.model.secrets import mask_text
+
+    return "".join(mask_text(line)[0] for line in difference.splitlines(keepends=True))
 
 
 def count(plan: Plan) -> str:

@@ -127,7 +127,8 @@ class _Report:
             counted(totals.exchanges, "exchange"),
         )
         self._say(" · ".join(parts), bold=True)
-        found = [f"{number:,} {status}" for status, number in sorted(totals.by_status.items())]
+        statuses = sorted(totals.by_status.items())
+        found = [f"{number:,} {clean(status, lines=False)}" for status, number in statuses]
         if self._stats.since:
             found.append(f"since {self._stats.since[:10]}")
         self._say(" · ".join(found), dim=True)

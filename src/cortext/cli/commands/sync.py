@@ -82,7 +82,8 @@ def _patiently(chosen: list[str]) -> Synced:
     try:
         return sync(tools=chosen, progress=progress)
     except SessionLockedError as error:
-        click.echo(f"another sync is at work ({error.holder}): waiting for it", err=True)
+        holder = clean(str(error.holder), lines=False)
+        click.echo(f"another sync is at work ({holder}): waiting for it", err=True)
         return sync(tools=chosen, progress=progress, wait=_PATIENCE)
     finally:
         shown.clear()
