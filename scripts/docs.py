@@ -44,7 +44,8 @@ class ExampleError(Exception):
 
 
 def run(command: str) -> str:
-    with tempfile.TemporaryDirectory(prefix="cortext-docs-") as folder:
+    # What a command left to work in the background may still write there.
+    with tempfile.TemporaryDirectory(prefix="cortext-docs-", ignore_cleanup_errors=True) as folder:
         home = Path(folder).resolve()
         (home / "demo").mkdir()
         done = subprocess.run(
