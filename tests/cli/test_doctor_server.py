@@ -111,13 +111,7 @@ def test_the_package_that_is_not_there_is_named(
     without = person / "without"
     without.mkdir()
     (without / "sitecustomize.py").write_text(
-        "import sys\n"
-        "class Without:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'mcp' or name.startswith('mcp.'):\n"
-        "            raise ModuleNotFoundError(name, name=name)\n"
-        "sys.meta_path.insert(0, Without())\n",
-        encoding="utf-8",
+        "import sys\nsys.modules['mcp'] = None\n", encoding="utf-8"
     )
     monkeypatch.setenv("PYTHONPATH", str(without))
     code, found, _ = examined(person)
