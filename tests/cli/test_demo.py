@@ -24,7 +24,7 @@ def test_a_kept_demo_says_how_to_see_it(tmp_path: Path) -> None:
     def run(command: str) -> str:
         env = {**os.environ, "PATH": path}
         done = subprocess.run(
-            command, shell=True, env=env, capture_output=True, text=True, check=True
+            command, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, check=True
         )  # fmt: skip
         return done.stdout
 
