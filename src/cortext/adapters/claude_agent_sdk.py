@@ -112,7 +112,7 @@ class CortextSessionStore(SessionStore):
         titles = [entry.get("customTitle") for entry in own_entries(messages)]
         given = [title for title in titles if isinstance(title, str) and title.strip()]
         if given:
-            _rename(kept, id, given[-1].strip())
+            kept.amend(id, title=given[-1].strip())
 
     def _begin(
         self, kept: Kept, id: str, key: SessionKey, messages: list[SessionMessage]
@@ -247,10 +247,3 @@ def _stamp(kept: Kept, head: Session) -> Stamp:
 
 def _ms(stamp: Stamp) -> int:
     return stamp.time // 1_000_000
-
-
-def _rename(kept: Kept, id: str, title: str) -> None:
-    if isinstance(kept.store, LogStore):
-        kept.store.amend(id, title=title)
-    else:
-        kept.change(id, lambda session: setattr(session, "title", title))

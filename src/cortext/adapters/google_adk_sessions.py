@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from cortext.adapters.as_json import to_store, value_of
 from cortext.adapters.google_adk_events import KEY, own_event, records_of
 from cortext.adapters.google_adk_log import Delta, Events, Open, Shared, shared_record
-from cortext.adapters.kept import Kept, PathOrUrl, id_of, log
+from cortext.adapters.kept import Kept, PathOrUrl, id_of, inner_store, log
 from cortext.adapters.needs import needs
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.model import json
@@ -19,10 +19,7 @@ from cortext.model.ids import new_id
 from cortext.model.message import SessionMessage
 from cortext.model.title import WHOLE, generate_title
 from cortext.model.values import json_copy
-from cortext.stores.document import SessionStorage
-from cortext.stores.lines import LineStore
 from cortext.stores.log import LogStore
-from cortext.stores.memory import MemoryStore
 from cortext.stores.port import SessionStore
 from cortext.stores.seen import Fingerprint
 
@@ -60,7 +57,7 @@ class Sessions:
     def __init__(self, path_or_url: PathOrUrl) -> None:
         self._kept = Kept(path_or_url, KEY)
         self._shared = Kept("memory:", KEY, remembered=False)
-        self._shared.store = _beside(self._kept.store)
+        self._shared.store = inner_store(self._kept.store, "state")
         self._open: dict[tuple[str, str], Open[Any]] = {}
         self._listed: dict[str, _Listed] = {}
         self._threads = threading.Lock()
@@ -233,10 +230,7 @@ class Sessions:
             changed["title"] = generate_title(ours.Session(messages=asked), WHOLE)
         if not changed:
             return
-        if isinstance(self._kept.store, LogStore):
-            self._kept.store.amend(id, **changed)
-        else:
-            self._kept.change(id, lambda session: _set(session, changed))
+        self._kept.amend(id, **changed)
 
 
 def _app_id(app: str) -> str:
@@ -257,19 +251,3 @@ def _merge(session: ours.Session) -> None:
 def _initial(head: ours.Session) -> Json:
     stored = head.metadata.get("state")
     return cast("Json", value_of(stored)) if stored else {}
-
-
-def _set(session: ours.Session, fields: Json) -> None:
-    for name, value in fields.items():
-        setattr(session, name, value)
-
-
-def _beside(store: SessionStore) -> SessionStore:
-    """Where what users and apps keep is: in a folder of its own, which no list shows."""
-    if isinstance(store, LogStore):
-        return LogStore(f"{store.folder}/state")
-    if isinstance(store, LineStore):
-        return LogStore(f"{store.folder}/.workspace/state")
-    if isinstance(store, SessionStorage):
-        return LogStore(store.storage_dir / "state")
-    return MemoryStore()

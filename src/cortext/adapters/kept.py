@@ -12,9 +12,10 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ParamSpec, TypeVar
+from datetime import datetime
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cortext import paths
 from cortext.durability.lock import FileLock
@@ -52,6 +53,18 @@ def open_kept(path_or_url: PathOrUrl) -> SessionStore:
             f"(a path, or one of {', '.join(f'{name}:' for name in (*STORES, 'file'))})"
         )
     return LogStore(path_or_url)
+
+
+class Row(NamedTuple):
+    """One of a list of conversations, under the id that the program gave it."""
+
+    id: str
+    owner: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    waits: bool
+    """Whether a run waits there for an approval."""
 
 
 class Kept:
@@ -111,6 +124,17 @@ class Kept:
             self.store.save(session)
             return result
 
+    def head(self, id: str) -> Session:
+        """A session, without its messages where the store can read a head alone."""
+        return head_of(self.store, id)
+
+    def amend(self, id: str, **fields: Any) -> None:
+        """Change fields of a head, and nothing else."""
+        if isinstance(self.store, LogStore):
+            self.store.amend(id, **fields)
+        else:
+            self.change(id, lambda session: _set(session, fields))
+
     def alone(self, id: str) -> AbstractContextManager[Any]:
         """Nobody else who asks for it, in any process, has this session meanwhile. It is not the
         lock of the store, which each append takes for itself."""
@@ -127,19 +151,61 @@ class Kept:
         store can read a head alone."""
         for id in self.store.list_session_ids():
             try:
-                head = self.store.head(id) if isinstance(self.store, LogStore) else self.read(id)
+                head = self.head(id)
             except SessionNotFoundError:
                 continue
             except CortextError as error:
                 log.warning("a session is not listed: %s", error)
                 continue
-            if head is None or head.metadata.get("framework") != self.framework:
-                continue
-            if owner is None or head.owner == owner:
+            ours = head.metadata.get("framework") == self.framework
+            if ours and (owner is None or head.owner == owner):
                 yield head
+
+    def rows(self, owner: str | None = None) -> list[Row]:
+        """The same as a list shows them, the one used last first."""
+        rows: list[Row] = []
+        for head in self.heads(owner):
+            last = self.tail(head.id, 1)
+            rows.append(
+                Row(
+                    str(head.metadata.get("session_id", head.id)),
+                    head.owner,
+                    head.title,
+                    head.created_at,
+                    last[-1].timestamp if last else head.updated_at,
+                    head.pending is not None,
+                )
+            )
+        return sorted(rows, key=lambda row: row.updated_at, reverse=True)
 
     def close(self) -> None:
         self.store.close()
+
+
+def head_of(store: SessionStore, id: str) -> Session:
+    """A session, without its messages where a store can read a head alone."""
+    return store.head(id) if isinstance(store, LogStore) else store.load(id)
+
+
+def inner_store(store: SessionStore, name: str) -> SessionStore:
+    """Where an adapter keeps what is no conversation: in a folder of its own, which no list
+    shows."""
+    from cortext.stores.document import SessionStorage
+    from cortext.stores.lines import LineStore
+    from cortext.stores.memory import MemoryStore
+
+    if isinstance(store, LogStore):
+        return LogStore(f"{store.folder}/{name}")
+    if isinstance(store, LineStore):
+        return LogStore(f"{store.folder}/.workspace/{name}")
+    if isinstance(store, SessionStorage):
+        return LogStore(store.storage_dir / name)
+    return MemoryStore()
+
+
+def _set(session: Session, fields: Mapping[str, Any]) -> None:
+    for name, value in fields.items():
+        setattr(session, name, value)
 
 
 def _side_folder(store: SessionStore) -> str | None:

@@ -14,9 +14,6 @@ from typing import Any, NamedTuple
 from cortext.adapters.following import Follower
 from cortext.adapters.langgraph_values import Broken, Node, Piece, read, written
 from cortext.model.message import SessionMessage
-from cortext.model.session import Session
-from cortext.stores.lines import LineStore
-from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
 
 log = logging.getLogger("cortext.adapters")
@@ -183,25 +180,6 @@ def records_of(thread: Thread, spots: Iterable[Spot]) -> Iterator[SessionMessage
 
 def as_record(data: Any) -> SessionMessage:
     return SessionMessage("system", "", structured_data=data)
-
-
-def head_of(store: SessionStore, id: str) -> Session:
-    """A session, without its records where a store can read that alone."""
-    return store.head(id) if isinstance(store, LogStore) else store.load(id)
-
-
-def beside_store(store: SessionStore) -> SessionStore:
-    """Where the logs of a store's threads are: in a folder of its own, which no list shows."""
-    from cortext.stores.document import SessionStorage
-    from cortext.stores.memory import MemoryStore
-
-    if isinstance(store, LogStore):
-        return LogStore(f"{store.folder}/checkpoints")
-    if isinstance(store, LineStore):
-        return LogStore(f"{store.folder}/.workspace/checkpoints")
-    if isinstance(store, SessionStorage):
-        return LogStore(store.storage_dir / "checkpoints")
-    return MemoryStore()
 
 
 def _note(nodes: Iterable[Node], known: dict[str, bool]) -> None:

@@ -6,15 +6,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from cortext.adapters.kept import Kept, id_of
+from cortext.adapters.kept import Kept, head_of, id_of, inner_store
 from cortext.adapters.langgraph_log import (
     Saved,
     Spot,
     Thread,
     Write,
     as_record,
-    beside_store,
-    head_of,
     put_record,
     records_of,
     writes_record,
@@ -40,7 +38,7 @@ class Threads:
 
     def __init__(self, kept: Kept) -> None:
         self.kept = kept
-        self.logs = beside_store(kept.store)
+        self.logs = inner_store(kept.store, "checkpoints")
         self._recent: Recent[Open] = Recent(64)
         self._making = threading.Lock()
 
@@ -67,7 +65,7 @@ class Threads:
         mine = set(self.logs.list_session_ids())
         for id in mine.intersection(self.kept.store.list_session_ids()):
             try:
-                head = head_of(self.kept.store, id)
+                head = self.kept.head(id)
             except SessionNotFoundError:
                 continue
             if owner is None or head.owner == owner:

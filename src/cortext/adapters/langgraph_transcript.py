@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cortext.adapters.kept import Kept
-from cortext.adapters.langgraph_log import Follower, head_of
+from cortext.adapters.langgraph_log import Follower
 from cortext.adapters.langgraph_messages import (
     FRAMEWORK,
     as_message,
@@ -134,18 +134,14 @@ class Transcript:
     def _waiting(self) -> str:
         """The checkpoint at which a run waits for a person, as the head has it."""
         try:
-            head = head_of(self._kept.store, self._id)
+            head = self._kept.head(self._id)
         except SessionNotFoundError:
             return ""
         return str(head.pending.get("checkpoint_id", "")) if isinstance(head.pending, dict) else ""
 
     def _amend(self, pending: Any) -> None:
-        store = self._kept.store
         try:
-            if isinstance(store, LogStore):
-                store.amend(self._id, pending=pending)
-            else:
-                self._kept.change(self._id, lambda head: setattr(head, "pending", pending))
+            self._kept.amend(self._id, pending=pending)
         except SessionNotFoundError:
             # Someone has deleted the conversation: there is nothing to say it in.
             self._begun = False

@@ -9,10 +9,9 @@ What the command `llm` logs is kept by its plug-in, `llm_plugin.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from cortext.adapters.kept import PathOrUrl, beside
+from cortext.adapters.kept import PathOrUrl, Row, beside
 from cortext.adapters.llm_log import Log, Seen
 from cortext.adapters.llm_mending import mended
 from cortext.adapters.needs import needs
@@ -37,17 +36,7 @@ __all__ = [
     "History",
 ]
 
-
-class ConversationRow(NamedTuple):
-    """One of a list of conversations."""
-
-    id: str
-    owner: str
-    title: str
-    created_at: datetime
-    updated_at: datetime
-    waits: bool
-    """Whether a call waits there for an approval."""
+ConversationRow = Row
 
 
 class CortextLog:
@@ -86,20 +75,7 @@ class CortextLog:
 
     def conversations(self, *, owner: str | None = None) -> list[ConversationRow]:
         """Those of one owner or of all, the one used last first."""
-        rows: list[ConversationRow] = []
-        for head in self._log.kept.heads(owner):
-            last = self._log.kept.tail(head.id, 1)
-            rows.append(
-                ConversationRow(
-                    str(head.metadata.get("session_id", head.id)),
-                    head.owner,
-                    head.title,
-                    head.created_at,
-                    last[-1].timestamp if last else head.updated_at,
-                    head.pending is not None,
-                )
-            )
-        return sorted(rows, key=lambda row: row.updated_at, reverse=True)
+        return self._log.kept.rows(owner)
 
     def close(self) -> None:
         """Let go of open files. It can be used again afterwards."""

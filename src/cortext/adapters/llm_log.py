@@ -104,9 +104,8 @@ class Log:
 
     def pending(self, name: str) -> dict[str, Any] | None:
         """The call that waits there; None if none does."""
-        store, id = self.kept.store, id_of(name)
         try:
-            head = store.head(id) if isinstance(store, LogStore) else store.load(id)
+            head = self.kept.head(id_of(name))
         except SessionNotFoundError:
             return None
         if not isinstance(head.pending, dict):
@@ -116,12 +115,8 @@ class Log:
         return cast("dict[str, Any]", call) if found.get("framework") == KEY and call else None
 
     def set_pending(self, name: str, call: dict[str, Any] | None) -> None:
-        store, id = self.kept.store, id_of(name)
         pending = None if call is None else {"framework": KEY, "tool_call": call}
-        if isinstance(store, LogStore):
-            store.amend(id, pending=pending)
-        else:
-            self.kept.change(id, lambda session: setattr(session, "pending", pending))
+        self.kept.amend(id_of(name), pending=pending)
 
     def _known(self, id: str, hashes: Sequence[str]) -> int:
         """How many messages of a chain are kept: all up to the last that is."""

@@ -129,7 +129,8 @@ class CortextSession(SessionABC):
         cls, path_or_url: PathOrUrl = None, *, owner: str | None = None
     ) -> list[SessionRow]:
         """The sessions there, of one owner or of all, those used last first."""
-        return await beside(_rows, Kept(path_or_url, KEY), owner)
+        rows = await beside(Kept(path_or_url, KEY).rows, owner)
+        return [SessionRow(*row) for row in rows]
 
     def close(self) -> None:
         """Let go of open files. It can be used again afterwards."""
@@ -171,9 +172,8 @@ class CortextSession(SessionABC):
         return session
 
     def _head(self) -> Session | None:
-        store = self._kept.store
         try:
-            return store.head(self._id) if isinstance(store, LogStore) else store.load(self._id)
+            return self._kept.head(self._id)
         except SessionNotFoundError:
             return None
 
@@ -181,10 +181,7 @@ class CortextSession(SessionABC):
         store = self._kept.store
         if not store.exists(self._id):
             store.save(self._begin())
-        if isinstance(store, LogStore):
-            store.amend(self._id, pending=pending)
-        else:
-            self._kept.change(self._id, lambda session: setattr(session, "pending", pending))
+        self._kept.amend(self._id, pending=pending)
 
 
 def _items_of(messages: Sequence[SessionMessage]) -> list[dict[str, Any]]:
@@ -213,20 +210,3 @@ def _put(session: Session, messages: list[SessionMessage]) -> bool:
 
 def _clear(session: Session) -> None:
     session.messages, session.tool_history, session.pending = [], [], None
-
-
-def _rows(kept: Kept, owner: str | None) -> list[SessionRow]:
-    rows: list[SessionRow] = []
-    for head in kept.heads(owner):
-        last = kept.tail(head.id, 1)
-        rows.append(
-            SessionRow(
-                str(head.metadata.get("session_id", head.id)),
-                head.owner,
-                head.title,
-                head.created_at,
-                last[-1].timestamp if last else head.updated_at,
-                head.pending is not None,
-            )
-        )
-    return sorted(rows, key=lambda row: row.updated_at, reverse=True)

@@ -183,10 +183,7 @@ class CortextConversationStore(ConversationStore):
         changed = {name: value for name, value in fields.items() if getattr(head, name) != value}
         if not changed:
             return
-        if isinstance(self._kept.store, LogStore):
-            self._kept.store.amend(id, **changed)
-        else:
-            self._kept.change(id, lambda session: _set(session, changed))
+        self._kept.amend(id, **changed)
 
     def _delete(self, conversation_id: str, expected_revision: str) -> None:
         id = id_of(conversation_id)
@@ -239,8 +236,3 @@ def _pending(record: ConversationRecord) -> dict[str, Any] | None:
     if waiting is None:
         return None
     return {"framework": KEY, "deferred_tool_requests": json.decode(_WAITING.dump_json(waiting))}
-
-
-def _set(session: Session, fields: dict[str, Any]) -> None:
-    for name, value in fields.items():
-        setattr(session, name, value)
