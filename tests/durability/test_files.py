@@ -171,3 +171,18 @@ def test_disk_errors_become_one_sentence(code: int, hint: str) -> None:
     error = caught.value
     assert str(error) == f"could not write /a/b: {os.strerror(code).lower()}"
     assert (error.errno, error.path, hint in error.hint) == (code, "/a/b", True)
+
+
+def test_a_sweep_takes_what_is_abandoned_and_lets_writers_finish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A temp file that its writer puts in place during the sweep is nothing to fail for."""
+    names = [replace.temp_name(name) for name in ("abandoned", "at-work", "put-in-place")]
+    abandoned, at_work, put = (tmp_path / name for name in names)
+    for path in (abandoned, at_work):
+        path.write_bytes(b"x")
+    os.utime(abandoned, (0, 0))
+    listed = [put.name, abandoned.name, at_work.name]
+    monkeypatch.setattr(os, "listdir", lambda _: listed)
+    replace.sweep_temps(str(tmp_path))
+    assert (abandoned.exists(), at_work.exists()) == (False, True)

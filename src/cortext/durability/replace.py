@@ -8,7 +8,7 @@ import re
 import stat
 import time
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from cortext.durability.read import read_file
 from cortext.durability.sync import sync_dir, sync_file
@@ -193,16 +193,23 @@ def temp_name(name: str) -> str:
 def sweep_temps(folder: str) -> None:
     """Remove what writers that were killed left behind: it may hold words that were deleted."""
     limit = time.time() - _ABANDONED_SECONDS
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if _TEMP.fullmatch(name) and os.lstat(path).st_mtime < limit:
-            if stat.S_ISDIR(os.lstat(path).st_mode):
-                # Imported here: it would be a tenth of what importing a SessionManager takes.
-                import shutil
+    for name in filter(_TEMP.fullmatch, os.listdir(folder)):
+        # A writer at work has put its own in place meanwhile, or another sweeps too.
+        with suppress(FileNotFoundError):
+            _sweep(os.path.join(folder, name), limit)
 
-                shutil.rmtree(path)
-            else:
-                os.unlink(path)
+
+def _sweep(path: str, limit: float) -> None:
+    found = os.lstat(path)
+    if found.st_mtime >= limit:
+        return
+    if stat.S_ISDIR(found.st_mode):
+        # Imported here: it would be a tenth of what importing a SessionManager takes.
+        import shutil
+
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
 
 
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
