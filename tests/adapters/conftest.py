@@ -1,6 +1,11 @@
 """An adapter's tests run where its framework is: `make adapters` has a place for each."""
 
+from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 _FRAMEWORKS = {
     "claude_agent_sdk": "claude_agent_sdk",
@@ -20,3 +25,26 @@ def _is_there(package: str) -> bool:
 
 
 collect_ignore = [folder for folder, package in _FRAMEWORKS.items() if not _is_there(package)]
+
+PLACES: dict[str, Callable[[Path], Any]] = {
+    "path": lambda path: path / "kept",
+    "default": lambda path: None,
+    "log": lambda path: f"log:{path}/kept",
+    "document": lambda path: f"document:{path}/kept",
+    "memory": lambda path: "memory:",
+}
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """What a person may give an adapter to say where it keeps its sessions."""
+    return PLACES[request.param](tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where programs keep their sessions by default, each test's own."""
+    for name in ("DATA", "CONFIG", "CACHE", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f"home-{name.lower()}"))
+    monkeypatch.setenv("AURORA_HOME", str(tmp_path / "home-aurora"))
+    return tmp_path / "home-data"

@@ -2,15 +2,13 @@
 
 import asyncio
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from claude_agent_sdk import project_key_for_directory
 
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "claude-agent-sdk.md"
-BLOCKS = re.compile(r"^```py\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+from tests.adapters.pages import run_page
+
 SESSION = "0f0e0d0c-0b0a-4909-8807-060504030201"
 
 
@@ -23,9 +21,7 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = {"type": "user", "uuid": SESSION, "sessionId": SESSION, "cwd": directory,
              "message": {"role": "user", "content": "Mend the roof"}}  # fmt: skip
     (project / f"{SESSION}.jsonl").write_text(f"{json.dumps(entry)}\n", encoding="utf-8")
-    page: dict[str, Any] = {"__name__": "__page__"}
-    for block in BLOCKS.findall(PAGE.read_text(encoding="utf-8")):
-        exec(compile(block, str(PAGE), "exec"), page)
+    page = run_page("claude-agent-sdk.md")
     assert page["options"].session_store is page["store"]
 
     async def main() -> None:

@@ -1,10 +1,6 @@
 """Several processes on one session, and processes that die."""
 
 import asyncio
-import multiprocessing
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +19,7 @@ from cortext.adapters.google_adk import CortextSessionService
 from cortext.adapters.google_adk_events import INTERRUPTED
 from cortext.adapters.kept import id_of
 from cortext.stores.log import LogStore
+from tests.adapters.children import FORK, all_do, dies
 from tests.adapters.google_adk.scenes import APP, USER, answer, last_text, run, speaker
 
 
@@ -32,22 +29,8 @@ def harmless(key: str) -> str:
 
 
 harmless.__name__ = "crash"
-ROOT = Path(__file__).parents[3]
-FORK = multiprocessing.get_context("fork")
 WHO: dict[str, Any] = {"app_name": APP, "user_id": USER}
 ID = id_of(APP, USER, "s")
-
-
-def dies(what: str, place: Path) -> None:
-    child = subprocess.run(
-        [sys.executable, "-m", "tests.adapters.google_adk.child", what, str(place)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert child.returncode == -signal.SIGKILL, child.stderr
 
 
 def write(place: Path, name: str, count: int) -> None:
@@ -74,12 +57,7 @@ def test_eight_processes_write_to_one_session(tmp_path: Path) -> None:
     service = CortextSessionService(tmp_path / "kept")
     asyncio.run(service.create_session(**WHO, session_id="s"))
     names = [f"w{number}" for number in range(8)]
-    writers = [FORK.Process(target=write, args=(tmp_path, name, 10)) for name in names]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join(100)
-    assert [writer.exitcode for writer in writers] == [0] * 8
+    all_do(write, *((tmp_path, name, 10) for name in names))
     session = asyncio.run(service.get_session(**WHO, session_id="s"))
     assert session is not None
     texts = [last_text([event]) or "" for event in session.events]
@@ -141,7 +119,7 @@ def test_of_those_who_create_a_session_at_once_one_does(tmp_path: Path) -> None:
 
 def test_the_next_run_after_a_crash(tmp_path: Path) -> None:
     """Killed while a tool is at work: the model is told, in this run and in later ones."""
-    dies("crash_in_a_tool", tmp_path)
+    dies("google_adk", "crash_in_a_tool", tmp_path)
     service = CortextSessionService(tmp_path)
     runner, script = speaker(service, "it was cut off", "as I said")
     assert last_text(asyncio.run(run(runner, "s", "what happened?"))) == "it was cut off"
@@ -157,7 +135,7 @@ def test_the_next_run_after_a_crash(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.EXPERIMENTAL.")
 def test_an_invocation_is_resumed_after_a_crash(tmp_path: Path) -> None:
     """Where the app is resumable, the call is made again: it is open as long as nobody goes on."""
-    dies("crash_in_a_tool", tmp_path)
+    dies("google_adk", "crash_in_a_tool", tmp_path)
     service = CortextSessionService(tmp_path)
     _, script = speaker(service, "at last")
     tools = [FunctionTool(harmless)]
@@ -182,7 +160,7 @@ def test_an_invocation_is_resumed_after_a_crash(tmp_path: Path) -> None:
 
 def test_a_confirmation_in_another_process(tmp_path: Path) -> None:
     """A call waits for a yes, its process is killed, and the call is confirmed here."""
-    dies("wait_for_approval_and_crash", tmp_path)
+    dies("google_adk", "wait_for_approval_and_crash", tmp_path)
     head = LogStore(tmp_path).head(ID)
     ((id, name),) = head.pending["calls"].items()
     assert (head.owner, name) == (USER, "adk_request_confirmation")
@@ -197,7 +175,7 @@ def test_a_confirmation_in_another_process(tmp_path: Path) -> None:
 
 def test_a_long_running_call_in_another_process(tmp_path: Path) -> None:
     """A tool takes a while, its process is killed, and what it found is given here."""
-    dies("wait_for_the_boss_and_crash", tmp_path)
+    dies("google_adk", "wait_for_the_boss_and_crash", tmp_path)
     head = LogStore(tmp_path).head(ID)
     ((id, name),) = head.pending["calls"].items()
     assert name == "ask_the_boss"

@@ -1,7 +1,6 @@
 """Sessions come back as they were, with their state and what other programs said."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -74,20 +73,6 @@ def text(author: str, what: str, invocation: str = "i", **actions: Any) -> Event
 
 def dumped(events: list[Event]) -> list[str]:
     return [event.model_dump_json() for event in events]
-
-
-PLACES: dict[str, Callable[[Path], Any]] = {
-    "path": lambda path: path / "kept",
-    "default": lambda path: None,
-    "log": lambda path: f"log:{path}/kept",
-    "document": lambda path: f"document:{path}/kept",
-    "memory": lambda path: "memory:",
-}
-
-
-@pytest.fixture(params=PLACES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    return PLACES[request.param](tmp_path)
 
 
 def test_every_event_comes_back(place: Any) -> None:

@@ -1,9 +1,5 @@
 """Several processes on one thread, and processes that die."""
 
-import multiprocessing
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +11,8 @@ from cortext.adapters.langgraph import CortextSaver
 from cortext.adapters.langgraph_messages import NO_RESULT
 from cortext.stores.log import LogStore
 from cortext.stores.registry import open_session_store
+from tests.adapters.children import FORK, all_do, dies, start
 from tests.adapters.langgraph.scenes import Model, agent, call, on, texts
-
-ROOT = Path(__file__).parents[3]
-
-
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.langgraph.child", *arguments],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def dies(what: str, place: Path) -> None:
-    child = start(what, str(place))
-    _, errors = child.communicate(timeout=60)
-    assert child.returncode == -signal.SIGKILL, errors
 
 
 def write(place: Path, name: str, count: int) -> None:
@@ -48,15 +27,8 @@ def write(place: Path, name: str, count: int) -> None:
 
 def test_eight_writers_on_one_thread(tmp_path: Path) -> None:
     """What was acknowledged is there, in the checkpoints and in the conversation; no errors."""
-    # Forked, because eight imports of LangGraph take longer than all that is tested.
-    fork = multiprocessing.get_context("fork")
     place = tmp_path / "kept"
-    children = [fork.Process(target=write, args=(place, f"w{n}", 8)) for n in range(8)]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join(100)
-    assert [child.exitcode for child in children] == [0] * 8
+    all_do(write, *((place, f"w{n}", 8) for n in range(8)))
     acknowledged = {line for path in tmp_path.glob("*.txt") for line in path.read_text().split()}
     assert len(acknowledged) == 64
     told = [message.content for message in LogStore(place).load("t").messages]
@@ -75,10 +47,9 @@ def prune_until(place: Path, done: Any) -> None:
 
 def test_pruning_while_others_write(tmp_path: Path) -> None:
     """A checkpoint whose parent is taken away before it is put is whole all the same."""
-    fork = multiprocessing.get_context("fork")
-    place, done = tmp_path / "kept", fork.Event()
-    writers = [fork.Process(target=write, args=(place, f"w{n}", 12)) for n in range(3)]
-    pruner = fork.Process(target=prune_until, args=(place, done))
+    place, done = tmp_path / "kept", FORK.Event()
+    writers = [FORK.Process(target=write, args=(place, f"w{n}", 12)) for n in range(3)]
+    pruner = FORK.Process(target=prune_until, args=(place, done))
     for child in (pruner, *writers):
         child.start()
     for child in writers:
@@ -96,7 +67,7 @@ def test_pruning_while_others_write(tmp_path: Path) -> None:
 
 def test_killed_while_it_writes(tmp_path: Path) -> None:
     """kill -9 at any moment: what was acknowledged is there, and the thread goes on."""
-    child = start("write_until_killed", str(tmp_path))
+    child = start("langgraph", "write_until_killed", str(tmp_path))
     assert child.stdout is not None
     acknowledged = [child.stdout.readline().strip() for _ in range(12)]
     child.kill()
@@ -113,7 +84,7 @@ def test_killed_while_it_writes(tmp_path: Path) -> None:
 
 def test_an_interrupted_call_is_run_again(tmp_path: Path) -> None:
     """kill -9 in a tool: a run without input goes on at the call, and the model sees its result."""
-    dies("begin_and_crash", tmp_path)
+    dies("langgraph", "begin_and_crash", tmp_path)
     model = Model()
     made = agent(CortextSaver(tmp_path), model).invoke(None, on("t"))
     assert texts(made["messages"]) == ["do it", "", "x is mended", "I was shown 3"]
@@ -122,7 +93,7 @@ def test_an_interrupted_call_is_run_again(tmp_path: Path) -> None:
 def test_an_interrupted_call_is_talked_past(tmp_path: Path) -> None:
     """kill -9 in a tool, then a person says something else: the model sees a sentence in the place
     of the result, in this run and in the next."""
-    dies("begin_and_crash", tmp_path)
+    dies("langgraph", "begin_and_crash", tmp_path)
     model = Model()
     graph = agent(CortextSaver(tmp_path), model)
     graph.invoke({"messages": [("user", "what now?")]}, on("t"))
@@ -151,12 +122,12 @@ def test_a_call_without_a_result_in_the_middle(tmp_path: Path) -> None:
 def test_an_approval_survives(tmp_path: Path) -> None:
     """A run that waits for a person is approved in a new process after kill -9; meanwhile the head
     of the conversation says what it waits for."""
-    dies("wait_and_crash", tmp_path)
+    dies("langgraph", "wait_and_crash", tmp_path)
     pending = LogStore(tmp_path).head("t").pending
     assert [one["value"] for one in pending["interrupts"]] == [{"pay": 7}]
     state = agent(CortextSaver(tmp_path), Model()).get_state(on("t"))
     assert pending["interrupts"][0]["id"] == state.interrupts[0].id
-    child = start("agree", str(tmp_path))
+    child = start("langgraph", "agree", str(tmp_path))
     output, errors = child.communicate(timeout=60)
     assert (output.strip(), child.returncode) == ("paid 7", 0), errors
     assert LogStore(tmp_path).head("t").pending is None

@@ -1,4 +1,4 @@
-"""Each test has a place of its own for what llm logs, and for what is kept by default."""
+"""Each test has a place of its own for what llm logs."""
 
 from pathlib import Path
 
@@ -8,13 +8,9 @@ ECHO = Path(__file__).with_name("echo.py")
 
 
 @pytest.fixture(autouse=True)
-def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where programs keep their sessions by default, each test's own."""
-    for name in ("DATA", "CONFIG", "CACHE", "STATE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f"home-{name.lower()}"))
-    monkeypatch.setenv("AURORA_HOME", str(tmp_path / "home-aurora"))
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where llm logs by itself, each test's own."""
     monkeypatch.setenv("LLM_USER_PATH", str(tmp_path / "llm"))
-    return tmp_path / "home-data"
 
 
 @pytest.fixture

@@ -1,10 +1,7 @@
 """Several processes on one conversation, and processes that die."""
 
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -14,30 +11,17 @@ from cortext import paths
 from cortext.adapters.llm import CortextLog
 from cortext.adapters.llm_mending import INTERRUPTED
 from cortext.stores.log import LogStore
-from tests.adapters.llm.scenes import ROOT, look_up, model, pay, sent
+from tests.adapters.children import dies, start
+from tests.adapters.llm.scenes import look_up, model, pay, sent
 
 WRITERS, EACH = 8, 10
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.llm.child", *arguments],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def dies(what: str, place: Path) -> None:
-    child = start(what, str(place))
-    _, errors = child.communicate(timeout=60)
-    assert child.returncode == -signal.SIGKILL, errors
-
-
 def all_write(what: str, place: Path) -> list[list[str]]:
     """What each of eight processes was told is kept."""
-    children = [start(what, str(place), f"w{number}", str(EACH)) for number in range(WRITERS)]
+    children = [
+        start("llm", what, str(place), f"w{number}", str(EACH)) for number in range(WRITERS)
+    ]
     done = [(child.communicate(timeout=100), child.returncode) for child in children]
     assert [(code, errors) for (_, errors), code in done] == [(0, "")] * WRITERS
     acknowledged = [said.split() for (said, _), _ in done]
@@ -80,7 +64,7 @@ def test_eight_processes_log_into_one_conversation(tmp_path: Path) -> None:
 
 def test_the_next_run_after_a_crash(tmp_path: Path) -> None:
     """Killed while a tool is at work: the conversation goes on, and the model is told."""
-    dies("begin_and_crash", tmp_path)
+    dies("llm", "begin_and_crash", tmp_path)
     conversation = CortextLog(tmp_path).conversation("s", model(), tools=[look_up])
     assert conversation.chain("what happened?").text() == "echo: what happened?"
     told = sent(conversation.prompt("recall").text())
@@ -95,7 +79,7 @@ def test_the_next_run_after_a_crash(tmp_path: Path) -> None:
 def test_an_approval_in_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call waits, its process is killed, and the call is approved here. What was done beside it
     is not done again."""
-    dies("wait_and_crash", tmp_path)
+    dies("llm", "wait_and_crash", tmp_path)
     log = CortextLog(tmp_path)
     assert [(row.id, row.waits) for row in log.conversations(owner="ada")] == [("s", True)]
     asked: list[str] = []
@@ -127,7 +111,7 @@ def test_an_approval_in_another_process(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_one_speaks_while_a_call_waits(tmp_path: Path) -> None:
     """Whoever goes on otherwise is understood: nothing waits any more, and the model is told."""
-    dies("wait_and_crash", tmp_path)
+    dies("llm", "wait_and_crash", tmp_path)
     log = CortextLog(tmp_path)
     told = sent(log.conversation("s", model()).prompt("recall").text())
     assert [part["output"] for part in told[2]["parts"]] == ["found x", INTERRUPTED]

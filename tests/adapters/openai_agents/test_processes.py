@@ -1,10 +1,6 @@
 """Several processes on one session, and processes that die."""
 
 import asyncio
-import multiprocessing
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +11,8 @@ from cortext.adapters.openai_agents import CortextSession
 from cortext.adapters.openai_agents_mending import INTERRUPTED
 from cortext.app.import_agents import put_items, read_database
 from cortext.stores.log import LogStore
+from tests.adapters.children import all_do, dies
 from tests.adapters.openai_agents.scenes import call, dumped, look_up, pay, speaker
-
-HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
-
-
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.openai_agents.child", *arguments],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def dies(what: str, place: Path) -> None:
-    child = start(what, str(place))
-    _, errors = child.communicate(timeout=60)
-    assert child.returncode == -signal.SIGKILL, errors
 
 
 def write(place: Path, name: str, count: int) -> None:
@@ -53,13 +31,7 @@ def write(place: Path, name: str, count: int) -> None:
 def test_eight_processes_write_to_one_session(tmp_path: Path) -> None:
     """Nobody fails, and what was acknowledged is there once, in each writer's order."""
     names = [f"w{number}" for number in range(8)]
-    fork = multiprocessing.get_context("fork")
-    writers = [fork.Process(target=write, args=(tmp_path, name, 20)) for name in names]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join(100)
-    assert [writer.exitcode for writer in writers] == [0] * 8
+    all_do(write, *((tmp_path, name, 20) for name in names))
     items: Any = asyncio.run(CortextSession("shared", tmp_path / "kept").get_items())
     texts = [item["content"] for item in items]
     for name in names:
@@ -72,7 +44,7 @@ def test_eight_processes_write_to_one_session(tmp_path: Path) -> None:
 @pytest.mark.parametrize("what", ["begin_and_crash", "record_a_call_and_crash"])
 def test_the_next_run_after_a_crash(what: str, tmp_path: Path) -> None:
     """Killed while a tool is at work: the conversation goes on."""
-    dies(what, tmp_path)
+    dies("openai_agents", what, tmp_path)
     agent, model = speaker("it was cut off", tools=[look_up])
     session = CortextSession("s", tmp_path)
     result = asyncio.run(Runner.run(agent, "what happened?", session=session))
@@ -88,7 +60,7 @@ def test_the_next_run_after_a_crash(what: str, tmp_path: Path) -> None:
 
 def test_an_approval_in_another_process(tmp_path: Path) -> None:
     """A run waits, its process is killed, and the run is approved here."""
-    dies("wait_and_crash", tmp_path)
+    dies("openai_agents", "wait_and_crash", tmp_path)
 
     async def main() -> None:
         rows = await CortextSession.list_sessions(tmp_path, owner="ada")

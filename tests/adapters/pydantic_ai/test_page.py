@@ -1,21 +1,14 @@
 """The how-to page is true."""
 
 import asyncio
-import re
-from pathlib import Path
-from typing import Any
 
+from tests.adapters.pages import run_page
 from tests.adapters.pydantic_ai.scenes import call, speaker
-
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "pydantic-ai.md"
-BLOCKS = re.compile(r"^```py\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def test_the_page_runs() -> None:
     """Its blocks, one after the other, and what they define."""
-    page: dict[str, Any] = {"__name__": "__page__"}
-    for block in BLOCKS.findall(PAGE.read_text(encoding="utf-8")):
-        exec(compile(block, str(PAGE), "exec"), page)
+    page = run_page("pydantic-ai.md")
 
     async def main() -> None:
         agent, script = speaker("In Bergen.", "Still there.")

@@ -1,10 +1,6 @@
 """Several processes on one conversation, and processes that die."""
 
 import asyncio
-import multiprocessing
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,22 +18,8 @@ from pydantic_ai.messages import (
 
 from cortext.adapters.pydantic_ai import CortextConversationStore
 from cortext.stores.log import LogStore
+from tests.adapters.children import FORK, all_do, dies
 from tests.adapters.pydantic_ai.scenes import call, speaker
-
-ROOT = Path(__file__).parents[3]
-FORK = multiprocessing.get_context("fork")
-
-
-def dies(what: str, place: Path) -> None:
-    child = subprocess.run(
-        [sys.executable, "-m", "tests.adapters.pydantic_ai.child", what, str(place)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert child.returncode == -signal.SIGKILL, child.stderr
 
 
 def said(text: str) -> ModelMessage:
@@ -71,12 +53,7 @@ def write(place: Path, name: str, count: int) -> None:
 def test_eight_processes_save_one_conversation(tmp_path: Path) -> None:
     """Nobody fails, and what was acknowledged is there once, in each writer's order."""
     names = [f"w{number}" for number in range(8)]
-    writers = [FORK.Process(target=write, args=(tmp_path, name, 5)) for name in names]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join(100)
-    assert [writer.exitcode for writer in writers] == [0] * 8
+    all_do(write, *((tmp_path, name, 5) for name in names))
     loaded = asyncio.run(CortextConversationStore(tmp_path / "kept").load("shared"))
     assert loaded is not None
     found = texts(loaded.messages)
@@ -128,7 +105,7 @@ def test_of_two_that_save_at_once_one_gets_a_conflict(tmp_path: Path) -> None:
 @pytest.mark.parametrize("what", ["crash_in_a_tool", "record_a_call_and_crash"])
 def test_the_next_run_after_a_crash(what: str, tmp_path: Path) -> None:
     """Killed while a tool is at work: the conversation goes on."""
-    dies(what, tmp_path)
+    dies("pydantic_ai", what, tmp_path)
     agent, script = speaker("it was cut off")
     store = CortextConversationStore(tmp_path)
 
@@ -170,7 +147,7 @@ def test_a_call_without_a_result_in_the_middle(tmp_path: Path) -> None:
 
 def test_an_approval_in_another_process(tmp_path: Path) -> None:
     """A run waits, its process is killed, and the run is approved here."""
-    dies("wait_and_crash", tmp_path)
+    dies("pydantic_ai", "wait_and_crash", tmp_path)
     head = LogStore(tmp_path).head("s")
     assert (head.owner, head.pending["framework"]) == ("ada", "pydantic_ai")
     store = CortextConversationStore(tmp_path)

@@ -1,7 +1,6 @@
 """Conversations come back as they were, with branches, forks and what other programs said."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -107,20 +106,6 @@ def shown(conversation: Conversation | None) -> list[str]:
         for each in conversation.messages
         for part in each.parts
     ]
-
-
-PLACES: dict[str, Callable[[Path], Any]] = {
-    "path": lambda path: path / "kept",
-    "default": lambda path: None,
-    "log": lambda path: f"log:{path}/kept",
-    "document": lambda path: f"document:{path}/kept",
-    "memory": lambda path: "memory:",
-}
-
-
-@pytest.fixture(params=PLACES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    return PLACES[request.param](tmp_path)
 
 
 def test_every_message_comes_back(place: Any) -> None:
