@@ -16,7 +16,7 @@ from cortext.formats.parts import join
 from cortext.formats.records import Damage, Lines, decode_lines
 from cortext.index.database import micros, plain
 from cortext.index.listed import AUR, Listed, facts, tool_root
-from cortext.index.showing import shown, shown_all
+from cortext.index.showing import shown, told, told_all
 from cortext.index.spawned import SUFFIX, Read
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -113,10 +113,10 @@ def _row(fd: int, path: str, id: str, old: Listed | None, found: os.stat_result)
     session = session or Session(id, status="active")
     text = facts(
         kind=shown(session.kind) or "chat",
-        title=shown(session.title) or _title(session, turns, old if known.size else None),
+        title=told(session.title) or _title(session, turns, old if known.size else None),
         note=shown(head.note or turns.note),
-        summary=shown(session.summary),
-        tags=shown_all(session.tags),
+        summary=told(session.summary),
+        tags=told_all(session.tags),
         created_at=began,
         messages=turns.shown,
         model=shown(session.model),
@@ -148,7 +148,7 @@ def _title(session: Session, turns: _Turns, old: Listed | None) -> str:
     if turns.asked is None or not turns.asked.content.strip():
         return ""
     session.messages = [turns.asked]
-    return shown(generate_title(session, WHOLE))
+    return told(generate_title(session, WHOLE))
 
 
 def _head(fd: int, path: str, size: int) -> _Head:
@@ -231,13 +231,13 @@ def _turns(fd: int, path: str, head: _Head, known: Counted, size: int) -> _Turns
 
 def _count(known: Counted, block: bytes, turns: Sequence[SessionMessage]) -> Counted:
     """What is known after a block, too."""
-    times = [micros(turn.timestamp) for turn in turns]
+    times = [turn.timestamp for turn in turns]
     return known._replace(
         size=known.size + len(block),
         lines=known.lines + block.count(b"\n"),
         turns=known.turns + len(times),
-        last=times[-1] if times else known.last,
-        latest=max([known.latest, *times]),
+        last=micros(times[-1]) if times else known.last,
+        latest=max(known.latest, micros(max(times))) if times else known.latest,
         all=crc32(block, known.all),
     )
 

@@ -34,9 +34,10 @@ def estimate(text: str) -> int:
 
 def tokens_of(turn: SessionMessage) -> int:
     """As its tool counted them, if that can be: a file may say anything."""
-    told = turn.tokens
-    believable = told is not None and 0 <= told <= _MOST_IN_ONE + len(turn.content)
-    return told if told is not None and believable else estimate(turn.content)
+    told, length = turn.tokens, len(turn.content)
+    if told is not None and 0 <= told <= _MOST_IN_ONE + length:
+        return told
+    return estimate(turn.content)
 
 
 class Context:
@@ -66,7 +67,8 @@ class Context:
 
     def add(self, turn: SessionMessage) -> None:
         """A turn was completed, or read from a file."""
-        self._drop_from(_retried(turn))
+        if turn.structured_data is not None:
+            self._drop_from(_retried(turn))
         (self._first if len(self._first) < FIRST else self._last).append(turn)
         self.used += tokens_of(turn)
         # What does not fit is never given, and a file may hold any number of turns.
