@@ -72,13 +72,12 @@ def _add_logs(found: Apart, folder: str, minutes: float) -> None:
     from cortext.index.spawned import SpawnIndex
 
     try:
-        with SpawnIndex(folder, DOCUMENT) as index:
+        # Programs do not say that they have one open.
+        with SpawnIndex(folder, DOCUMENT, lost="active") as index:
             rows = index.list()
     except CortextError as error:
         found.notes.append(str(error))
         return
-    # Programs do not say that they have one open.
-    rows = [row._replace(status="active") if row[3] == "interrupted" else row for row in rows]
     found.documents.extend(_at_rest(rows, minutes))
 
 
@@ -87,12 +86,10 @@ def _add_spawned(found: Apart) -> None:
     from cortext.errors import CortextError
 
     try:
-        rows = list_spawned()
+        # Only `aur` itself tells what was interrupted from what was paused.
+        found.spawned.extend(list_spawned(lost="paused"))
     except CortextError as error:
         found.notes.append(str(error))
-        return
-    # Only `aur` itself tells what was interrupted from what was paused.
-    found.spawned.extend([_paused(row) if row[3] == "interrupted" else row for row in rows])
 
 
 def _paused(row: Listed) -> Listed:

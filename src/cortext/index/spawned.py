@@ -60,13 +60,14 @@ class SpawnIndex:
     with the database, it is made anew, and where nothing can be written it lasts as long as we do.
 
     A row's `last_active` is the time of the last turn, or of the beginning. What is active on
-    disk is so while somebody has it open, and else interrupted. A damaged session is listed with
-    a note; a torn last line is no damage.
+    disk is so while somebody has it open, and else interrupted, for which `lost` is the word. A
+    damaged session is listed with a note; a torn last line is no damage.
     """
 
-    def __init__(self, folder: str, tool: str = AUR) -> None:
+    def __init__(self, folder: str, tool: str = AUR, *, lost: str = "interrupted") -> None:
         self.tool = tool
-        self.folder = os.path.abspath(os.path.expanduser(folder))
+        self._lost = lost
+        self.folder: str = os.path.abspath(os.path.expanduser(folder))
         self._database: Database | None = None
 
     def __enter__(self) -> SpawnIndex:
@@ -133,7 +134,7 @@ class SpawnIndex:
         times = db.execute("SELECT time FROM folder").fetchall()
         rows: builtins.list[Listed] = []
         changed: builtins.list[_Stored] = []
-        stat, start = os.stat, f"{self.folder}/"
+        stat, start, lost = os.stat, f"{self.folder}/", self._lost
         try:
             # A plain loop: this is what a list of many takes its time for.
             for known in db.execute(_SELECT):
@@ -147,8 +148,8 @@ class SpawnIndex:
                 if now.st_mtime_ns != mtime or now.st_size != size or now.st_ino != inode:
                     changed.append(known)
                     continue
-                if status == "active" and id not in live:
-                    status = "interrupted"
+                if status == "interrupted" or (status == "active" and id not in live):
+                    status = lost
                 rows.append(_new(Listed, (root, start + name, id, status, last, text)))
         except (TypeError, ValueError) as error:
             raise Unreadable(f"a session cannot be read: {error}") from None
@@ -176,8 +177,8 @@ class SpawnIndex:
             entry = (id, inode, size, mtime, row.root, row.status, row.last_active, row.text)
             if entry != known:
                 written.append(entry)
-            lost = row.status == "active" and id not in live
-            rows.append(row._replace(status="interrupted") if lost else row)
+            lost = row.status == "interrupted" or (row.status == "active" and id not in live)
+            rows.append(row._replace(status=self._lost) if lost else row)
         there = {row.key for row in rows}
         gone = [(id,) for id in before if id not in there]
         # In the order of time, so that there is little to sort when they are listed.

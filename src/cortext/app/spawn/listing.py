@@ -20,9 +20,12 @@ _PATIENCE = 8.0
 """Seconds that turns are looked through for words."""
 
 
-def list_spawned(agent: str | None = None, status: str | None = None) -> list[Listed]:
-    """Those of an agent and with a status, or all; the latest first."""
-    with SpawnIndex(paths.spawn_sessions()) as index:
+def list_spawned(
+    agent: str | None = None, status: str | None = None, *, lost: str = "interrupted"
+) -> list[Listed]:
+    """Those of an agent and with a status, or all; the latest first. `lost` is the word for what
+    is interrupted."""
+    with SpawnIndex(paths.spawn_sessions(), lost=lost) as index:
         return only(index.list(), agent, status)
 
 
