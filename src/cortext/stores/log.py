@@ -32,6 +32,8 @@ from cortext.stores.names import session_names
 
 _SUFFIX = ".jsonl"
 _LONGEST_HEAD = 1 << 16
+# A larger one has pages of its own each time, which take longer than what is read into them.
+_BLOCK = 1 << 18
 
 
 class _First(NamedTuple):
@@ -106,7 +108,7 @@ class LogStore(LineStore):
         self._changed(id)
         return session
 
-    def blocks(self, id: str, size: int = 1 << 20) -> Iterator[Lines]:
+    def blocks(self, id: str, size: int = _BLOCK) -> Iterator[Lines]:
         """The records in order, some at a time, for a session that is too long to hold. What is
         wrong with the head stands in the first block."""
         path, line = self._path(id), 1
@@ -188,7 +190,7 @@ class LogStore(LineStore):
         session.id, session.tool_history = id, []
         return session
 
-    def _blocks(self, id: str, size: int = 1 << 20) -> Iterator[bytes]:
+    def _blocks(self, id: str, size: int = _BLOCK) -> Iterator[bytes]:
         path = self._path(id)
         with storage_errors("read", path):
             try:
