@@ -10,10 +10,9 @@ import os
 from collections.abc import Iterator
 from typing import Any, cast
 
-from cortext import paths
 from cortext.adapters.claude_agent_sdk_entries import KEY, entries_of, message_of, own_entries
 from cortext.adapters.claude_agent_sdk_summaries import Stamp, Summaries
-from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, log
+from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, inner_store, log
 from cortext.adapters.needs import needs
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.model.keys import name_of
@@ -51,7 +50,8 @@ class CortextSessionStore(SessionStore):
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
         self._kept = Kept(path_or_url, KEY)
-        self._agents = Kept(_beside(path_or_url), KEY, remembered=False)
+        self._agents = Kept("memory:", KEY, remembered=False)
+        self._agents.store = inner_store(self._kept.store, _AGENTS)
         for kept in (self._kept, self._agents):
             if isinstance(kept.store, LineStore):
                 kept.store.first_lines = _KNOWN_AGAIN
@@ -185,15 +185,6 @@ class CortextSessionStore(SessionStore):
     def _subpaths(self, project: str, session: str) -> list[str]:
         heads = _heads(self._agents, project, session)
         return [str(head.metadata["subpath"]) for head in heads]
-
-
-def _beside(path_or_url: PathOrUrl) -> PathOrUrl:
-    """Where the transcripts of sub-agents are."""
-    if path_or_url is None:
-        return os.path.join(paths.program_sessions(), _AGENTS)
-    if path_or_url == "memory:":
-        return path_or_url
-    return os.path.join(os.fspath(path_or_url), _AGENTS)
 
 
 def _heads(kept: Kept, *key: str) -> Iterator[Session]:

@@ -12,6 +12,8 @@ from cortext.formats.records import decode_lines
 from cortext.model.message import SessionMessage
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
+from cortext.stores.served import ServedStore
+from cortext.stores.served_parts import Mark
 
 
 class Follower:
@@ -22,12 +24,16 @@ class Follower:
         self._inode, self._seen = 0, 0
         self._first = ""
         self._head = b""
+        self._mark = Mark()
 
     def new(self) -> tuple[bool, list[SessionMessage]]:
         """Whether the session is to be taken from its beginning, and what was added: since the
         last look, or then all of it."""
         if isinstance(self._store, LogStore):
             return self._new_lines(f"{self._store.folder}/{self._id}.jsonl")
+        if isinstance(self._store, ServedStore):
+            self._mark, anew, added = self._store.since(self._id, self._mark)
+            return anew, added
         try:
             messages = self._store.read(self._id).session.messages
         except SessionNotFoundError:
@@ -41,6 +47,7 @@ class Follower:
     def forget(self) -> None:
         """Take it from its beginning at the next look."""
         self._inode, self._seen, self._first = 0, 0, "?"
+        self._mark = Mark("?")
 
     def _new_lines(self, path: str) -> tuple[bool, list[SessionMessage]]:
         try:

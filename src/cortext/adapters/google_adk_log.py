@@ -122,7 +122,7 @@ class Shared:
 
     def __init__(self) -> None:
         self.state: Json = {}
-        self.changes = 0
+        self.changes: int = 0
 
     def take(self, records: Iterable[SessionMessage]) -> None:
         for record in records:
@@ -148,7 +148,7 @@ class Open(Generic[T]):
     """What was made of a log that was used lately. Use it under its lock."""
 
     def __init__(self, store: SessionStore, id: str, make: Callable[[], T]) -> None:
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
         self._follower = Follower(store, id)
         self._make = make
         self._made = make()

@@ -79,7 +79,7 @@ class Sessions:
     def get(self, key: Key, most: int | None, after: float | None) -> Session | None:
         try:
             id = self._place(key)
-            head = self._head(id)
+            head = self._kept.head(id)
             with self._now(self._kept.store, id, Events) as found:
                 events = found.given(most, after)
                 state, last = {**_initial(head), **found.state}, found.last
@@ -138,17 +138,13 @@ class Sessions:
         if self._kept.store.exists(id):
             return id
         try:
-            head = self._head(key.session)
+            head = self._kept.head(key.session)
         except InvalidIdError:
             raise SessionNotFoundError(key.session) from None
         # Of another program, and nobody else's.
         if head.metadata.get("framework") == KEY or head.owner not in ("", key.user):
             raise SessionNotFoundError(key.session)
         return key.session
-
-    def _head(self, id: str) -> ours.Session:
-        store = self._kept.store
-        return store.head(id) if isinstance(store, LogStore) else store.load(id)
 
     @contextmanager
     def _now(self, store: SessionStore, id: str, make: type[T]) -> Iterator[T]:
@@ -222,7 +218,7 @@ class Sessions:
         answers = event.get("author") == "user" and any(one.role == "tool" for one in records)
         if not asked and not answers and not event.get("long_running_tool_ids"):
             return
-        head = self._head(id)
+        head = self._kept.head(id)
         with self._now(self._kept.store, id, Events) as found:
             pending = {"framework": KEY, "calls": dict(found.waiting)} if found.waiting else None
         changed: Json = {} if head.pending == pending else {"pending": pending}

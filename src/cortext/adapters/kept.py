@@ -12,9 +12,10 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cortext import paths
@@ -22,19 +23,25 @@ from cortext.durability.lock import FileLock
 from cortext.durability.replace import side_dir
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.lifecycle.known import remember_program
-from cortext.model import keys
+from cortext.model.keys import id_of as id_of
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
-from cortext.stores.registry import STORES, open_session_store
+from cortext.stores.registry import (
+    SERVERS,
+    STORES,
+    kinds,
+    open_session_store,
+    without_password,
+)
+from cortext.stores.served import ServedStore
 
-log = logging.getLogger("cortext.adapters")
+log: logging.Logger = logging.getLogger("cortext.adapters")
 P = ParamSpec("P")
 T = TypeVar("T")
 PathOrUrl = str | os.PathLike[str] | None
 _URL = re.compile(r"[a-z][a-z0-9+]+:")
-id_of = keys.id_of
 
 
 def open_kept(path_or_url: PathOrUrl) -> SessionStore:
@@ -46,11 +53,11 @@ def open_kept(path_or_url: PathOrUrl) -> SessionStore:
         # Conversations of the service are logs of sessions too.
         if kind == "file":
             return LogStore(path_or_url[len("file:") :])
-        if kind in STORES:
+        if kind in STORES or kind in SERVERS:
             return open_session_store(path_or_url)
         raise ValueError(
-            f"not a store of sessions: {path_or_url!r} "
-            f"(a path, or one of {', '.join(f'{name}:' for name in (*STORES, 'file'))})"
+            f"not a store of sessions: {without_password(path_or_url)!r} "
+            f"(a path, or one of {kinds()}, file:)"
         )
     return LogStore(path_or_url)
 
@@ -75,7 +82,7 @@ class Kept:
         """With `remembered`, lists show what is there from the first session on."""
         self.framework = framework
         self._remembered = remembered
-        self.store = open_kept(path_or_url)
+        self.store: SessionStore = open_kept(path_or_url)
         self._one_at_a_time = threading.Lock()
         self._alone = threading.Lock()
 
@@ -87,7 +94,7 @@ class Kept:
         try:
             return self.store.append(id, *messages)
         except SessionNotFoundError:
-            with self._one_at_a_time:
+            with self._changing(id):
                 if not self.store.exists(id):
                     self.store.save(begin())
                     if self._remembered and isinstance(self.store, LogStore):
@@ -115,8 +122,8 @@ class Kept:
 
     def change(self, id: str, change: Callable[[Session], T]) -> T | None:
         """Read a session, change it and save it; None if there is none. What others add meanwhile
-        is kept."""
-        with self._one_at_a_time:
+        is kept; on a server nobody else changes it meanwhile, wherever they are."""
+        with self._changing(id):
             session = self.read(id)
             if session is None:
                 return None
@@ -130,14 +137,16 @@ class Kept:
 
     def amend(self, id: str, **fields: Any) -> None:
         """Change fields of a head, and nothing else."""
-        if isinstance(self.store, LogStore):
+        if isinstance(self.store, (LogStore, ServedStore)):
             self.store.amend(id, **fields)
         else:
             self.change(id, lambda session: _set(session, fields))
 
     def alone(self, id: str) -> AbstractContextManager[Any]:
-        """Nobody else who asks for it, in any process, has this session meanwhile. It is not the
-        lock of the store, which each append takes for itself."""
+        """Nobody else who asks for it, in any process, has this session meanwhile; on a server, on
+        any machine. It is not the lock of the store, which each append takes for itself."""
+        if isinstance(self.store, ServedStore):
+            return self.store.alone(id)
         folder = _side_folder(self.store)
         if folder is None:
             return self._alone
@@ -149,42 +158,67 @@ class Kept:
     def heads(self, owner: str | None = None) -> Iterator[Session]:
         """The sessions of this framework, of one owner or of all; without their messages where the
         store can read a head alone."""
-        for id in self.store.list_session_ids():
-            try:
-                head = self.head(id)
-            except SessionNotFoundError:
-                continue
-            except CortextError as error:
-                log.warning("a session is not listed: %s", error)
-                continue
+        if isinstance(self.store, ServedStore):
+            return self._ours(self.store.heads(owner), owner)
+        return self._ours(self._each_head(), owner)
+
+    def _ours(self, heads: Iterable[Session], owner: str | None) -> Iterator[Session]:
+        for head in heads:
             ours = head.metadata.get("framework") == self.framework
             if ours and (owner is None or head.owner == owner):
                 yield head
 
-    def rows(self, owner: str | None = None) -> list[Row]:
-        """The same as a list shows them, the one used last first."""
-        rows: list[Row] = []
-        for head in self.heads(owner):
-            last = self.tail(head.id, 1)
-            rows.append(
-                Row(
-                    str(head.metadata.get("session_id", head.id)),
-                    head.owner,
-                    head.title,
-                    head.created_at,
-                    last[-1].timestamp if last else head.updated_at,
-                    head.pending is not None,
-                )
-            )
-        return sorted(rows, key=lambda row: row.updated_at, reverse=True)
+    def _each_head(self, ids: Iterable[str] | None = None) -> Iterator[Session]:
+        for id in self.store.list_session_ids() if ids is None else ids:
+            try:
+                yield self.head(id)
+            except SessionNotFoundError:
+                continue
+            except CortextError as error:
+                log.warning("a session is not listed: %s", error)
+
+    def rows(self, owner: str | None = None, limit: int | None = None) -> list[Row]:
+        """The same as a list shows them, the one used last first; at most `limit`."""
+        if isinstance(self.store, LogStore):
+            return list(islice(self._indexed(self.store.folder, owner), limit))
+        if isinstance(self.store, ServedStore):
+            heads = self._ours(self.store.heads(owner, last=True), owner)
+            rows = [_row(head, head.updated_at) for head in heads]
+        else:
+            rows = [_row(head, self._used(head)) for head in self.heads(owner)]
+        return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
+
+    def _indexed(self, folder: str, owner: str | None) -> Iterator[Row]:
+        """In the order of the index that `cortext list` has: a head is read for each row that is
+        wanted, and no messages."""
+        from cortext.index.listed import DOCUMENT
+        from cortext.index.spawned import SpawnIndex
+
+        with SpawnIndex(folder, DOCUMENT) as index:
+            listed = index.list()
+        for row in listed:
+            for head in self._ours(self._each_head([row.key]), owner):
+                yield _row(head, row.active_at if row.messages else head.updated_at)
+
+    def _used(self, head: Session) -> datetime:
+        last = self.tail(head.id, 1)
+        return last[-1].timestamp if last else head.updated_at
 
     def close(self) -> None:
         self.store.close()
 
+    def _changing(self, id: str) -> AbstractContextManager[Any]:
+        return self.store.alone(id) if isinstance(self.store, ServedStore) else self._one_at_a_time
+
+
+def _row(head: Session, used: datetime) -> Row:
+    id = str(head.metadata.get("session_id", head.id))
+    return Row(id, head.owner, head.title, head.created_at, used, head.pending is not None)
+
 
 def head_of(store: SessionStore, id: str) -> Session:
     """A session, without its messages where a store can read a head alone."""
-    return store.head(id) if isinstance(store, LogStore) else store.load(id)
+    return store.head(id) if isinstance(store, (LogStore, ServedStore)) else store.load(id)
 
 
 def inner_store(store: SessionStore, name: str) -> SessionStore:
@@ -194,6 +228,8 @@ def inner_store(store: SessionStore, name: str) -> SessionStore:
     from cortext.stores.lines import LineStore
     from cortext.stores.memory import MemoryStore
 
+    if isinstance(store, ServedStore):
+        return store.inner(name)
     if isinstance(store, LogStore):
         return LogStore(f"{store.folder}/{name}")
     if isinstance(store, LineStore):

@@ -16,7 +16,7 @@ from cortext.adapters.langgraph_values import Broken, Node, Piece, read, written
 from cortext.model.message import SessionMessage
 from cortext.stores.port import SessionStore
 
-log = logging.getLogger("cortext.adapters")
+log: logging.Logger = logging.getLogger("cortext.adapters")
 Spot = tuple[str, str]
 """A namespace, and the id of a checkpoint in it."""
 
@@ -45,7 +45,7 @@ class Thread:
     """What the log of a thread says. Use it under its lock."""
 
     def __init__(self, store: SessionStore, id: str) -> None:
-        self.lock = threading.RLock()
+        self.lock: threading.RLock = threading.RLock()
         self._follower = Follower(store, id)
         self._clear()
 

@@ -21,6 +21,7 @@ from cortext.adapters.langgraph_transcript import Transcript
 from cortext.errors import SessionNotFoundError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.stores.port import SessionStore
 from cortext.stores.seen import Recent
 
 
@@ -38,7 +39,7 @@ class Threads:
 
     def __init__(self, kept: Kept) -> None:
         self.kept = kept
-        self.logs = inner_store(kept.store, "checkpoints")
+        self.logs: SessionStore = inner_store(kept.store, "checkpoints")
         self._recent: Recent[Open] = Recent(64)
         self._making = threading.Lock()
 

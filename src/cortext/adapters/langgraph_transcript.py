@@ -21,6 +21,7 @@ from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
+from cortext.stores.served import ServedStore
 
 
 class Transcript:
@@ -98,9 +99,9 @@ class Transcript:
             self._amend(None)
 
     def catch_up(self) -> None:
-        """Know what stands there now. A store that is no log is read once: it tells by itself what
-        is there already."""
-        if self._told and not isinstance(self._kept.store, LogStore):
+        """Know what stands there now. A store that cannot be followed is read once: it tells by
+        itself what is there already."""
+        if self._told and not isinstance(self._kept.store, (LogStore, ServedStore)):
             return
         anew, records = self._follower.new()
         if anew:

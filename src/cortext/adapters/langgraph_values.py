@@ -39,9 +39,11 @@ class Piece:
     __slots__ = ("data", "kind", "name", "twin")
 
     def __init__(self, kind: str, data: Any, twin: BaseMessage | None = None) -> None:
-        self.kind, self.data, self.twin = kind, data, twin
+        self.kind: str = kind
+        self.data: Any = data
+        self.twin: BaseMessage | None = twin
         raw = self.raw()
-        self.name = _name(kind, raw) if len(raw) >= _WORTH_A_NAME else ""
+        self.name: str = _name(kind, raw) if len(raw) >= _WORTH_A_NAME else ""
 
     def raw(self) -> bytes:
         return json.encode(self.data) if self.kind == _JSON else self.data
@@ -81,7 +83,7 @@ class Codec:
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self.serde = serde
-        self.open = type(serde) is JsonPlusSerializer
+        self.open: bool = type(serde) is JsonPlusSerializer
 
     def node(self, value: Any, before: Node | None = None, levels: int = 2) -> Node:
         """A value; what it has in common with the one before is taken from there. Dicts are looked

@@ -73,9 +73,11 @@ class CortextLog:
         """What was said in a conversation, as it was said; none if there is no such one."""
         return _messages(self._log.read(id)[0])
 
-    def conversations(self, *, owner: str | None = None) -> list[ConversationRow]:
-        """Those of one owner or of all, the one used last first."""
-        return self._log.kept.rows(owner)
+    def conversations(
+        self, *, owner: str | None = None, limit: int | None = None
+    ) -> list[ConversationRow]:
+        """Those of one owner or of all, the one used last first; at most `limit`."""
+        return self._log.kept.rows(owner, limit)
 
     def close(self) -> None:
         """Let go of open files. It can be used again afterwards."""
@@ -169,7 +171,7 @@ class _KeptConversation(_BaseConversation):
         given = kwargs.get("explicit_messages") or kwargs.get("tool_results")
         if last is not None and not given and cast("Any", last).tool_calls_or_raise():
             # A tool stopped the chain before: no provider takes a call without a result.
-            self.loaded_messages = self._history.mend()
+            self.loaded_messages: list[Any] | None = self._history.mend()
         return super()._build_full_chain(*args, **kwargs)
 
 

@@ -45,7 +45,7 @@ class Log:
     """Conversations of `llm` by their ids. What it does waits for the disk."""
 
     def __init__(self, path_or_url: PathOrUrl, owner: str = "") -> None:
-        self.kept = Kept(path_or_url, KEY)
+        self.kept: Kept = Kept(path_or_url, KEY)
         self.owner = owner
 
     def keep(

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, log
 from cortext.adapters.needs import needs
 from cortext.adapters.openai_agents_mending import mended
-from cortext.errors import SessionNotFoundError
+from cortext.errors import InvalidIdError, SessionNotFoundError
 from cortext.formats.openai_items import KEY, items_of, message_of
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
 from cortext.model.values import json_copy
 from cortext.stores.log import LogStore
+from cortext.stores.port import SessionStore
 
 with needs("openai-agents"):
     from agents import RunState
@@ -61,10 +62,11 @@ class CortextSession(SessionABC):
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = coerce_session_settings(session_settings or SessionSettings())
+        settings = coerce_session_settings(session_settings or SessionSettings())
+        self.session_settings: SessionSettings | None = settings
         self.owner = owner
         self._kept = Kept(path_or_url, KEY)
-        self._id = id_of(session_id)
+        self._id = _id_in(self._kept.store, session_id)
 
     async def get_items(
         self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
@@ -126,10 +128,10 @@ class CortextSession(SessionABC):
 
     @classmethod
     async def list_sessions(
-        cls, path_or_url: PathOrUrl = None, *, owner: str | None = None
+        cls, path_or_url: PathOrUrl = None, *, owner: str | None = None, limit: int | None = None
     ) -> list[SessionRow]:
-        """The sessions there, of one owner or of all, those used last first."""
-        rows = await beside(Kept(path_or_url, KEY).rows, owner)
+        """The sessions there, of one owner or of all, those used last first; at most `limit`."""
+        rows = await beside(Kept(path_or_url, KEY).rows, owner, limit)
         return [SessionRow(*row) for row in rows]
 
     def close(self) -> None:
@@ -182,6 +184,15 @@ class CortextSession(SessionABC):
         if not store.exists(self._id):
             store.save(self._begin())
         self._kept.amend(self._id, pending=pending)
+
+
+def _id_in(store: SessionStore, session_id: str) -> str:
+    """The id of a session: in a workspace also the name of a conversation that is there."""
+    made = id_of(session_id)
+    try:
+        return session_id if made != session_id and store.exists(session_id) else made
+    except InvalidIdError:
+        return made
 
 
 def _items_of(messages: Sequence[SessionMessage]) -> list[dict[str, Any]]:

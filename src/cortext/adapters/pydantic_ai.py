@@ -22,7 +22,6 @@ from cortext.model import json
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.stores.log import LogStore
 
 with needs("pydantic-ai"):
     from pydantic import TypeAdapter
@@ -116,7 +115,7 @@ class CortextConversationStore(ConversationStore):
         id = id_of(conversation_id)
         with self._open(id) as found:
             begun_elsewhere = found.head is not None and not found.is_saved
-            owner = self._head(id).owner if begun_elsewhere else ""
+            owner = self._kept.head(id).owner if begun_elsewhere else ""
             return found.record(conversation_id, owner or None)
 
     def _records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
@@ -178,7 +177,7 @@ class CortextConversationStore(ConversationStore):
     def _mirror(self, id: str, record: ConversationRecord) -> None:
         """Have the head say what the record says: whose it is, and what waits. It is rewritten
         only when that changed."""
-        head = self._head(id)
+        head = self._kept.head(id)
         fields = {"pending": _pending(record), "owner": record.scope or ""}
         changed = {name: value for name, value in fields.items() if getattr(head, name) != value}
         if not changed:
@@ -225,10 +224,6 @@ class CortextConversationStore(ConversationStore):
             recent = list(self._recent)
         yield from reversed(recent)
         yield from (id for id in self._kept.store.list_session_ids() if id not in recent)
-
-    def _head(self, id: str) -> Session:
-        store = self._kept.store
-        return store.head(id) if isinstance(store, LogStore) else store.load(id)
 
 
 def _pending(record: ConversationRecord) -> dict[str, Any] | None:

@@ -161,7 +161,7 @@ class OpenLog:
     """The log of a session that was used lately. Use it under its lock."""
 
     def __init__(self, store: SessionStore, id: str) -> None:
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
         self._follower = Follower(store, id)
         self._log = Log()
 

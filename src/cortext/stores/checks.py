@@ -13,7 +13,7 @@ from cortext.errors import NewerVersionError, SessionCorruptedError, SessionNotF
 from cortext.formats.records import Damage
 from cortext.model.head import VERSION, newer_version
 
-log = logging.getLogger("cortext.stores")
+log: logging.Logger = logging.getLogger("cortext.stores")
 
 LEFT_ALONE = "the file is as it was; `cortext show` and `read` give everything else that it holds"
 

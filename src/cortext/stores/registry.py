@@ -1,4 +1,5 @@
-"""Stores by URL: `document:PATH`, `log:PATH`, `workspace:PATH`, `memory:`."""
+"""Stores by URL: `document:PATH`, `log:PATH`, `workspace:PATH`, `memory:`, and on a server
+`redis://HOST:PORT/DB` and its kin, `postgresql://HOST/DATABASE`."""
 
 from __future__ import annotations
 
@@ -13,20 +14,43 @@ STORES = {
     "workspace": ("cortext.stores.folder", "FolderStore"),
     "memory": ("cortext.stores.memory", "MemoryStore"),
 }
+_REDIS = ("cortext.stores.redis", "RedisStore")
+_POSTGRES = ("cortext.stores.postgres", "PostgresStore")
+SERVERS: dict[str, tuple[str, str]] = {
+    "redis": _REDIS,
+    "rediss": _REDIS,
+    "redis+cluster": _REDIS,
+    "rediss+cluster": _REDIS,
+    "redis+sentinel": _REDIS,
+    "rediss+sentinel": _REDIS,
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+}
+"""Stores that are no folder: their URLs are those of servers."""
 
 
 def open_session_store(url: str, *, on_change: Callable[[str], None] | None = None) -> SessionStore:
     """The store that a URL names; ValueError lists the kinds that there are."""
     kind, colon, path = url.partition(":")
-    if not colon or kind not in STORES:
-        known = ", ".join(f"{name}:" for name in STORES)
-        raise ValueError(f"not a session store: {url!r} (there are {known})")
+    if not colon or kind not in {**STORES, **SERVERS}:
+        raise ValueError(f"not a session store: {without_password(url)!r} (there are {kinds()})")
     if bool(path) == (kind == "memory"):
         raise ValueError(
             "memory: takes no path" if path else f"{kind}: needs a path, as in {kind}:./sessions"
         )
-    module, name = STORES[kind]
+    module, name = STORES.get(kind) or SERVERS[kind]
     opener = getattr(import_module(module), name)
     if kind == "memory":
         return opener(on_change=on_change)
-    return opener(path, on_change=on_change)
+    return opener(url if kind in SERVERS else path, on_change=on_change)
+
+
+def kinds() -> str:
+    """How the URLs of stores begin, for people."""
+    return ", ".join([*(f"{name}:" for name in STORES), *(f"{name}://" for name in SERVERS)])
+
+
+def without_password(url: str) -> str:
+    """A URL that is none of ours may still have one in it."""
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('//')[0]}//…@{after}" if at else url

@@ -160,4 +160,4 @@ def test_what_cannot_be_kept_is_said(tmp_path: Path) -> None:
     assert str(tmp_path / "kept") in str(caught.value)
     assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match="not a store of sessions"):
-        CortextLog("redis://localhost")
+        CortextLog("ftp://localhost")

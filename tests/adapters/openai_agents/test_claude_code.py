@@ -1,7 +1,8 @@
-"""A conversation goes from a program to the real Claude Code and back: nothing is lost on the way."""
+"""A conversation goes from a program to the real Claude Code and back, and nothing is lost."""
 
 import asyncio
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,18 +10,18 @@ from typing import Any
 import pytest
 from agents import Runner
 
+from cortext import SessionMessage, Workspace
 from cortext.adapters.openai_agents import CortextSession
 from tests.adapters.openai_agents.scenes import call, look_up, speaker
+from tests.adapters.pages import run_page
 from tests.tools.machine import Machine, missing, times_told
+from tests.tools.spoken import spoken
 from tests.tools.stub import Stub
 from tests.tools.wire import Call
 
-pytestmark = [
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        not (shutil.which("node") and shutil.which("npm")), reason="no node to run Claude Code"
-    ),
-]
+needs_claude = pytest.mark.skipif(
+    not (shutil.which("node") and shutil.which("npm")), reason="no node to run Claude Code"
+)
 HOMES = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
 
@@ -52,10 +53,12 @@ def said_in(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return texts
 
 
+@needs_claude
 def test_what_a_program_kept_reopens_in_claude_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its own resume finds a session with the texts, the call and the result; the model is told."""
+    """Its own resume finds a session with the texts and the call; the model is told, and where the
+    call's whole record is, which has the result. A program goes on with what was said there."""
     with Stub(["In Oslo by now."]) as stub:
         machine = machine_of(tmp_path / "root", stub, monkeypatch)
         steps = [call("look_up", "c1", key="parcel 17")], "It is in Bergen."
@@ -64,19 +67,53 @@ def test_what_a_program_kept_reopens_in_claude_code(
         assert line.words[:2] == ["claude", "--resume"]
         done = machine.headless(line, "And now?")
         assert (done.code, done.stdout.strip()) == (0, "In Oslo by now."), done
-    (body,) = stub.asked
-    told = [("user", "Where is my parcel?"), ("assistant", "It is in Bergen."), ("user", "And now?")]
+        (body,) = stub.asked
+        texts = [text for role, text in spoken(body) if role == "assistant" and "look_up" in text]
+        found = re.search(r'\{"key":"parcel 17"\} · cortext (show \S+ --message \d+)', texts[0])
+        assert found, texts
+        shown = machine.ok(*found[1].split(), "--plain", "--no-pager")
+        assert "found parcel 17" in shown
+
+        (row,) = json.loads(machine.ok("list", "--all", "--json"))
+        machine.ok("stop", row["id"])
+        session = CortextSession(row["id"], f"workspace:{Workspace.find(tmp_path).root}")
+        assert said_in(run(session, "Thanks", "Welcome."))[-3:] == [
+            ("user", "And now?"),
+            ("assistant", "In Oslo by now."),
+            ("user", "Thanks"),
+        ]
+    told = [
+        ("user", "Where is my parcel?"),
+        ("assistant", "It is in Bergen."),
+        ("user", "And now?"),
+    ]
     assert missing(told, body) == []
     assert [text for _, text in told if times_told(text, body) != 1] == []
-    for words in ("look_up", "parcel 17", "found parcel 17"):
-        assert words in json.dumps(body["messages"])
 
 
+@pytest.mark.parametrize("name", ["001-plan-größe", "{day}/001-plan-größe"])
+def test_a_conversation_of_a_workspace_by_its_name(name: str, tmp_path: Path) -> None:
+    """In any script, and with its day, as the page says: the program goes on with it, and begins no
+    other."""
+    workspace = Workspace.init(tmp_path / "space")
+    started = workspace.new("plan", "Größe")
+    workspace.store.append(started.session.id, SessionMessage("user", "Wie groß?"))
+    day = Path(started.document).parent.parent.name
+    session = run_page("openai-agents.md")["conversation"](name.format(day=day), workspace.root)
+    assert said_in(run(session, "Und nun?", "Zwei Meter.")) == [
+        ("user", "Wie groß?"),
+        ("user", "Und nun?"),
+    ]
+    assert [row.id for row in workspace.list()] == [started.session.id]
+    assert workspace.store.load(started.session.id).messages[-1].content == "Zwei Meter."
+
+
+@needs_claude
 def test_what_was_begun_in_claude_code_goes_on_in_a_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent is given what was said, called and answered there; and Claude Code, what the program
-    was told since."""
+    """The agent is given what was said, called and answered there; and Claude Code, what it said
+    since."""
     with Stub() as stub:
         machine = machine_of(tmp_path / "root", stub, monkeypatch)
         claude = machine.tools["claude"]

@@ -1,0 +1,144 @@
+"""Sessions in PostgreSQL: for programs that have one anyway."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from typing import Any
+
+from cortext.errors import SessionLockedError
+from cortext.model.ids import check_id, new_id
+from cortext.stores import postgres_tables as tables
+from cortext.stores.postgres_link import Link, Place, asked, place_of
+from cortext.stores.served import ServedStore
+from cortext.stores.served_parts import Change, Listed, Mark, Parts, Row, Since
+
+
+class PostgresStore(ServedStore):
+    """Sessions of one database, or of a space in it. What is acknowledged is as durable as
+    `synchronous_commit` says, which is `on` by default."""
+
+    def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
+        super().__init__(on_change=on_change)
+        self._place: Place = place_of(url)
+        self._link = Link(self._place)
+        self._space = "/".join(self._place.space)
+        self._mine: dict[tuple[int, str], Any] = {}
+
+    def inner(self, name: str) -> PostgresStore:
+        store = object.__new__(PostgresStore)
+        ServedStore.__init__(store)
+        store._place, store._link = self._place, self._link
+        store._space, store._mine = f"{self._space}/{name}".lstrip("/"), {}
+        return store
+
+    def list_session_ids(self) -> list[str]:
+        return sorted(row[0] for row in self._link.rows(tables.IDS, space=self._space))
+
+    def close(self) -> None:
+        self._link.close()
+
+    @contextmanager
+    def alone(self, id: str) -> Generator[None]:
+        mine = threading.get_ident(), check_id(id)
+        if mine in self._mine:
+            yield
+            return
+        values, where = {"space": self._space, "id": id}, self._where(id)
+        with self._link.locked(tables.ALONE, tables.LEFT, values, where) as connection:
+            # What is written meanwhile goes over the connection that has the lock: if it breaks,
+            # nothing more is written.
+            self._mine[mine] = connection
+            try:
+                yield
+            finally:
+                del self._mine[mine]
+
+    def _where(self, id: str) -> str:
+        return f"PostgreSQL at {self._place.address.shown}, session {id}"
+
+    def _fetch(self, id: str, last: int | None = None) -> Parts | None:
+        found = self._link.rows(tables.FETCH, space=self._space, id=id, last=last)
+        return _parts(found[0][0], found[0][1]) if found else None
+
+    def _since(self, id: str, mark: Mark) -> Since | None:
+        values = {"space": self._space, "id": id, "epoch": mark.epoch, "number": mark.number}
+        found = self._link.rows(tables.SINCE, **values)
+        if not found:
+            return None
+        epoch, number, lines = found[0]
+        return Since(Mark(epoch, number), epoch != mark.epoch, [line.encode() for line in lines])
+
+    def _push(self, id: str, rows: Sequence[Row]) -> int | None:
+        values = {"space": self._space, "id": id, "call": new_id(), **_columns(rows)}
+        there, new = self._writing(id, lambda link: asked(link, tables.APPEND, values))[0]
+        return new if there else None
+
+    def _rewrite(
+        self, id: str, change: Callable[[Parts | None], Change], *, records: bool = True
+    ) -> None:
+        while not self._writing(id, lambda link: self._changed_in(link, id, change, records)):
+            """Somebody has made it meanwhile: once more, with what is there now."""
+
+    def _changed_in(
+        self,
+        connection: Any,
+        id: str,
+        change: Callable[[Parts | None], Change],
+        records: bool,
+    ) -> bool:
+        key = {"space": self._space, "id": id}
+        with connection.transaction():
+            found = asked(connection, tables.HEAD_TO_CHANGE, key)
+            lines = asked(connection, tables.LINES, key) if found and records else []
+            stored = _parts(found[0][0], [row[0] for row in lines]) if found else None
+            new = change(stored)
+            values = {**key, "owner": new.owner, "head": new.head.decode()}
+            if stored is not None:
+                asked(connection, tables.CHANGE, values)
+            elif not asked(connection, tables.CREATE, values):
+                return False
+            if new.rows is not None:
+                columns = _columns(new.rows)
+                asked(connection, tables.NEW_EPOCH, {**key, **columns, "epoch": new_id()})
+                asked(connection, tables.CLEAR, key)
+                asked(connection, tables.FILL, {**key, **columns})
+        return True
+
+    def _remove(self, id: str) -> bool:
+        values = {"space": self._space, "id": id}
+        return bool(self._writing(id, lambda link: asked(link, tables.DELETE, values)))
+
+    def _heads(self, owner: str | None, last: bool) -> Iterator[Listed]:
+        statement = tables.HEADS_AND_LAST if last else tables.HEADS
+        rows = self._link.rows(statement, space=self._space, owner=owner)
+        for id, head, line in sorted(rows, key=itemgetter(0)):
+            yield Listed(id, head.encode(), line.encode() if line is not None else None)
+
+    def _writing(self, id: str, work: Callable[[Any], Any]) -> Any:
+        connection = self._mine.get((threading.get_ident(), id))
+        if connection is None:
+            return self._link.work(work, self._where(id))
+        if connection.closed:
+            raise SessionLockedError(
+                self._where(id), holder="another: the connection broke", waited=0
+            )
+        with self._link.told(self._where(id), lost=True):
+            return work(connection)
+
+
+def _parts(head: str, lines: Sequence[str]) -> Parts:
+    return Parts(head.encode(), [line.encode() for line in lines])
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, list[str | None]]:
+    """The rows as arrays. Only the first of a key has it: a session that was read from a damaged
+    file may have two records of one id."""
+    seen: set[str] = set()
+    keys: list[str | None] = []
+    for row in rows:
+        keys.append(None if row.key in seen else row.key)
+        seen.add(row.key)
+    return {"keys": keys, "lines": [row.line.decode() for row in rows]}

@@ -1,0 +1,275 @@
+"""Sessions in Redis: for a fleet of programs that has one. They do not expire."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from cortext.durability.lock import DEFAULT_WAIT
+from cortext.errors import (
+    NewerVersionError,
+    SessionLockedError,
+    SessionStorageError,
+)
+from cortext.model.ids import check_id, new_id
+from cortext.stores import redis_scripts as scripts
+from cortext.stores.redis_link import Link, Place, place_of
+from cortext.stores.served import ServedStore
+from cortext.stores.served_parts import Change, Listed, Mark, Parts, Row, Since
+
+log: logging.Logger = logging.getLogger("cortext.stores")
+ALONE = 8_000
+"""Milliseconds for which a session is somebody's alone after each thing that is done with it there:
+less than others are ready to wait."""
+_HOLD = 5_000
+_UPLOAD = 60_000
+_AT_ONCE = 1_000
+_MOST_ROWS = 400_000
+"""In one append: a command of Redis has less than 1,048,576 words."""
+_LONGEST_PAUSE = 0.05
+
+
+class _Look(NamedTuple):
+    """What was read before a change, and by what is known that it is still so."""
+
+    version: str
+    owner: str | None
+    parts: Parts | None
+
+
+class RedisStore(ServedStore):
+    """Sessions of one database, or of a space in it. Durable as far as the server is: with
+    `appendfsync always`, as a file."""
+
+    def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
+        super().__init__(on_change=on_change)
+        self._place: Place = place_of(url)
+        self._link = Link(self._place)
+        self._prefix = ":".join(("cortext:sessions", *self._place.space))
+        self._fences: dict[tuple[int, str], str] = {}
+
+    def inner(self, name: str) -> RedisStore:
+        store = object.__new__(RedisStore)
+        ServedStore.__init__(store)
+        store._place, store._link = self._place, self._link
+        store._prefix, store._fences = f"{self._prefix}:{name}", {}
+        return store
+
+    def list_session_ids(self) -> list[str]:
+        ids = self._listed(f"{self._prefix}:@all")
+        there = self._link.each([("EXISTS", self._key(id)) for id in ids])
+        return [id for id, found in zip(ids, there, strict=True) if found]
+
+    def close(self) -> None:
+        self._link.close()
+
+    @contextmanager
+    def alone(self, id: str) -> Generator[None]:
+        mine = threading.get_ident(), check_id(id)
+        if mine in self._fences:
+            yield
+            return
+        with self._leased(id, self._keys(id)[3], ALONE) as token:
+            self._fences[mine] = token
+            try:
+                yield
+            finally:
+                del self._fences[mine]
+
+    def _where(self, id: str) -> str:
+        return f"Redis at {self._place.address.shown}, {self._key(id)}"
+
+    def _key(self, id: str) -> str:
+        return f"{self._prefix}:{{{id}}}"
+
+    def _keys(self, id: str, *more: str) -> list[str]:
+        """In the order in which the scripts take them."""
+        key = self._key(id)
+        return [key, *(f"{key}:{part}" for part in ("records", "ids", "alone", "hold", *more))]
+
+    def _fetch(self, id: str, last: int | None = None) -> Parts | None:
+        return self._look(id, last).parts
+
+    def _look(self, id: str, last: int | None = None) -> _Look:
+        start = 0 if last is None else (-last if last else "")
+        found = self._link.run(scripts.FETCH, self._keys(id)[:2], start)
+        if not found:
+            return _Look("", None, None)
+        self._extend(id)
+        (format, version, head, owner), lines = found
+        self._check_format(id, format)
+        return _Look(version.decode(), owner.decode(), Parts(head, lines))
+
+    def _since(self, id: str, mark: Mark) -> Since | None:
+        found = self._link.run(scripts.SINCE, self._keys(id)[:2], mark.epoch, mark.number)
+        if not found:
+            return None
+        epoch, lines = found[0].decode(), found[1]
+        anew = epoch != mark.epoch
+        number = len(lines) if anew else mark.number + len(lines)
+        return Since(Mark(epoch, number), anew, lines)
+
+    def _push(self, id: str, rows: Sequence[Row]) -> int | None:
+        call, new = new_id(), 0
+        for first in range(0, max(len(rows), 1), _MOST_ROWS):
+            words = [word for row in rows[first : first + _MOST_ROWS] for word in row]
+            said = self._write(scripts.APPEND, id, self._keys(id), "", call, *words)
+            if said[0] == b"none":
+                return None
+            new += int(said[1])
+        return new
+
+    def _rewrite(
+        self, id: str, change: Callable[[Parts | None], Change], *, records: bool = True
+    ) -> None:
+        last = None if records else 0
+        look = self._look(id, last)
+        if self._put(id, look, change(look.parts), ""):
+            return
+        # Somebody wrote in between: once more, while nobody else does.
+        deadline = time.monotonic() + DEFAULT_WAIT
+        while time.monotonic() < deadline:
+            with self._leased(id, self._keys(id)[4], _HOLD) as token:
+                look = self._look(id, last)
+                if self._put(id, look, change(look.parts), token):
+                    return
+        raise SessionLockedError(self._where(id), holder="other writers", waited=DEFAULT_WAIT)
+
+    def _put(self, id: str, look: _Look, change: Change, hold: str) -> bool:
+        """Store a change, if nothing was stored since the look."""
+        if look.owner != change.owner:
+            # Before it is there: what is listed and is not there is passed over.
+            self._enter("SADD", id, change.owner)
+        epoch = "" if change.rows is None else self._upload(id, change.rows)
+        words = (look.version, change.head, change.owner, epoch, new_id())
+        return self._write(scripts.WRITE, id, self._new_keys(id, epoch), hold, *words)[0] == b"done"
+
+    def _upload(self, id: str, rows: Sequence[Row]) -> str:
+        """Bring records to the server, where they wait for a moment to take the others' place. The
+        epoch that they will be."""
+
+        def send(client: Any) -> str:
+            # Each attempt for itself: what is left of an earlier one may still arrive.
+            epoch = new_id()
+            *_, records, ids = self._new_keys(id, epoch)
+            with client.pipeline(transaction=False) as pipe:
+                for first in range(0, len(rows), _AT_ONCE):
+                    some = rows[first : first + _AT_ONCE]
+                    pipe.rpush(records, *(row.line for row in some))
+                    pipe.hset(ids, mapping={row.key: "" for row in some})
+                    pipe.pexpire(records, _UPLOAD)
+                    pipe.pexpire(ids, _UPLOAD)
+                pipe.execute()
+            return epoch
+
+        epoch = self._link.ask(send)
+        self._extend(id)
+        return epoch
+
+    def _new_keys(self, id: str, epoch: str) -> list[str]:
+        return self._keys(id, f"new:{epoch}", f"new-ids:{epoch}")
+
+    def _remove(self, id: str) -> bool:
+        look = self._look(id, 0)
+        if look.parts is None:
+            return False
+        # Out of the lists first: whoever makes it anew enters it after that.
+        self._enter("SREM", id, look.owner)
+        try:
+            return self._write(scripts.REMOVE, id, self._keys(id), "")[0] == b"done"
+        except SessionStorageError:
+            self._enter("SADD", id, look.owner)
+            raise
+
+    def _enter(self, verb: str, id: str, owner: str | None) -> None:
+        """Enter a session in the lists, or strike it off."""
+        lists = (f"{self._prefix}:@all", f"{self._prefix}:@owner:{owner}")
+        self._link.each([(verb, place, id) for place in lists])
+
+    def _heads(self, owner: str | None, last: bool) -> Iterator[Listed]:
+        ids = self._listed(
+            f"{self._prefix}:@all" if owner is None else f"{self._prefix}:@owner:{owner}"
+        )
+        for first in range(0, len(ids), _AT_ONCE):
+            some = ids[first : first + _AT_ONCE]
+            heads = self._link.each([("HMGET", self._key(id), "head", "owner") for id in some])
+            asked = [("LINDEX", self._keys(id)[1], -1) for id in some] if last else []
+            lines = self._link.each(asked) or [None] * len(some)
+            for id, (head, whose), line in zip(some, heads, lines, strict=True):
+                if head is not None and (owner is None or whose.decode() == owner):
+                    yield Listed(id, head, line)
+
+    def _listed(self, key: str) -> list[str]:
+        found: Any = self._link.ask(lambda client: client.smembers(key))
+        return sorted(id.decode() for id in found)
+
+    def _write(
+        self, script: scripts.Script, id: str, keys: Sequence[str], hold: str, *words: Any
+    ) -> list[Any]:
+        """What a script says that writes to a session, once nobody else holds that."""
+        fence = self._fences.get((threading.get_ident(), id), "")
+        deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001
+        while True:
+            said = self._link.run(script, keys, fence, ALONE, hold, *words)
+            if said[0] == b"newer":
+                self._check_format(id, said[1])
+            if said[0] == b"lost":
+                raise self._lost(id)
+            if said[0] != b"held":
+                return said
+            if time.monotonic() >= deadline:
+                self._give_up(id, said[1])
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _extend(self, id: str) -> None:
+        """What takes its time with a session that is one's alone is no reason to lose it."""
+        fence = self._fences.get((threading.get_ident(), id))
+        if fence and not self._link.run(scripts.EXTEND, self._keys(id)[3:4], fence, ALONE):
+            raise self._lost(id)
+
+    def _lost(self, id: str) -> SessionLockedError:
+        holder = "another: this one had it for too long"
+        return SessionLockedError(self._where(id), holder=holder, waited=0)
+
+    @contextmanager
+    def _leased(self, id: str, key: str, lease: int) -> Generator[str]:
+        """A lock that ends by itself if its holder does."""
+        token = f"{new_id()} process {os.getpid()} on {platform.node()}"
+        deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001
+        while holder := self._link.ask(lambda client: _taken(client, key, token, lease)):
+            if time.monotonic() >= deadline:
+                self._give_up(id, holder)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        try:
+            yield token
+        finally:
+            try:
+                self._link.run(scripts.RELEASE, [key], token)
+            except SessionStorageError as error:
+                log.warning("a lock is left to end by itself: %s", error)
+
+    def _give_up(self, id: str, holder: bytes) -> None:
+        name = holder.decode().partition(" ")[2]
+        raise SessionLockedError(self._where(id), holder=name, waited=DEFAULT_WAIT)
+
+    def _check_format(self, id: str, found: bytes) -> None:
+        if found.decode() != scripts.FORMAT:
+            known = scripts.FORMAT
+            raise NewerVersionError(self._where(id), found=found.decode(), known=known)
+
+
+def _taken(client: Any, key: str, token: str, lease: int) -> bytes | None:
+    """Take a lock; who has it, if it is somebody else."""
+    if client.set(key, token, nx=True, px=lease):
+        return None
+    holder = client.get(key) or b"- nobody, just now"
+    # An earlier attempt may have taken it and not heard so.
+    return None if holder == token.encode() else holder

@@ -1,0 +1,206 @@
+"""The way to Redis: to one server, to whom the sentinels call the master, or into a cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from cortext.stores.redis_scripts import Script
+from cortext.stores.servers import (
+    TIMEOUT,
+    Address,
+    address_of,
+    check_space,
+    needed,
+    refused,
+    unanswered,
+    until_answered,
+)
+
+T = TypeVar("T")
+_PORTS = {"cluster": 6379, "sentinel": 26379}
+_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
+_HINTS = (
+    (_UNTRUSTED, "name who signed its certificate: rediss://HOST:PORT/DB?ssl_ca_certs=FILE"),
+    ("NOAUTH", "write the password in the URL: redis://:PASSWORD@HOST:PORT/DB"),
+    ("already authenticated", "write the password in the URL: redis://:PASSWORD@HOST:PORT/DB"),
+    ("WRONGPASS", "check the user and the password in the URL"),
+    ("invalid password", "check the user and the password in the URL"),
+    ("NOPERM", "the user needs the keys cortext:sessions:* and scripts"),
+    ("used memory", "free some memory or allow more: nothing that is kept here expires"),
+    ("OOM", "free some memory or allow more: nothing that is kept here expires"),
+    ("WRONGTYPE", "something else wrote to a key of ours: take another database"),
+    (
+        "index is out of range",
+        "a server has databases 0 to 15 unless its settings say otherwise",
+    ),
+)
+
+
+class Place(NamedTuple):
+    """What a URL says."""
+
+    address: Address
+    kind: str
+    secure: bool
+    service: str
+    db: str
+    space: tuple[str, ...]
+
+
+def place_of(url: str) -> Place:
+    """`redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT,HOST:PORT`,
+    `redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB`, each as `rediss` with TLS, and each with the
+    names of spaces after it. ValueError says what is wrong."""
+    address = address_of(url)
+    family, _, kind = address.scheme.partition("+")
+    steps = list(address.steps)
+    if kind == "sentinel" and not steps:
+        raise ValueError(
+            "the sentinels need the name of a service: redis+sentinel://HOST:PORT/SERVICE/DB"
+        )
+    service = steps.pop(0) if kind == "sentinel" else ""
+    db = steps.pop(0) if steps and steps[0].isdecimal() else "0"
+    if kind == "cluster" and db != "0":
+        raise ValueError("a Redis Cluster has only database 0")
+    return Place(address, kind, family == "rediss", service, db, check_space(steps))
+
+
+class Link:
+    """A client of redis-py, made at the first call. Threads may share it, and forks."""
+
+    def __init__(self, place: Place) -> None:
+        self._redis = needed("redis", "Redis", "redis")
+        self._place = place
+        self._options = self._parsed()
+        self._client: Any = None
+        self._making = threading.Lock()
+        errors = self._redis.exceptions
+        self._passing = (
+            errors.ConnectionError, errors.TimeoutError, errors.ReadOnlyError,
+            errors.ClusterDownError, errors.TryAgainError, errors.RedisClusterException,
+        )  # fmt: skip
+        self._staying = (errors.AuthenticationError, errors.AuthorizationError)
+
+    def ask(self, work: Callable[[Any], T]) -> T:
+        """What the server answers to what `work` asks a client; it may be asked twice."""
+
+        def attempt() -> T:
+            try:
+                return work(self._connected())
+            except self._staying as error:
+                raise self._refused(error) from None
+            except self._passing as error:
+                if _UNTRUSTED in str(error):
+                    raise self._refused(error) from None
+                self._mend()
+                raise
+            except self._redis.exceptions.RedisError as error:
+                raise self._refused(error) from None
+
+        return until_answered(
+            attempt,
+            passing=self._passing,
+            no_answer=lambda error: unanswered("Redis", self._place.address, error),
+        )
+
+    def run(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
+        """The answer of a script."""
+
+        def work(client: Any) -> Any:
+            try:
+                return client.evalsha(script.sha, len(keys), *keys, *arguments)
+            except self._redis.exceptions.NoScriptError:
+                return client.eval(script.text, len(keys), *keys, *arguments)
+
+        return self.ask(work)
+
+    def each(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """The answers to many commands, which are sent together."""
+
+        def work(client: Any) -> list[Any]:
+            with client.pipeline(transaction=False) as pipe:
+                for command in commands:
+                    pipe.execute_command(*command)
+                return pipe.execute()
+
+        return self.ask(work) if commands else []
+
+    def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _connected(self) -> Any:
+        with self._making:
+            if self._client is None:
+                client = self._open()
+                _check_options(client)
+                self._client = client
+            return self._client
+
+    def _parsed(self) -> dict[str, Any]:
+        place = self._place
+        scheme = "rediss" if place.secure else "redis"
+        hosts = place.address.hosts if not place.kind else "localhost"
+        try:
+            options = self._redis.connection.parse_url(place.address.url(scheme, hosts, place.db))
+        except ValueError as error:
+            said = place.address.scrubbed(str(error))
+            raise ValueError(f"not a URL of Redis: {said}") from None
+        # Half of the time of a call, so that a dead connection leaves some for another.
+        never = self._redis.retry.Retry(self._redis.backoff.NoBackoff(), 0)
+        given = {"socket_timeout": TIMEOUT / 2, "socket_connect_timeout": TIMEOUT / 2}
+        return {**options, **given, "retry": never, "decode_responses": False}
+
+    def _open(self) -> Any:
+        redis, place, options = self._redis, self._place, dict(self._options)
+        if not place.kind:
+            return redis.Redis.from_pool(redis.ConnectionPool(**options))
+        options.pop("connection_class", None)
+        options.pop("host", None)
+        port = _PORTS[place.kind]
+        hosts = [_host(text, port) for text in place.address.hosts.split(",")]
+        if place.kind == "cluster":
+            options.pop("db", None)
+            nodes = [redis.cluster.ClusterNode(host, port) for host, port in hosts]
+            given = {"ssl": place.secure, "require_full_coverage": False}
+            return redis.RedisCluster(startup_nodes=nodes, **{**options, **given})
+        asking = {"socket_timeout": TIMEOUT / 4, "socket_connect_timeout": TIMEOUT / 4}
+        sentinel = redis.Sentinel(hosts, sentinel_kwargs={**asking, "ssl": place.secure})
+        return sentinel.master_for(place.service, **{**options, "ssl": place.secure})
+
+    def _mend(self) -> None:
+        """Connections that lie idle are as dead, and each would cost an attempt."""
+        client = self._client
+        if self._place.kind == "cluster":
+            self.close()
+        elif client is not None:
+            client.connection_pool.disconnect(inuse_connections=False)
+
+    def _refused(self, error: Exception) -> Exception:
+        said = str(error)
+        hint = next((hint for words, hint in _HINTS if words in said), "")
+        return refused("Redis", self._place.address, error, hint)
+
+
+def _check_options(client: Any) -> None:
+    """What stands after `?` in a URL goes to redis-py, which would say only later, and not
+    clearly, that it does not know it."""
+    pool = getattr(client, "connection_pool", None)
+    try:
+        if pool is not None:
+            pool.connection_class(**pool.connection_kwargs)
+    except TypeError as error:
+        said = str(error).rpartition(") ")[2]
+        raise ValueError(f"Redis has no such option that a URL could name: {said}") from None
+
+
+def _host(text: str, port: int) -> tuple[str, int]:
+    host, colon, given = text.rpartition(":")
+    if not colon or given.endswith("]"):
+        return text.strip("[]"), port
+    if not given.isdecimal():
+        raise ValueError("the port in the URL of a Redis is no number")
+    return host.strip("[]"), int(given)

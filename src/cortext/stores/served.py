@@ -1,0 +1,279 @@
+"""Sessions on a server, for many processes and machines: what Redis and PostgreSQL have in common.
+
+A session is kept there as the log that it would be in a file, in its parts: line 1 is the head,
+each other line a record. So a store of this kind has no format of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Any
+
+from cortext.errors import SessionCorruptedError, SessionNotFoundError, SessionStorageError
+from cortext.formats import log
+from cortext.formats.log import LOG
+from cortext.formats.parts import StoredRecords, calls_in_head, encode_records, join
+from cortext.formats.records import Damage, Lines, decode_lines, encode_record
+from cortext.model import json, wire
+from cortext.model.head import check_head
+from cortext.model.ids import check_id
+from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.session import Session
+from cortext.stores.checks import (
+    at,
+    name_mismatch,
+    raise_if_damaged,
+    refuse_damage,
+    refuse_newer,
+    warn_of,
+)
+from cortext.stores.lines import Stored
+from cortext.stores.merge import Known, check_riders
+from cortext.stores.port import Reading, SessionStore
+from cortext.stores.served_parts import Change, Listed, Mark, Parts, Row, Since
+
+_LEFT_ALONE = "nothing was changed there; `read` gives everything else that it holds"
+_LONGEST_ID = 200
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
+
+
+class ServedStore(SessionStore):
+    """Everything but the way to a server, which is its subclasses'. Values are the caller's own."""
+
+    def __init__(self, *, on_change: Callable[[str], None] | None = None) -> None:
+        self.on_change = on_change
+        self._known = Known()
+
+    @abstractmethod
+    def inner(self, name: str) -> ServedStore:
+        """A store in a space of its own on the same server, which no list of this one shows."""
+
+    @abstractmethod
+    def alone(self, id: str) -> AbstractContextManager[Any]:
+        """Nobody else who asks for it, on any machine, has this session meanwhile; the thread that
+        has it may ask again. Who lost it, because it took too long or the connection broke, cannot
+        write to the session in there any more: SessionLockedError."""
+
+    @abstractmethod
+    def _where(self, id: str) -> str:
+        """What names a session to people."""
+
+    @abstractmethod
+    def _fetch(self, id: str, last: int | None = None) -> Parts | None:
+        """A session with its last records, or with all."""
+
+    @abstractmethod
+    def _since(self, id: str, mark: Mark) -> Since | None: ...
+
+    @abstractmethod
+    def _push(self, id: str, rows: Sequence[Row]) -> int | None:
+        """Add the rows whose keys are new; how many are. None without a session."""
+
+    @abstractmethod
+    def _rewrite(
+        self, id: str, change: Callable[[Parts | None], Change], *, records: bool = True
+    ) -> None:
+        """Store what `change` makes of what is stored, with nothing of others in between: it may
+        be called several times. Without `records`, it sees the head alone."""
+
+    @abstractmethod
+    def _remove(self, id: str) -> bool: ...
+
+    @abstractmethod
+    def _heads(self, owner: str | None, last: bool) -> Iterator[Listed]:
+        """All sessions, or one owner's, sorted by id; with the last record of each if asked."""
+
+    def save(self, session: Session) -> None:
+        check_id(session.id)
+        check_head(session)
+
+        def change(stored: Parts | None) -> Change:
+            if stored is not None:
+                found = self._join(session.id, stored).reading
+                refuse_damage(found.damages, _LEFT_ALONE)
+                self._known.keep_others(session, found.session)
+            lines = encode_records(session, LOG)
+            rows = [_row(one, line) for one, line in zip(session.messages, lines, strict=True)]
+            return _change(session, None, rows)
+
+        self._rewrite(session.id, change)
+        self._known.note(session)
+        self._changed(session.id)
+
+    def checkpoint(self, session: Session) -> None:
+        check_id(session.id)
+        check_head(session)
+
+        def change(stored: Parts | None) -> Change:
+            if stored is None:
+                raise SessionNotFoundError(session.id)
+            found = self._join(session.id, stored)
+            refuse_damage(found.reading.damages, _LEFT_ALONE)
+            return _change(session, found.records)
+
+        self._rewrite(session.id, change)
+        self._changed(session.id)
+
+    def amend(self, id: str, **fields: Any) -> Session:
+        """Change fields of the head, and nothing else, however many records there are. Gives the
+        new head."""
+        check_id(id)
+
+        def change(stored: Parts | None) -> Change:
+            nonlocal amended
+            if stored is None:
+                raise SessionNotFoundError(id)
+            amended, calls = self._head_in(id, stored.head)
+            for name, value in fields.items():
+                setattr(amended, name, value)
+            return _change(amended, StoredRecords([], frozenset(), calls))
+
+        amended = Session(id)
+        self._rewrite(id, change, records=False)
+        self._changed(id)
+        return amended
+
+    def append(
+        self,
+        id: str,
+        *messages: SessionMessage,
+        tool_invocations: Sequence[ToolInvocation] = (),
+    ) -> int:
+        check_id(id)
+        check_riders(messages, tool_invocations)
+        rows: dict[str, Row] = {}
+        riding = tool_invocations
+        for message in messages:
+            row = _row(message, encode_record(message, LOG.records, riding))
+            rows.setdefault(row.key, row)
+            riding = ()
+        new = self._push(id, list(rows.values()))
+        if new is None:
+            raise SessionNotFoundError(id)
+        self._changed(id)
+        return new
+
+    def load(self, id: str) -> Session:
+        reading = self.read(id)
+        raise_if_damaged(reading.damages, _LEFT_ALONE)
+        return reading.session
+
+    def read(self, id: str) -> Reading:
+        reading = self._join(id, self._there(id)).reading
+        self._known.note(reading.session)
+        return reading
+
+    def tail(self, id: str, count: int) -> list[SessionMessage]:
+        wanted = max(count, 0)
+        while True:
+            found = self._there(id, wanted).lines
+            messages = _decoded(found).messages
+            if len(messages) >= count or len(found) < wanted:
+                return messages[-count:] if count > 0 else []
+            wanted *= 4  # damaged lines are passed over
+
+    def since(self, id: str, mark: Mark) -> tuple[Mark, bool, list[SessionMessage]]:
+        """What was added after a mark, whether it is all from the beginning, and the mark for the
+        next time. Without a session, nothing from the beginning."""
+        found = self._since(check_id(id), mark)
+        if found is None:
+            return Mark(), mark.epoch != "", []
+        lines = _decoded(found.lines)
+        for damage in at(self._where(id), lines.damages):
+            warn_of(damage)
+        return found.mark, found.anew, lines.messages
+
+    def head(self, id: str) -> Session:
+        """A session without its records, which are not read."""
+        return self._head_in(id, self._there(id, 0).head)[0]
+
+    def heads(self, owner: str | None = None, *, last: bool = False) -> Iterator[Session]:
+        """All sessions, or one owner's, without their records; with `last`, as recent as their
+        last record. One whose head cannot be read is named in the log and left out."""
+        for id, head, line in self._heads(None if owner is None else as_text(owner), last):
+            try:
+                session, _ = self._head_in(id, head)
+            except SessionStorageError as error:
+                warn_of(Damage(f"not listed: {error}", path=self._where(id)))
+                continue
+            for message in _decoded([line] if line else []).messages:
+                session.updated_at = max(session.updated_at, message.timestamp)
+            yield session
+
+    def exists(self, id: str) -> bool:
+        return self._fetch(check_id(id), 0) is not None
+
+    def delete(self, id: str) -> bool:
+        there = self._remove(check_id(id))
+        if there:
+            self._changed(id)
+        return there
+
+    def _there(self, id: str, last: int | None = None) -> Parts:
+        found = self._fetch(check_id(id), last)
+        if found is None:
+            raise SessionNotFoundError(id)
+        return found
+
+    def _changed(self, id: str) -> None:
+        if self.on_change is not None:
+            self.on_change(id)
+
+    def _head_in(self, id: str, line: bytes) -> tuple[Session, list[tuple[int, ToolInvocation]]]:
+        """A head, and the tool calls that it holds; SessionCorruptedError if it is none."""
+        where = self._where(id)
+        try:
+            head = log.decode_head_line(line, [])
+            refuse_newer(head, where)
+            session = join(head, Lines([], [], []), LOG)
+            calls = calls_in_head(head)
+        except ValueError as error:
+            raise SessionCorruptedError(where, str(error), hint=_LEFT_ALONE) from None
+        session.id, session.tool_history = id, []
+        return session, calls
+
+    def _join(self, id: str, parts: Parts) -> Stored:
+        """The session of its parts; a head that cannot be used is made up from the records."""
+        where, lines = self._where(id), _decoded(parts.lines)
+        in_lines = frozenset(call.id for _, call in lines.invocations)
+        notes: list[str] = []
+        try:
+            head = log.decode_head_line(parts.head, notes)
+            refuse_newer(head, where)
+            in_head, session = calls_in_head(head), join(head, lines, LOG)
+            damages = [Damage(note, fatal=False) for note in notes]
+            damages += name_mismatch(session.id, id)
+        except ValueError as error:
+            damages, in_head = [Damage(str(error))], []
+            begun = lines.messages[0].timestamp if lines.messages else _LONG_AGO
+            session = join({"created_at": wire.iso(begun)}, lines, LOG)
+        session.id = id
+        reading = Reading(session, at(where, [*damages, *lines.damages]))
+        return Stored(reading, StoredRecords(lines.messages, in_lines, in_head))
+
+
+def as_text(text: str) -> str:
+    """Text as any server takes it, without NULs and halves of characters; most stays as it is."""
+    return json.encode(text).decode("utf-8")[1:-1]
+
+
+def _change(
+    session: Session, stored: StoredRecords | None, rows: Sequence[Row] | None = None
+) -> Change:
+    head = log.encode_head_line(session, stored).rstrip(b"\n")
+    return Change(head, as_text(session.owner), rows)
+
+
+def _row(message: SessionMessage, line: bytes) -> Row:
+    key = as_text(message.id)
+    if len(key) > _LONGEST_ID:
+        key = hashlib.sha256(key.encode()).hexdigest()
+    return Row(key, line.rstrip(b"\n"))
+
+
+def _decoded(lines: Sequence[bytes]) -> Lines:
+    return decode_lines(b"".join(line + b"\n" for line in lines), LOG.records)

@@ -1,0 +1,52 @@
+"""What goes between a store on a server and the server: a session in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """A record as it is stored: its line, and by what it is known again."""
+
+    key: str
+    line: bytes
+
+
+class Parts(NamedTuple):
+    """A session as it is stored."""
+
+    head: bytes
+    lines: Sequence[bytes]
+
+
+class Change(NamedTuple):
+    """What a session is to be; without rows, the records stay as they are."""
+
+    head: bytes
+    owner: str
+    rows: Sequence[Row] | None = None
+
+
+class Listed(NamedTuple):
+    """A session in a list."""
+
+    id: str
+    head: bytes
+    last: bytes | None
+
+
+class Mark(NamedTuple):
+    """How far a session was read: `number` of the records that it has since `epoch` began. Another
+    epoch begins when the records are replaced."""
+
+    epoch: str = ""
+    number: int = 0
+
+
+class Since(NamedTuple):
+    """What stands after a mark; all of it, if that was of another epoch."""
+
+    mark: Mark
+    anew: bool
+    lines: Sequence[bytes]

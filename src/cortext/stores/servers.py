@@ -1,0 +1,122 @@
+"""Ways to a server: its URL, what is said when it does not answer, and how long that takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from cortext.errors import CortextError, SessionStorageError
+from cortext.model.ids import check_id
+
+T = TypeVar("T")
+TIMEOUT = 10.0
+"""Seconds in which a call has an answer, or an error that says why not."""
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 0.5
+_AGAIN = "is it running? try again when it is back: a message with the same id is stored once"
+
+
+class Address(NamedTuple):
+    """What a URL says: `steps` are the parts of its path."""
+
+    scheme: str
+    user: str
+    hosts: str
+    steps: list[str]
+    query: str
+    secrets: list[str]
+
+    def __repr__(self) -> str:
+        return f"Address({self.shown})"
+
+    @property
+    def shown(self) -> str:
+        """For people; never with a password."""
+        return "/".join([self.hosts, *self.steps])
+
+    def url(self, scheme: str, hosts: str, path: str) -> str:
+        """The same for another place."""
+        user = f"{self.user}@" if self.user else ""
+        query = f"?{self.query}" if self.query else ""
+        return f"{scheme}://{user}{hosts}/{path}{query}"
+
+    def scrubbed(self, text: str) -> str:
+        """What another program said, in one line and without passwords."""
+        text = " ".join(text.split()).rstrip(".")
+        for secret in self.secrets:
+            text = text.replace(secret, "…")
+        return text
+
+
+def address_of(url: str) -> Address:
+    """The address that a URL names; ValueError, which repeats no password, if it has none."""
+    scheme, _, rest = url.partition(":")
+    parts = urlsplit(f"x:{rest}")
+    user, _, hosts = parts.netloc.rpartition("@")
+    if not rest.startswith("//") or "@" in parts.path or parts.fragment:
+        raise ValueError(
+            f"not the URL of a server: {scheme}://USER:PASSWORD@HOST:PORT/…, where in a user's "
+            "name or a password '/' is written %2F, '@' %40, '?' %3F, '#' %23 and '%' %25"
+        )
+    named = [value for name, value in parse_qsl(parts.query) if "password" in name]
+    given = [user.partition(":")[2], *named]
+    secrets = {text for raw in given for text in (raw, unquote(raw)) if text}
+    steps = [unquote(step) for step in parts.path.split("/") if step]
+    longest_first = sorted(secrets, key=len, reverse=True)
+    return Address(scheme, user, hosts, steps, parts.query, longest_first)
+
+
+def check_space(names: Sequence[str]) -> tuple[str, ...]:
+    """The names under which sessions are kept apart from others on the same server: each is within
+    the one before it."""
+    return tuple(check_id(name) for name in names)
+
+
+def until_answered(
+    attempt: Callable[[], T],
+    *,
+    passing: tuple[type[Exception], ...],
+    no_answer: Callable[[Exception], Exception],
+    within: float = TIMEOUT,
+) -> T:
+    """What the server answers in the end. An attempt is made again after errors that are
+    `passing`, so it may reach the server twice: what is sent has to bear that."""
+    deadline, pause = time.monotonic() + within, _FIRST_PAUSE
+    while True:
+        try:
+            return attempt()
+        except passing as error:
+            if time.monotonic() + pause >= deadline:
+                raise no_answer(error) from error
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def refused(server: str, address: Address, error: Exception, hint: str = "") -> SessionStorageError:
+    """What a server has against a call."""
+    said = address.scrubbed(str(error))
+    return SessionStorageError(f"{server} at {address.shown} refused: {said}", hint=hint)
+
+
+def unanswered(
+    server: str, address: Address, error: Exception, within: float = TIMEOUT
+) -> SessionStorageError:
+    """That there was no answer in time, and what went wrong at last."""
+    said = address.scrubbed(str(error))
+    sentence = f"no answer from {server} at {address.shown} within {within:g} s"
+    return SessionStorageError(f"{sentence}: {said}" if said else sentence, hint=_AGAIN)
+
+
+def needed(module: str, server: str, extra: str) -> Any:
+    """A package that an extra of ours brings; CortextError names the extra without it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise CortextError(
+            f"sessions in {server} need the package {package}",
+            hint=f"pip install 'cortext-sessions[{extra}]'",
+        ) from None

@@ -1,0 +1,62 @@
+"""Transcripts on a real Redis."""
+
+import asyncio
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_agent_sdk.testing import run_session_store_conformance
+
+from cortext.adapters.claude_agent_sdk import CortextSessionStore
+from tests.adapters.claude_agent_sdk import test_store
+from tests.adapters.claude_agent_sdk.test_store import AGENT, KEY, line
+from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
+from tests.adapters.servers import redis_server as redis_server
+from tests.adapters.servers import redis_url as redis_url
+
+
+def test_conformance(redis_url: str) -> None:
+    """All contracts of the SDK, the optional ones too."""
+    fresh = count()
+    asyncio.run(
+        run_session_store_conformance(lambda: CortextSessionStore(f"{redis_url}-{next(fresh)}"))
+    )
+
+
+def test_entries_come_back_as_they_were(
+    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from a folder; sub-agents are apart."""
+    monkeypatch.setattr(test_store, "place", lambda kind, path: redis_url)
+    test_store.test_entries_come_back_as_they_were("redis", tmp_path)
+    task = line(1, "user", "the agent's task", isSidechain=True)
+    asyncio.run(CortextSessionStore(redis_url).append(AGENT, [task]))
+    (id,) = stored(redis_url).list_session_ids()
+    assert stored(redis_url).head(id).owner == "proj"
+    (agents,) = stored(f"{redis_url}/subagents").heads()
+    assert agents.parent_id == id
+
+
+def write(url: str, name: str, count: int) -> None:
+    async def main() -> None:
+        store = CortextSessionStore(url)
+        for number in range(count):
+            entry: Any = {"type": "user", "uuid": f"{name}-{number}"}
+            await store.append(KEY, [entry])
+
+    asyncio.run(main())
+
+
+def test_eight_processes_append_to_one_session(redis_url: str) -> None:
+    """Nobody fails, and what was acknowledged is there once, in each writer's order."""
+    written = eight_write(write, redis_url, 20)
+    entries: Any = asyncio.run(CortextSessionStore(redis_url).load(KEY))
+    in_each_ones_order([entry["uuid"] for entry in entries], written)
+
+
+def test_the_page_says_so(redis_url: str) -> None:
+    """Its line, with a server that is there."""
+    asyncio.run(fleet_of("claude-agent-sdk.md", redis_url).append(KEY, [line(1, "user", "hi")]))
+    (found,) = asyncio.run(CortextSessionStore(redis_url).list_sessions("proj"))
+    assert found["session_id"] == KEY["session_id"]

@@ -1,0 +1,44 @@
+"""Conversations on a real Redis."""
+
+from pathlib import Path
+
+import pytest
+
+from cortext.adapters.llm import CortextLog
+from tests.adapters.llm import test_messages
+from tests.adapters.llm.scenes import model
+from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
+from tests.adapters.servers import redis_server as redis_server
+from tests.adapters.servers import redis_url as redis_url
+
+
+def test_every_kind_of_message_comes_back_as_it_was(
+    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from a folder."""
+    monkeypatch.setattr(test_messages, "place", lambda kind, path: redis_url)
+    test_messages.test_every_kind_of_message_comes_back_as_it_was("redis", tmp_path)
+
+
+def write(url: str, name: str, count: int) -> None:
+    conversation = CortextLog(url, owner="ada").conversation("shared", model())
+    for number in range(count):
+        conversation.prompt(f"{name}-{number}").text()
+
+
+def test_eight_processes_in_one_conversation(redis_url: str) -> None:
+    """Nobody fails, and what was acknowledged is there once, with its answer."""
+    written = eight_write(write, redis_url, 10)
+    texts = [message.content for message in stored(redis_url).load("shared").messages]
+    in_each_ones_order([text for text in texts if not text.startswith("echo")], written)
+    assert sorted(text for text in texts if text.startswith("echo")) == sorted(
+        f"echo: {text}" for text in written
+    )
+    assert [row.id for row in CortextLog(redis_url).conversations(owner="ada")] == ["shared"]
+    assert CortextLog(redis_url).conversations(owner="bob") == []
+
+
+def test_the_page_says_so(redis_url: str) -> None:
+    """Its line, with a server that is there."""
+    fleet_of("llm.md", redis_url).conversation("s", model()).prompt("hi").text()
+    assert len(CortextLog(redis_url).messages("s")) == 2

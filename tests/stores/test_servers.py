@@ -1,0 +1,542 @@
+"""What stores on a server add to the contract: heads alone, owners, following, and locks between
+machines."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.connection import AbstractConnection
+
+from cortext import Session, SessionMessage
+from cortext.errors import (
+    CortextError,
+    NewerVersionError,
+    SessionCorruptedError,
+    SessionLockedError,
+    SessionNotFoundError,
+    SessionStorageError,
+)
+from cortext.stores import postgres_link, redis_link, servers
+from cortext.stores import redis as ours
+from cortext.stores.registry import SERVERS, open_session_store
+from cortext.stores.served import ServedStore
+from cortext.stores.served_parts import Mark
+from tests.conversations.clusters import asked
+from tests.conversations.conftest import certified as certified
+from tests.conversations.conftest import guarded as guarded
+from tests.conversations.conftest import own_postgres as own_postgres
+from tests.conversations.conftest import postgres_server as postgres_server
+from tests.conversations.conftest import redis_cluster as redis_cluster
+from tests.conversations.conftest import redis_server as redis_server
+from tests.conversations.conftest import start_redis as start_redis
+from tests.conversations.databases import PostgresServer
+from tests.conversations.servers import RedisServer, free_port
+
+_spaces = iter(range(10**6))
+
+
+def said(text: str, **fields: Any) -> SessionMessage:
+    return SessionMessage("user", text, **fields)
+
+
+@pytest.fixture(params=["redis", "postgres"])
+def url(request: pytest.FixtureRequest) -> str:
+    """A space of its own on each kind of server."""
+    server = request.getfixturevalue(f"{request.param}_server")
+    return f"{server.url}/t{os.getpid()}-{next(_spaces)}"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[ServedStore]:
+    opened = open_session_store(url)
+    assert isinstance(opened, ServedStore)
+    yield opened
+    opened.close()
+
+
+def test_heads_of_an_owner(store: ServedStore) -> None:
+    """One owner's or all, without their records; also of one who has odd characters, and after
+    a session went to another."""
+    odd = "a/b\0\ud800 ü"
+    for id, owner in (("one", "ann"), ("two", odd), ("three", "ann")):
+        store.save(Session(id, owner=owner, messages=[said("x")]))
+    store.amend("three", owner=odd)
+    assert [(head.id, head.messages) for head in store.heads("ann")] == [("one", [])]
+    assert [head.id for head in store.heads(odd)] == ["three", "two"]
+    assert [head.id for head in store.heads()] == ["one", "three", "two"]
+    store.delete("two")
+    assert [head.id for head in store.heads(odd)] == ["three"]
+
+
+def test_heads_are_as_recent_as_their_last_record(store: ServedStore) -> None:
+    """If that is asked for."""
+    store.save(Session("s"))
+    late = said("later")
+    store.append("s", late)
+    (head,) = store.heads(last=True)
+    assert head.updated_at == late.timestamp
+
+
+def test_amend_changes_the_head_alone(store: ServedStore) -> None:
+    """Records and tool calls stay, and others' amendments too."""
+    session = Session("s", messages=[said("one")])
+    session.record_tool_call("read", {})
+    store.save(session)
+    assert store.amend("s", title="new").title == "new"
+    store.amend("s", owner="ann")
+    found = store.load("s")
+    assert (found.title, found.owner, len(found.messages)) == ("new", "ann", 1)
+    assert [call.tool_name for call in found.tool_history] == ["read"]
+    with pytest.raises(SessionNotFoundError):
+        store.amend("none", title="x")
+
+
+def test_following(store: ServedStore, url: str) -> None:
+    """Each record once; all of them after the session was rewritten or made anew."""
+    other = open_session_store(url)
+    mark, anew, found = store.since("s", Mark())
+    assert (anew, found) == (False, [])
+    other.save(Session("s", messages=[said("a")]))
+    mark, anew, found = store.since("s", mark)
+    assert (anew, [one.content for one in found]) == (True, ["a"])
+    other.append("s", said("b"), said("c"))
+    mark, anew, found = store.since("s", mark)
+    assert (anew, [one.content for one in found]) == (False, ["b", "c"])
+    store.amend("s", title="t")
+    mark, anew, found = store.since("s", mark)
+    assert (anew, found) == (False, [])
+    changed = other.load("s")
+    del changed.messages[0]
+    other.save(changed)
+    mark, anew, found = store.since("s", mark)
+    assert (anew, [one.content for one in found]) == (True, ["b", "c"])
+    other.delete("s")
+    assert store.since("s", mark) == (Mark(), True, [])
+    other.close()
+
+
+def test_an_inner_store_is_apart(store: ServedStore, url: str) -> None:
+    """The same id is another session there, and no list shows it; one more name in the URL does."""
+    inner = store.inner("checkpoints")
+    inner.save(Session("s", title="inner"))
+    assert (store.list_session_ids(), list(store.heads())) == ([], [])
+    store.save(Session("s", title="outer"))
+    assert (inner.load("s").title, store.load("s").title) == ("inner", "outer")
+    store.delete("s")
+    assert inner.list_session_ids() == ["s"]
+    assert open_session_store(f"{url}/checkpoints").load("s").title == "inner"
+
+
+def test_odd_ids_of_messages(store: ServedStore) -> None:
+    """Whatever an id is made of and however long it is, it is known again."""
+    ids = ["\0", "\ud800", "x" * 100_000, "x" * 99_999, "", "a\nb"]
+    store.save(Session("s"))
+    messages = [said("one", id=id) for id in ids if id]
+    assert store.append("s", *messages) == len(messages)
+    assert store.append("s", *messages) == 0
+    assert store.load("s").messages == messages
+
+
+def test_a_session_with_two_records_of_one_id(store: ServedStore) -> None:
+    """As one that was read from a damaged file: both are kept."""
+    twice = [said("first", id="m"), said("second", id="m")]
+    store.save(Session("s", messages=twice))
+    assert [one.content for one in store.read("s").session.messages] == ["first", "second"]
+    assert store.append("s", said("third", id="m")) == 0
+
+
+def test_a_long_session_is_saved_in_pieces(store: ServedStore) -> None:
+    """More records than go at once, saved and appended."""
+    messages = [said(str(number)) for number in range(2_500)]
+    store.save(Session("s", messages=messages))
+    more = [said(str(number)) for number in range(2_500)]
+    assert store.append("s", *more) == 2_500
+    assert store.load("s").messages == messages + more
+    assert store.tail("s", 2) == more[-2:]
+
+
+def _count(url: str, ready: Any) -> None:
+    store = open_session_store(url)
+    assert isinstance(store, ServedStore)
+    ready.wait(60)
+    for _ in range(10):
+        with store.alone("s"), store.alone("s"):
+            count = int(store.head("s").title)
+            store.amend("s", title=str(count + 1))
+    store.close()
+
+
+def test_alone_between_processes(store: ServedStore, url: str) -> None:
+    """What is read and written there is nobody else's meanwhile: no step of eight is lost."""
+    store.save(Session("s", title="0"))
+    spawn = multiprocessing.get_context("spawn")
+    ready = spawn.Event()
+    children = [spawn.Process(target=_count, args=(url, ready)) for _ in range(8)]
+    for child in children:
+        child.start()
+    ready.set()
+    for child in children:
+        child.join(100)
+    assert [child.exitcode for child in children] == [0] * 8
+    assert store.head("s").title == "80"
+
+
+def _hold(url: str, held: Any) -> None:
+    store = open_session_store(url)
+    assert isinstance(store, ServedStore)
+    with store.alone("s"):
+        held.set()
+        time.sleep(600)
+
+
+def test_whoever_is_killed_has_it_no_longer(
+    store: ServedStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock of a process that is gone ends, and work goes on."""
+    monkeypatch.setattr(ours, "ALONE", 500)
+    store.save(Session("s"))
+    fork = multiprocessing.get_context("fork")
+    held = fork.Event()
+    child = fork.Process(target=_hold, args=(url, held))
+    child.start()
+    assert held.wait(60)
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGKILL)
+    child.join(60)
+    with store.alone("s"):
+        store.append("s", said("on"))
+    assert len(store.load("s").messages) == 1
+
+
+def test_a_fork_has_connections_of_its_own(store: ServedStore, url: str) -> None:
+    """Parent and child go on with one store object, and neither hears the other's answers."""
+    store.save(Session("s"))
+    fork = multiprocessing.get_context("fork")
+
+    def work(name: str) -> None:
+        for number in range(20):
+            store.append("s", said(name, id=f"{name}-{number}"))
+
+    child = fork.Process(target=work, args=("child",))
+    child.start()
+    work("parent")
+    child.join(60)
+    assert child.exitcode == 0
+    work("after")
+    found = [one.id for one in store.load("s").messages]
+    assert sorted(found) == sorted(
+        f"{n}-{i}" for n in ("child", "parent", "after") for i in range(20)
+    )
+
+
+def test_alone_by_another_thread_waits(store: ServedStore) -> None:
+    """Also in one process there is one at a time."""
+    order: list[str] = []
+    inside = threading.Event()
+
+    def second() -> None:
+        inside.wait(60)
+        with store.alone("s"):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with store.alone("s"):
+        inside.set()
+        thread.join(0.3)
+        order.append("first")
+    thread.join(60)
+    assert order == ["first", "second"]
+
+
+def test_who_lost_it_writes_no_more(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was away for longer than the lock lasts: what it would write is refused."""
+    monkeypatch.setattr(ours, "ALONE", 50)
+    url = f"{redis_server.url}/fence{next(_spaces)}"
+    first, second = open_session_store(url), open_session_store(url)
+    assert isinstance(first, ServedStore)
+    assert isinstance(second, ServedStore)
+    first.save(Session("s"))
+    with first.alone("s"):
+        with second.alone("s"):  # waits until the other's ends
+            second.append("s", said("mine"))
+        for write in (
+            lambda: first.append("s", said("late")),
+            lambda: first.amend("s", title="late"),
+            lambda: first.save(Session("s")),
+            lambda: first.delete("s"),
+        ):
+            with pytest.raises(SessionLockedError, match="for too long"):
+                write()
+    assert [one.content for one in first.load("s").messages] == ["mine"]
+    first.append("s", said("after"))
+
+
+def test_who_waits_too_long_is_told(
+    store: ServedStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That it is locked; in Redis also by whom."""
+    for module in (ours, postgres_link):
+        monkeypatch.setattr(module, "DEFAULT_WAIT", 0.2)
+    other = open_session_store(url)
+    assert isinstance(other, ServedStore)
+    with store.alone("s"):
+        by = f"process {os.getpid()} on" if url.startswith("redis") else "another writer"
+        with pytest.raises(SessionLockedError, match=f"locked by {by}"), other.alone("s"):
+            pass
+    with other.alone("s"):
+        other.save(Session("s"))
+    other.close()
+
+
+def test_a_broken_connection_ends_alone(own_postgres: PostgresServer) -> None:
+    """Its lock is gone with it, so nothing more is written there; then all goes on."""
+    store = open_session_store(own_postgres.url)
+    assert isinstance(store, ServedStore)
+    store.save(Session("s"))
+    with store.alone("s"):
+        own_postgres.kill()
+        own_postgres.start()
+        with pytest.raises(SessionStorageError):
+            store.append("s", said("late"))
+        with pytest.raises(SessionLockedError, match="the connection broke"):
+            store.append("s", said("late"))
+    store.append("s", said("after"))
+    assert [one.content for one in store.load("s").messages] == ["after"]
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+def test_a_server_that_stands_still(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not waited for without an end; when it goes on, so does the store."""
+    server: Any = (
+        request.getfixturevalue("start_redis")()
+        if kind == "redis"
+        else request.getfixturevalue("own_postgres")
+    )
+    monkeypatch.setattr(redis_link, "TIMEOUT", 0.5)
+    monkeypatch.setattr(postgres_link, "SILENCE", 0.3)
+    monkeypatch.setattr(servers.until_answered, "__kwdefaults__", {"within": 0.2})
+    store = open_session_store(server.url)
+    store.save(Session("s"))
+    server.pause()
+    for verb in (lambda: store.append("s", said("x", id="x")), lambda: store.save(Session("s"))):
+        with pytest.raises(SessionStorageError, match="no answer from"):
+            verb()
+    server.go_on()
+    monkeypatch.undo()
+    store.append("s", said("x", id="x"))
+    assert [one.id for one in store.load("s").messages] == ["x"]
+    store.close()
+
+
+def test_a_server_that_is_back(start_redis: Callable[..., RedisServer]) -> None:
+    """What was acknowledged is there after a power cut, and a call waits for the server."""
+    server = start_redis("--appendonly", "yes", "--appendfsync", "always")
+    store = open_session_store(server.url)
+    store.save(Session("s"))
+    store.append("s", said("before", id="b"))
+    server.kill()
+    timer = threading.Timer(0.5, server.start)
+    timer.start()
+    assert store.append("s", said("after", id="a")) == 1
+    timer.join()
+    assert [one.id for one in store.load("s").messages] == ["b", "a"]
+    store.close()
+
+
+def test_with_tls(start_redis: Callable[..., RedisServer], certified: tuple[Path, Path]) -> None:
+    """`rediss://` speaks TLS, and a certificate that nobody vouches for is refused at once."""
+    key, certificate = certified
+    start_redis(
+        "--tls-port", str(port := free_port()), "--tls-cert-file", str(certificate),
+        "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate),
+        "--tls-auth-clients", "no",
+    )  # fmt: skip
+    url = f"rediss://127.0.0.1:{port}/0/mine"
+    store = open_session_store(f"{url}?ssl_ca_certs={certificate}")
+    store.save(Session("s"))
+    assert store.list_session_ids() == ["s"]
+    store.close()
+    with pytest.raises(SessionStorageError, match="refused") as raised:
+        open_session_store(url).exists("s")
+    assert "ssl_ca_certs" in raised.value.hint
+
+
+def test_the_sentinels_name_another(guarded: Any) -> None:
+    """After a failover the next call goes to the new master."""
+    store = open_session_store(f"{guarded.url}/mine")
+    store.save(Session("s"))
+    store.append("s", said("one"))
+    assert asked(guarded.master.port, "WAIT", "1", "1000").strip() == "1"
+    guarded.master.kill()
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            store.append("s", said("two", id="two"))
+            break
+        except SessionStorageError:
+            assert time.monotonic() < deadline
+    assert [one.content for one in store.load("s").messages] == ["one", "two"]
+    store.close()
+
+
+def test_damage_is_named_and_kept(redis_server: RedisServer) -> None:
+    """A line that something else wrote: the rest is read, and nothing is saved over it."""
+    space = f"damage{next(_spaces)}"
+    store = open_session_store(f"{redis_server.url}/{space}")
+    store.save(Session("s", messages=[said("one")]))
+    key = f"cortext:sessions:{space}:{{s}}"
+    asked(redis_server.port, "RPUSH", f"{key}:records", "no record")
+    store.append("s", said("two"))
+    reading = store.read("s")
+    assert [one.content for one in reading.session.messages] == ["one", "two"]
+    assert [(damage.fatal, key in damage.path) for damage in reading.damages] == [(True, True)]
+    assert [one.content for one in store.tail("s", 2)] == ["one", "two"]
+    for refused in (lambda: store.load("s"), lambda: store.save(reading.session)):
+        with pytest.raises(SessionCorruptedError, match="cortext:sessions"):
+            refused()
+    assert asked(redis_server.port, "LLEN", f"{key}:records").strip() == "3"
+    asked(redis_server.port, "HSET", key, "head", "no head")
+    assert [one.content for one in store.read("s").session.messages] == ["one", "two"]
+    assert isinstance(store, ServedStore)
+    assert list(store.heads()) == []
+
+
+def test_a_later_version_is_refused(redis_server: RedisServer) -> None:
+    """Nothing is read or written by one that does not know how."""
+    space = f"newer{next(_spaces)}"
+    store = open_session_store(f"{redis_server.url}/{space}")
+    store.save(Session("s"))
+    asked(redis_server.port, "HSET", f"cortext:sessions:{space}:{{s}}", "format", "2")
+    for verb in (lambda: store.append("s", said("x")), lambda: store.load("s")):
+        with pytest.raises(NewerVersionError, match="version 2"):
+            verb()
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("redis:", "needs a path"),
+        ("redis:localhost", "not the URL of a server"),
+        ("redis://h:port/0", "Port|port"),
+        ("redis://h/0/..", "not a valid id"),
+        ("redis+cluster://h/3", "only database 0"),
+        ("redis+sentinel://h", "name of a service"),
+        ("postgresql://h/d/a:b", "not a valid id"),
+        ("postgresql://h/d?nonsense=1", "nonsense"),
+        ("odd://x:secret@h", r"//…@h.*redis\+sentinel://.*postgresql://"),
+    ],
+)
+def test_urls_that_are_none(url: str, says: str) -> None:
+    """One sentence, without the password."""
+    with pytest.raises(ValueError, match=says) as raised:
+        open_session_store(url)
+    assert "secret" not in str(raised.value)
+
+
+def test_what_could_not_be_deleted_is_still_listed(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody is in the middle of a change, and is waited for in vain."""
+    space = f"held{next(_spaces)}"
+    store = open_session_store(f"{redis_server.url}/{space}")
+    store.save(Session("s"))
+    monkeypatch.setattr(ours, "DEFAULT_WAIT", 0.1)
+    key = f"cortext:sessions:{space}:{{s}}:hold"
+    asked(redis_server.port, "SET", key, "token process 7 on another")
+    for write in (lambda: store.delete("s"), lambda: store.append("s", said("x"))):
+        with pytest.raises(SessionLockedError, match="process 7 on another"):
+            write()
+    assert store.list_session_ids() == ["s"]
+    asked(redis_server.port, "DEL", key)
+    assert store.delete("s")
+
+
+def test_an_option_that_nobody_knows(redis_server: RedisServer) -> None:
+    """It is named, and no traceback of another package comes."""
+    with pytest.raises(ValueError, match="nonsense"):
+        open_session_store(f"{redis_server.url}?nonsense=1").list_session_ids()
+
+
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while, with what to do, and without the password."""
+    monkeypatch.setattr(servers.until_answered, "__kwdefaults__", {"within": 0.1})
+    for scheme in ("redis", "redis+cluster", "postgresql"):
+        store = open_session_store(f"{scheme}://me:secret@127.0.0.1:{free_port()}/0")
+        with pytest.raises(SessionStorageError, match="no answer from") as raised:
+            store.exists("s")
+        assert "secret" not in str(raised.value)
+        assert raised.value.hint
+
+
+def test_a_password_is_wanted(start_redis: Callable[..., RedisServer]) -> None:
+    """Said at once, for it will not pass; and with it all is well."""
+    server = start_redis("--requirepass", "p@ss")
+    with pytest.raises(SessionStorageError, match="refused") as raised:
+        open_session_store(server.url).exists("s")
+    assert "password" in raised.value.hint
+    with pytest.raises(SessionStorageError, match="refused") as raised:
+        open_session_store(server.url.replace("//", "//:wr%40ng@")).exists("s")
+    assert "wr" not in str(raised.value).partition("refused")[0]
+    assert not open_session_store(server.url.replace("//", "//:p%40ss@")).exists("s")
+
+
+@pytest.mark.parametrize(("package", "url"), [("redis", "redis://h"), ("psycopg", "postgres://h")])
+def test_a_missing_package_is_named(
+    package: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the extra that brings it."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(CortextError, match=f"need the package {package}") as raised:
+        open_session_store(url)
+    assert "cortext-sessions[" in raised.value.hint
+
+
+def test_opening_sends_nothing() -> None:
+    """A URL is only looked at: what is not there is told by the first call."""
+    for kind in SERVERS:
+        path = "/service" if "sentinel" in kind else ""
+        open_session_store(f"{kind}://127.0.0.1:{free_port()}{path}").close()
+
+
+def test_an_append_is_one_round_trip(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long a session is, and so is a look at its head or its tail."""
+    store = open_session_store(f"{redis_server.url}/rounds{next(_spaces)}")
+    assert isinstance(store, ServedStore)
+    store.save(Session("s", messages=[said(str(n)) for n in range(1_000)]))
+    verbs = (
+        lambda: store.append("s", said("a"), said("b")),
+        lambda: store.head("s"),
+        lambda: store.tail("s", 5),
+        lambda: store.since("s", Mark()),
+    )
+    sent: list[int] = []
+    send = AbstractConnection.send_packed_command
+
+    def counted(self: Any, command: Any, *args: Any, **options: Any) -> Any:
+        sent.append(sum(map(len, command)))
+        return send(self, command, *args, **options)
+
+    for verb in verbs:
+        verb()  # from now on the server knows its script
+    monkeypatch.setattr(AbstractConnection, "send_packed_command", counted)
+    for verb in verbs:
+        verb()
+    assert len(sent) == len(verbs)
+    assert max(sent) < 2_000
+    store.close()
