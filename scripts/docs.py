@@ -12,6 +12,8 @@ path is written as ~ in the output, and find the programs of docs/examples in $E
 A page with blocks of `console` is one session of a shell: after each `$ command`, whose further
 lines begin with `> `, stands what a terminal shows; now is written as 2026-01-12, 09:30. Without
 --check the blocks are rewritten in place.
+
+A comment `<!-- api: MODULE -->` stands before what `api.py` says of a module's public names.
 """
 
 import difflib
@@ -24,6 +26,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # started by its path, it finds only what is beside it
+from scripts import api  # noqa: E402
+
 README_LINES = 120
 EXAMPLE = re.compile(
     r"(?P<open>^<!-- run(?:\((?P<language>\w+)\))?:\s*(?P<command>.+?)\s*-->\n)"
@@ -130,11 +135,12 @@ def main(check: bool) -> int:
         name = str(page.relative_to(ROOT))
         old = page.read_text(encoding="utf-8")
         try:
-            new = replay(EXAMPLE.sub(rerun, old))
+            new = replay(EXAMPLE.sub(rerun, api.write_in(old)))
         except (ExampleError, subprocess.TimeoutExpired) as error:
             problems.append(f"{name}: {error}")
             continue
         problems += broken_links(page, new)
+        problems += api.problems(new) if name == str(api.PAGE) else []
         if name == "README.md" and new.count("\n") > README_LINES:
             problems.append(f"{name}: {new.count(chr(10))} lines, at most {README_LINES}")
         if new != old and check:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from datetime import timedelta
 
 from cortext import clock, paths
-from cortext.durability.replace import remove_if_there
+from cortext.app.inner_logs import agents_of, state_of
+from cortext.durability.replace import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.index.catalog import Catalog
-from cortext.index.listed import Listed
-from cortext.index.spawned import SpawnIndex
+from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.index.spawned import SUFFIX, SpawnIndex
 from cortext.lifecycle.workspace import Workspace
+from cortext.stores.log import LogStore
+
+_SUMMARIES = "claude-summaries.sqlite"
+"""What an adapter remembers of the sessions of a folder, and makes anew where it is not there."""
 
 
 def delete(row: Listed, *, unless: Callable[[], bool] | None = None) -> TrashEntry:
@@ -24,6 +30,26 @@ def delete(row: Listed, *, unless: Callable[[], bool] | None = None) -> TrashEnt
         if unless is not None and unless():
             raise CortextError("it was used meanwhile")
         return _trash().put(f"{row.key}: {row.title}", [row.place.folder])
+
+
+def delete_log(row: Listed) -> TrashEntry:
+    """Move a session that a program keeps as a log to the trash, with all that its adapter keeps of
+    it alone: what was set aside, sub-agents, the state of a framework. What several sessions share
+    stays. A program that goes on with it begins it anew."""
+    with ExitStack() as held:
+        for path in filter(None, (row.path, state_of(row))):
+            folder, name = os.path.split(path)
+            held.enter_context(LogStore(folder).changing(name.removesuffix(SUFFIX)))
+        if not os.path.lexists(row.path):
+            raise SessionNotFoundError(row.key, path=row.path)
+        label = f"{row.key}: {row.title}" if row.title else row.key
+        return _trash().put(label, files_of_log(row))
+
+
+def files_of_log(row: Listed) -> list[str]:
+    """The files that are a program's session, its own log first."""
+    logs = [row.path, state_of(row), *(agent.path for agent in agents_of(row))]
+    return [file for path in logs if path for file in (path, *all_set_aside(path))]
 
 
 def rests_since(row: Listed, limit: int) -> bool:
@@ -86,12 +112,23 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
     gone = trash.empty(older_than_days)
     with Catalog.at_home() as catalog:
         catalog.purge()
-    with SpawnIndex(paths.spawn_sessions()) as spawned:
-        spawned.purge()
-    for entry in gone:
-        for origin in entry.origins:
-            _forget_locks(origin)
+    origins = [origin for entry in gone for origin in entry.origins]
+    _purge_lists(origins)
+    for origin in origins:
+        _forget_locks(origin)
     return gone
+
+
+def _purge_lists(origins: Iterable[str]) -> None:
+    """What lists know of logs stands beside these."""
+    spawned = paths.spawn_sessions()
+    logs = {os.path.dirname(origin) for origin in origins if origin.endswith(SUFFIX)}
+    for folder in {spawned, *logs}:
+        with storage_errors("empty the trash of", folder):
+            remove_if_there(os.path.join(folder, ".cortext", _SUMMARIES))
+        if os.path.exists(os.path.join(folder, ".cortext", "spawned.sqlite3")):
+            with SpawnIndex(folder, AUR if folder == spawned else DOCUMENT) as index:
+                index.purge()
 
 
 def _purge_words() -> None:
@@ -107,7 +144,8 @@ def _forget_locks(folder: str) -> None:
     """Locks are named after what they guard; of what is gone for good, they need not tell."""
     head, name = os.path.split(folder)
     shelf, day = os.path.split(head)
-    if os.path.lexists(folder):
+    # Whoever has a log open may hold its lock: that stays.
+    if os.path.lexists(folder) or name.endswith(SUFFIX):
         return
     for kind in ("lock", "change.lock"):
         remove_if_there(os.path.join(shelf, ".cortext", "locks", f"{day}~{name}.{kind}"))

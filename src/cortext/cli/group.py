@@ -28,6 +28,7 @@ GROUPS = {
         "tag": "Tag a conversation.",
         "fork": "Begin a conversation with what was said in another.",
         "delete": "Move a conversation to the trash.",
+        "restore": "Bring back what was deleted.",
         "clean": "Move old completed conversations to the trash.",
         "trash": "What was deleted: list, restore, empty.",
         "export": "Write a conversation as md, html, json or jsonl.",

@@ -103,7 +103,7 @@ class Acting(App[Chosen | None]):
         row = self.chosen
         if row is None:
             return
-        if row.tool == DOCUMENT:
+        if row.tool == DOCUMENT and not row.is_log:
             self.say(doing.told(doing.not_deleted(row)))
             return
 
@@ -112,7 +112,7 @@ class Acting(App[Chosen | None]):
                 self._do(partial(self._delete, row))
 
         note = "it can be brought back with ^Z, or from `cortext trash`"
-        if row.tool and not is_spawned(row):
+        if row.tool and not row.is_apart:
             note = "only our copy: what the tool keeps is not touched"
         question = f"Move {doing.name_of(row)} to the trash?"
         self.push_screen(Choice(question, ("yes", "no"), note), answered)

@@ -34,20 +34,21 @@ _SWITCH = 0.001
 class Picker(Acting):
     """Shows a shelf; its result is what to go on with, or None."""
 
-    CSS = CSS
-    ENABLE_COMMAND_PALETTE = False
-    ESCAPE_TO_MINIMIZE = False
-    TITLE = "cortext"
+    CSS: ClassVar[str] = CSS
+    ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
+    ESCAPE_TO_MINIMIZE: ClassVar[bool] = False
+    TITLE: str | None = "cortext"
     BINDINGS: ClassVar[list[BindingType]] = [Binding(QUIT, "quit", show=False, priority=True)]
 
     def __init__(self, shelf: Shelf) -> None:
         super().__init__()
         self.theme = "ansi-dark"
-        self.shelf = shelf
+        self.shelf: Shelf = shelf
         self._typed = ""
         self._said: Said | None = None
         self._then = ""
-        self.rows, self.side = Rows(), Side(self.from_thread, self._tell_failure)
+        self.rows: Rows = Rows()
+        self.side: Side = Side(self.from_thread, self._tell_failure)
         self._field = Field(placeholder="type to filter", compact=True, select_on_focus=False)
         self._field.cursor_blink = False
         self._scope, self._line = Static(id="scope", markup=False), Static(id="line", markup=False)

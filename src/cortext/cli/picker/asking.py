@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
@@ -18,11 +19,11 @@ from cortext.model.text import clean
 class _Box(ModalScreen[str | None]):
     """Something in the middle of the screen, that Esc takes away."""
 
-    BINDINGS = (
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", show=False, priority=True),
         # They mean what they say only below.
         *(Binding(key, "nothing", show=False, priority=True) for key in ("tab", "shift+tab")),
-    )
+    ]
 
     def action_cancel(self) -> None:
         self.dismiss(None)
@@ -90,7 +91,9 @@ def _letters(names: Sequence[str]) -> list[str]:
 class Help(_Box):
     """All the keys."""
 
-    BINDINGS = (Binding("q,question_mark,enter,f1", "cancel", show=False, priority=True),)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,question_mark,enter,f1", "cancel", show=False, priority=True)
+    ]
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box help"):

@@ -44,7 +44,7 @@ class Latest(Generic[Q, A]):
     ) -> None:
         self._answer, self._tell, self._fail = answer, tell, fail
         self._asked: SimpleQueue[Q | None] = SimpleQueue()
-        self.is_closed = False
+        self.is_closed: bool = False
         # A person who leaves does not wait for what is being read.
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()

@@ -94,6 +94,10 @@ def delete(row: Listed) -> tuple[str, TrashEntry | None]:
         from cortext.app import trash
 
         return f"{name_of(row)} is in the trash", trash.delete(row)
+    if row.is_log:
+        from cortext.app import trash
+
+        return f"{name_of(row)} is in the trash", trash.delete_log(row)
     if row.is_apart:
         raise not_deleted(row)
     from cortext.app.sync import forget

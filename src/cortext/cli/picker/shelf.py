@@ -13,8 +13,10 @@ class Shelf:
     """Conversations, the latest first: those of this project, or all."""
 
     def __init__(self, rows: list[Listed], conversations: Conversations) -> None:
-        self.rows, self.conversations = rows, conversations
-        self.folder, self.is_everywhere = conversations.folder, conversations.everywhere
+        self.rows = rows
+        self.conversations = conversations
+        self.folder: str = conversations.folder
+        self.is_everywhere: bool = conversations.everywhere
         self._texts: list[tuple[str, Listed]] = []
 
     @classmethod

@@ -74,7 +74,7 @@ class Rows(ScrollView, can_focus=False):
     def __init__(self) -> None:
         super().__init__()
         self.items: Sequence[Item] = ()
-        self.cursor = 0
+        self.cursor: int = 0
         self.words: Sequence[str] = ()
         """What is marked in titles."""
         self.with_folders = False
