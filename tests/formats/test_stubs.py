@@ -147,14 +147,21 @@ def test_commands_are_shown_up_to_a_thousand_characters() -> None:
         ("Grep", {"pattern": "x.*y", "path": "src"}, "Grep · x.*y in src · show"),
         ("read_many_files", {"paths": ["a", "b"]}, "read_many_files · a, b · show"),
         ("WebFetch", {"url": "http://a", "prompt": "why"}, "WebFetch · http://a · show"),
-        ("Task", {"n": 1, "x": "é" * 999},
-         'Task · {"n":1,"x":"' + "é" * 187 + "… · show"),
-        ("ping", {}, "ping · show"),
     ],
 )  # fmt: skip
-def test_other_calls(name: str, arguments: dict[str, Any], line: str) -> None:
-    """A read is its path or pattern, anything else its first arguments; one line."""
+def test_reads(name: str, arguments: dict[str, Any], line: str) -> None:
+    """One line, with the path or pattern."""
     assert stub(Call(name, arguments), Result("long " * 9), "show") == line
+
+
+def test_other_calls() -> None:
+    """Their first arguments, and the last lines of what they gave."""
+    arguments = {"n": 1, "x": "é" * 999}
+    lines = stub(Call("Task", arguments), Result("a\nb\n\nc\nd\n"), "show").split("\n")
+    shown = '{"n":1,"x":"' + "é" * 187
+    assert lines == [f"Task · {shown}… · show", "  > b", "  > c", "  > d"]
+    assert stub(Call("ping", {}), Result(""), "show") == "ping · show"
+    assert stub(Call("ping", {}), Result("no\nway", failed=True), "show").count("way") == 1
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def stub(call: Call, result: Result | None, where: str) -> str:
     if result is None:
         lines.append(NO_RESULT)
     else:
-        lines += _ending(result) if kind == "shell" else _failure(kind, result)
+        lines += _outcome(kind, result)
     return _lay_out(call.name, what, where, lines)
 
 
@@ -200,6 +200,16 @@ def _lay_out(name: str, what: str, where: str, lines: list[str]) -> str:
     return "\n  ".join([first, *(line.replace("\n", "\n    ") for line in lines)])
 
 
+def _outcome(kind: str, result: Result) -> list[str]:
+    """How it ended; what a call that we know nothing of gave may be all that matters in it."""
+    if kind == "shell":
+        return _ending(result)
+    failure = _failure(kind, result)
+    if kind == "other" and not failure:
+        return _last_lines(_tail(_decoded(result.value)))
+    return failure
+
+
 def _ending(result: Result) -> list[str]:
     """How a command ended: its exit code and its last lines."""
     value = _decoded(result.value)
@@ -208,12 +218,15 @@ def _ending(result: Result) -> list[str]:
     code = _code(value)
     if code is None and (found := _CODE.search(begins) or _CODE.search(tail[-_ENDS:])):
         code = int(found[1])
-    lines = (line for line in reversed(tail.split("\n")) if line.strip() and not _FRAME.match(line))
-    last = [f"> {one_line(line)}" for line in islice(lines, _LAST_LINES)]
     ended = f"exit code {code}" if code is not None else "exit code not recorded"
     if result.failed and not code:
         ended += f", failed: {one_line(result.error)}" if result.error else ", failed"
-    return [ended, *reversed(last)]
+    return [ended, *_last_lines(tail)]
+
+
+def _last_lines(tail: str) -> list[str]:
+    lines = (line for line in reversed(tail.split("\n")) if line.strip() and not _FRAME.match(line))
+    return [f"> {one_line(line)}" for line in islice(lines, _LAST_LINES)][::-1]
 
 
 def _failure(kind: str, result: Result) -> list[str]:
