@@ -145,16 +145,16 @@ def test_documents_of_a_folder_that_nobody_lists(how: str, space: Path, tmp_path
     other.mkdir()
     ok(other, "init")
     folder = Path(paths.project_document_dir(str(other)))
-    SessionStorage(folder).save(Session("gone", title=f"Use {TOKEN}"))
+    SessionStorage(folder).save(Session("gone", title="Use the marmalade"))
     assert "gone" in ok(other, "list")
-    assert holding(TOKEN, tmp_path / "cache") != []
+    assert holding("marmalade", tmp_path / "cache") != []
     other.rename(tmp_path / "moved")
     if how == "forgotten":
         ok(space, "list", "--forget")
         (tmp_path / "moved").rename(other)
     id = begin(space, "plan", "Deploy", f"Use {KEY}.")
     assert cortext(space, "redact", id, "--yes").returncode == 0
-    assert holding(TOKEN, tmp_path / "cache") == []
+    assert holding("marmalade", tmp_path / "cache") == []
 
 
 def test_no_warning_carries_terminal_codes(space: Path) -> None:

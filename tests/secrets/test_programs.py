@@ -1,11 +1,14 @@
 """Secrets in what programs keep by an adapter: its log, its sub-agents, its framework's state."""
 
+import base64
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from cortext import SessionMessage
+from cortext import SessionMessage, paths
 from cortext.adapters.kept import Kept
+from cortext.durability.trash import Trash
 from tests.command import cortext, ok
 
 SECRET = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
@@ -41,10 +44,97 @@ def test_it_is_masked_in_the_log_and_its_sub_agents(home: Path) -> None:
     assert cortext(home, "scan", "talk").returncode == 0
 
 
-def test_the_state_of_a_framework_is_named(home: Path) -> None:
-    """It holds what was said in a form that only the framework reads."""
+def packed(value: object) -> list[str]:
+    """As LangGraph's adapter has what is no plain JSON."""
+    inner = msgspec.msgpack.encode(("langchain_core", "HumanMessage", {"content": value}))
+    data = msgspec.msgpack.encode(msgspec.msgpack.Ext(5, inner))
+    return ["msgpack", base64.b64encode(data).decode()]
+
+
+def checkpoint(home: Path, id: str, value: object) -> Path:
+    folder = home / "data/cortext/programs/checkpoints"
+    kept = Kept(folder, "tests", remembered=False)
+    data = {"put": "1", "values": {"messages": {"new": [value]}}}
+    record = SessionMessage("system", "", structured_data=data)
+    kept.append(id, [record], lambda: kept.new_session(id, kind="checkpoints"))
+    kept.close()
+    return folder / f"{id}.jsonl"
+
+
+@pytest.mark.parametrize("value", [packed(SECRET), packed(f"a {SECRET} b"), {"is": SECRET}])
+def test_the_state_of_a_framework(value: object, home: Path) -> None:
+    """It is found, however it is packed; a redact leaves it, and says how it goes away."""
     keep(None, "thread", "hello")
-    keep(home / "data/cortext/programs/checkpoints", "thread", "x")
+    path = checkpoint(home, "thread", value)
+    before = path.read_bytes()
+    for which in ("thread", "--all"):
+        found = cortext(home, "scan", which)
+        assert (found.returncode, found.stdout.count("github-token")) == (1, 1), found.stderr
+        assert "only LangGraph can change its checkpoints" in found.stdout
+    done = cortext(home, "redact", "thread", "--yes")
+    assert done.returncode == 1
+    assert f"left as it is: {path}" in done.stdout
+    assert "takes the thread away" in done.stdout
+    assert path.read_bytes() == before
+
+
+def test_a_redact_of_what_can_be_masked_names_what_cannot(home: Path) -> None:
+    """The conversation is masked, the exit code tells that not all is."""
+    keep(None, "thread", f"use {SECRET}")
+    path = checkpoint(home, "thread", packed(SECRET))
+    done = cortext(home, "redact", "thread", "--yes")
+    assert (done.returncode, f"it is still in {path}" in done.stderr) == (1, True)
+    assert "1 masked" in done.stdout
+    assert "1 secret in 1 of 1" in cortext(home, "scan", "thread").stderr
+
+
+def test_state_that_is_encrypted_is_named(home: Path) -> None:
+    """Nobody can tell what is in it."""
+    keep(None, "thread", "hello")
+    path = checkpoint(home, "thread", ["msgpack+aes", "AAAA"])
     done = cortext(home, "scan", "thread")
-    assert "checkpoints/thread.jsonl" in done.stderr
-    assert "only that can change" in done.stderr
+    assert (done.returncode, f"not looked at: {path}: its values are encrypted" in done.stderr) == (
+        1,
+        True,
+    )
+
+
+def test_state_and_sub_agents_of_no_session(home: Path) -> None:
+    """What is left of a session that is gone is found and masked by `--all`."""
+    programs = home / "data/cortext/programs"
+    keep(programs / "subagents", "agent-1", f"I use {SECRET}", parent_id="gone")
+    keep(programs / "state", "user-1", f"it is {SECRET}")
+    found = cortext(home, "scan", "--all")
+    assert (found.returncode, found.stdout.count("github-token")) == (1, 2), found.stderr
+    assert "`cortext redact --all` masks it" in found.stdout
+    done = cortext(home, "redact", "--all", "--yes")
+    assert done.returncode == 0, done.stderr
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
+    assert cortext(home, "scan", "--all").returncode == 0
+
+
+def test_what_an_adapter_s_lists_remember(home: Path) -> None:
+    """The file beside the sessions goes with the words, and is made anew."""
+    keep(None, "talk", f"use {SECRET}")
+    beside = home / "data/cortext/programs/.cortext/claude-summaries.sqlite"
+    beside.write_bytes(SECRET.encode())
+    ok(home, "redact", "talk", "--yes")
+    assert not beside.exists()
+
+
+def test_checkpoints_in_the_trash(home: Path) -> None:
+    """They have another name there, are found all the same, and left as they are."""
+    keep(None, "thread", f"use {SECRET}")
+    path = checkpoint(home, "thread", packed(SECRET))
+    before = path.read_bytes()
+    Trash(paths.trash()).put("thread", [str(path), str(path.parents[1] / "thread.jsonl")])
+    found = cortext(home, "scan", "--all")
+    assert (found.returncode, "github-token  checkpoints" in found.stdout) == (1, True), (
+        found.stderr
+    )
+    done = cortext(home, "redact", "--all", "--yes")
+    assert done.returncode == 1
+    ok(home, "trash", "restore", "thread")
+    assert path.read_bytes() == before
+    assert SECRET not in (path.parents[1] / "thread.jsonl").read_text(encoding="utf-8")

@@ -1,49 +1,104 @@
-"""What adapters keep beside a program's session: the logs of its sub-agents, and state that only
-its framework reads. Lists do not show them."""
+"""What adapters keep beside the sessions of programs, in folders that no list shows: the logs of
+sub-agents, the state that sessions of Google's ADK share, and LangGraph's checkpoints."""
 
 from __future__ import annotations
 
 import os
 from functools import lru_cache
+from typing import Any, cast
 
+from cortext import paths
 from cortext.durability.read import read_first_line
 from cortext.formats.log import decode_head_line
 from cortext.index.listed import DOCUMENT, Listed, facts, tool_root
+from cortext.lifecycle.known import known_workspaces, program_folders
+from cortext.model.keys import id_of
 
+_AGENTS, _STATE, _CHECKPOINTS = _FOLDERS = "subagents", "state", "checkpoints"
 _LONGEST_HEAD = 1 << 16
+_SUFFIX = ".jsonl"
 
 
 def agents_of(row: Listed) -> list[Listed]:
     """The sub-agents of a program's session, as rows that can be read and masked."""
     if row.tool != DOCUMENT or not row.is_log:
         return []
-    folder = os.path.join(os.path.dirname(row.path), "subagents")
+    folder = os.path.join(os.path.dirname(row.path), _AGENTS)
     try:
         changed = os.stat(folder).st_mtime_ns
     except OSError:
         return []
-    root, text = tool_root(DOCUMENT, ""), facts(kind="", title="")
-    return [
-        Listed(root, f"{folder}/{id}.jsonl", id, "paused", 0, text)
-        for id in _by_parent(folder, changed).get(row.key, ())
-    ]
+    found = _by_parent(folder, changed).get(row.key, ())
+    return [as_row(f"{folder}/{id}{_SUFFIX}") for id in found]
+
+
+def states_of(row: Listed) -> list[Listed]:
+    """The same for what a session of ADK shares with others of its user and its app."""
+    folder = os.path.join(os.path.dirname(row.path), _STATE)
+    if row.tool != DOCUMENT or not row.is_log or not os.path.isdir(folder):
+        return []
+    try:
+        told: Any = decode_head_line(read_first_line(row.path, _LONGEST_HEAD), []).get("metadata")
+    except (OSError, ValueError):
+        return []  # what cannot be read is said of the session itself
+    names = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+    app, user = str(names.get("app_name", "")), str(names.get("user_id", ""))
+    found = [f"{folder}/{id}{_SUFFIX}" for id in (id_of("app", app), id_of("user", app, user))]
+    return [as_row(path) for path in found if os.path.isfile(path)]
 
 
 def state_of(row: Listed) -> str | None:
-    """The file with the state of a framework, in which what was said stands packed."""
-    path = os.path.join(os.path.dirname(row.path), "checkpoints", os.path.basename(row.path))
+    """The file with the state of a framework: the checkpoints of a thread of LangGraph."""
+    name = os.path.basename(row.path)
+    path = os.path.join(os.path.dirname(row.path), _CHECKPOINTS, name)
     return path if row.tool == DOCUMENT and row.is_log and os.path.isfile(path) else None
+
+
+def inner_folders() -> list[str]:
+    """Where any of this is, whether a session is listed that it belongs to or not."""
+    homes = [*program_folders(), paths.document_dir()]
+    for root in known_workspaces():
+        homes += [paths.project_document_dir(root), f"{root}/.workspace"]
+    found = [f"{home}/{name}" for home in homes for name in _FOLDERS]
+    return [folder for folder in dict.fromkeys(found) if os.path.isdir(folder)]
+
+
+def inner_files() -> list[str]:
+    """All such files."""
+    found = (f"{each}/{name}" for each in inner_folders() for name in sorted(os.listdir(each)))
+    return [path for path in found if path.endswith(_SUFFIX) and os.path.isfile(path)]
+
+
+def is_state(path: str) -> bool:
+    return os.path.basename(os.path.dirname(path)) == _STATE
+
+
+def is_checkpoints(path: str) -> bool:
+    """Also of a file in the trash, where it has another name."""
+    if not path.startswith(f"{paths.trash()}/"):
+        return os.path.basename(os.path.dirname(path)) == _CHECKPOINTS
+    try:
+        head = decode_head_line(read_first_line(path, _LONGEST_HEAD), [])
+    except (OSError, ValueError):
+        return False
+    return head.get("kind") == _CHECKPOINTS
+
+
+def as_row(path: str) -> Listed:
+    """A log of these as lists would have it."""
+    id = os.path.basename(path).removesuffix(_SUFFIX)
+    return Listed(tool_root(DOCUMENT, ""), path, id, "paused", 0, facts(kind="", title=""))
 
 
 @lru_cache(maxsize=8)
 def _by_parent(folder: str, _changed: int) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in sorted(os.listdir(folder)):
-        if name.endswith(".jsonl"):
+        if name.endswith(_SUFFIX):
             try:
                 line = read_first_line(f"{folder}/{name}", _LONGEST_HEAD)
                 parent = str(decode_head_line(line, []).get("parent_id", ""))
             except (OSError, ValueError):
                 continue  # `doctor` names what cannot be read
-            found.setdefault(parent, []).append(name.removesuffix(".jsonl"))
+            found.setdefault(parent, []).append(name.removesuffix(_SUFFIX))
     return found

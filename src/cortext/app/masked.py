@@ -76,6 +76,10 @@ class Masks:
             return _marker([self._copies[name]])
         return self.of_all() if is_new else None
 
+    def has(self, name: str) -> bool:
+        """Whether something is masked in a copy."""
+        return name in self._copies
+
     def of_all(self) -> Marker | None:
         """The mask of what is about several sessions."""
         return _marker(self._copies.values()) if self._copies else None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from cortext.app.following import beside, end_now, news
 from cortext.app.indexing import print_of
+from cortext.app.kept_out import mask_of, text_without, without
 from cortext.app.reading import Read, read_all, read_from, transcript_of
 from cortext.app.transcripts import Found
 from cortext.bridges.recent import Mark
@@ -27,6 +28,9 @@ from cortext.lifecycle.types import Types
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores import layout
+
+if TYPE_CHECKING:
+    from cortext.app.masking import Marker
 
 _log = logging.getLogger("cortext.app")
 STUB = 300
@@ -123,14 +127,15 @@ def _of_tool(row: Listed, old: State) -> _New:
     if row.is_apart:
         return _all_of(row, read_all(row), old)
     transcript = transcript_of(row)
+    mask = mask_of(row.tool, row.key, transcript[1].path)
     try:
-        found = _since(transcript, old) if old.size else None
+        found = _since(transcript, old, mask) if old.size else None
     except (OSError, CortextError):
         found = None  # reading all of it says what is wrong
-    return found or _anew(row, transcript, old)
+    return found or _anew(row, transcript, old, mask)
 
 
-def _since(transcript: Found, old: State) -> _New | None:
+def _since(transcript: Found, old: State, mask: Marker | None) -> _New | None:
     """What is new; None where all of it has to be read."""
     aside = beside(*transcript)
     if old.side if aside is None else _sum(aside) != old.beside:
@@ -139,16 +144,19 @@ def _since(transcript: Found, old: State) -> _New | None:
     # A tool notes at its leisure what came of a person's words, which stay as they are.
     if changed is None or any(message.role != "user" for message in changed.again):
         return None
-    new = [_entry(number, each) for number, each in enumerate(changed.new, old.held + 1)]
+    told = _told(changed.new, mask)
+    new = [_entry(number, each) for number, each in enumerate(told, old.held + 1)]
     state = old._replace(held=old.held + len(new), end=_digest(new, old.end))
     return new, state.at(changed.mark), True
 
 
-def _anew(row: Listed, transcript: Found, old: State) -> _New:
+def _anew(row: Listed, transcript: Found, old: State, mask: Marker | None) -> _New:
     """All of a transcript, and where to go on from the next time."""
     mark = _end(transcript)
     aside = beside(*transcript) if mark else None
-    new, state, keep = _all_of(row, read_from(row, transcript, 2 * STUB), old)
+    # A secret that is cut in two is none that could be masked.
+    longest = None if mask else 2 * STUB
+    new, state, keep = _all_of(row, read_from(row, transcript, longest), old, mask)
     if mark is None or _end(transcript) != mark:
         return new, state, keep  # it grew while it was read
     return new, state.at(mark)._replace(beside=_sum(aside or "")), keep
@@ -161,16 +169,21 @@ def _end(transcript: Found) -> Mark | None:
         return None  # reading it says what is wrong
 
 
-def _all_of(row: Listed, found: Read, old: State) -> _New:
+def _all_of(row: Listed, found: Read, old: State, mask: Marker | None = None) -> _New:
     """All that is there; what it began with is in the index if it begins so still."""
-    entries = [_entry(number, each) for number, each in enumerate(found.session.messages, 1)]
+    told = _told(found.session.messages, mask)
+    entries = [_entry(number, each) for number, each in enumerate(told, 1)]
     keep = 0 < old.held <= len(entries) and _digest(entries[: old.held]) == old.end
     new = entries[old.held :] if keep else entries
-    said = side_text(found.side)
+    said = text_without(side_text(found.side), mask)
     side = _sum(said)
     if side != (old.side if keep else 0):
         new.insert(0, Entry(SIDE, "agents", row.last_active, spaced(plain(said))))
     return new, State(held=len(entries), end=_digest(entries), side=side), keep
+
+
+def _told(messages: Sequence[SessionMessage], mask: Marker | None) -> Iterable[SessionMessage]:
+    return messages if mask is None else (without(each, mask) for each in messages)
 
 
 def side_text(side: Iterable[Session]) -> str:

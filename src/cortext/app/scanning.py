@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cortext import paths
 from cortext.app.abandoned import archive_temp_folders, files_in, is_temp, temp_folders, temps
-from cortext.app.inner_logs import agents_of, state_of
-from cortext.app.looking import Piece, Unread, of_document, of_files, of_lines, why
+from cortext.app.checkpoints import checkpoint_values
+from cortext.app.inner_logs import (
+    agents_of,
+    as_row,
+    inner_files,
+    is_checkpoints,
+    is_state,
+    state_of,
+    states_of,
+)
+from cortext.app.looking import Piece, Unread, of_files, why
 from cortext.app.masking import is_suspect, secrets_in, value_of
-from cortext.app.own_files import beside, loose_files, text_files
+from cortext.app.own_files import loose_files
+from cortext.app.own_pieces import NAME, of_row
 from cortext.app.reading import read_from, transcript_of
 from cortext.app.session_files import SessionFiles, sessions_of
-from cortext.durability.read import read_file
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.index.listed import AUR, Listed, facts, tool_root
 from cortext.index.tools import made_of
 from cortext.lifecycle.known import program_folders
 from cortext.model import json, wire
 from cortext.model.secret_keys import KEYS
-from cortext.stores.layout import Place
 
 Progress = Callable[[int, int], None]
-HEAD, DOCUMENT, BACKUP = "head", "document", "backup"
-"""In the place of a role: title and the like; a text file; an old version."""
 TRANSCRIPT, AGENTS, ARCHIVE = "transcript", "agents", "archive"
-"""What a tool keeps of it beside its messages; what sub-agents wrote; our copy."""
+"""In the place of a role: what a tool keeps of it beside its messages; what sub-agents wrote; our
+copy."""
 ORIGIN, LEFT, TRASH = "origin", "left over", "trash"
 """What it was made of; what a killed process left; what was deleted."""
-NAME, BESIDE = "file name", "beside"
-"""What a file, or a folder, in a conversation's is called; a file that lies among the folders of
-conversations, or of days, and belongs to none."""
+BESIDE = "beside"
+"""A file that lies among the folders of conversations, or of days, and belongs to none."""
+STATE, CHECKPOINTS = "state", "checkpoints"
+"""What sessions of a program share; what only its framework can change."""
+_ASIDE = (ARCHIVE, STATE)
+"""In the place of a tool: what is of no conversation that is listed."""
 _RAW = (TRANSCRIPT, AGENTS, ARCHIVE)
 _SHOWN = 4
 _KEY_KINDS = frozenset(rule.kind for rule in KEYS)
@@ -64,6 +74,11 @@ class Finding(NamedTuple):
         return self.role == NAME
 
     @property
+    def stays(self) -> bool:
+        """Whether no redact can change it."""
+        return self.role in (NAME, CHECKPOINTS)
+
+    @property
     def preview(self) -> str:
         """As much as tells two of them apart: of a key what its provider begins all with."""
         length = len(self.secret)
@@ -90,8 +105,9 @@ def scan(rows: Sequence[Listed], progress: Progress | None = None) -> Scanned:
             look.unread.append(f"{row.key}: {why(error)}")
         if progress:
             progress(done, len(rows))
-    # Copies of nothing that is listed are no conversation, unless they have something to tell.
-    failed += sum(row.tool == ARCHIVE for row in rows) - any(f.row.tool == ARCHIVE for f in found)
+    # What is of nothing that is listed is no conversation, unless it has something to tell.
+    silent = {row.tool for row in rows if row.tool in _ASIDE} - {one.row.tool for one in found}
+    failed += len(silent)
     return Scanned(found, max(len(rows) - failed, 0), list(dict.fromkeys(look.unread)))
 
 
@@ -113,6 +129,7 @@ class Look:
     def __init__(self) -> None:
         self._files = SessionFiles()
         self._temps: set[str] = set()
+        self._inner: set[str] = set()
         self.unread: Unread = []
 
     def at(self, row: Listed, *, behind: bool = True) -> list[Finding]:
@@ -134,13 +151,17 @@ class Look:
 
     def _pieces(self, row: Listed, behind: bool) -> Iterator[Piece]:
         if row.tool == TRASH:
-            yield from of_files(files_in(row.path, self.unread), TRASH, self.unread)
+            packed, files = _apart(files_in(row.path, self.unread))
+            yield from of_files(files, TRASH, self.unread)
+            yield from self._of_inner(packed)
         elif row.tool == ARCHIVE:
             yield from of_files(self._files.unclaimed(self.unread), ARCHIVE, self.unread)
+        elif row.tool == STATE:
+            yield from self._of_inner(inner_files())
         elif row.tool and not row.is_apart:
             yield from self._of_tool(row)
         else:
-            yield from _of_row(row, self.unread)
+            yield from of_row(row, self.unread)
             yield from self._behind(row) if behind else ()
             yield from self._made_of(row)
         yield from self._left(row, behind)
@@ -180,9 +201,27 @@ class Look:
             yield from self._own(self._files.own(tool, id), tool, id)
 
     def _made_of(self, row: Listed) -> Iterator[Piece]:
+        inner = [one.path for one in (*agents_of(row), *states_of(row))]
+        yield from self._of_inner(filter(None, (*inner, state_of(row))))
         for origin in origins_of(row):
-            for piece in _of_row(origin, self.unread):
+            for piece in of_row(origin, self.unread) if origin.path not in inner else ():
                 yield piece._replace(message=0, role=ORIGIN)
+
+    def _of_inner(self, paths: Iterable[str]) -> Iterator[Piece]:
+        """What adapters keep beside sessions, each once: several may share it."""
+        new = [path for path in paths if path not in self._inner]
+        self._inner.update(new)
+        for path in new:
+            try:
+                if is_checkpoints(path):
+                    values = checkpoint_values(path, self.unread)
+                    yield from (Piece(0, CHECKPOINTS, path, value) for value in values)
+                    continue
+                role = STATE if is_state(path) else ORIGIN
+                for piece in of_row(as_row(path), self.unread):
+                    yield piece._replace(message=0, role=role)
+            except OSError as error:
+                self.unread.append(f"{path}: {why(error)}")
 
     def _own(self, paths: Sequence[str], tool: str, id: str) -> Iterator[Piece]:
         """What a tool itself has, as it stands there."""
@@ -214,6 +253,13 @@ class Look:
             yield from of_files(files_in(path, self.unread), LEFT, self.unread)
 
 
+def _apart(paths: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Checkpoints, which have lost their name in the trash, and other files."""
+    every = list(paths)
+    packed = [path for path in every if is_checkpoints(path)]
+    return packed, [path for path in every if path not in packed]
+
+
 def trash_rows() -> list[Listed]:
     """What is in the trash, as lists have conversations; also what has lost its note."""
     from cortext.app.trash import list_trash
@@ -239,10 +285,16 @@ def archive_row() -> Listed:
     return Listed(tool_root(ARCHIVE, ""), paths.archive(), ARCHIVE, "paused", 0, text)
 
 
+def state_row() -> Listed:
+    """What adapters keep for programs, and no session that is listed has. As `archive_row`."""
+    text = facts(kind=STATE, title="what programs keep of no session that is listed")
+    return Listed(tool_root(STATE, ""), paths.program_sessions(), STATE, "paused", 0, text)
+
+
 def origins_of(row: Listed) -> list[Listed]:
     """The session of `spawn`, or of a program, that a conversation was made of, if it is where
-    such are; and the sub-agents of a program's session."""
-    found = agents_of(row)
+    such are; and the sub-agents of a program's session, with the state that it shares."""
+    found = [*agents_of(row), *states_of(row)]
     for tool, _, id in (each.partition(":") for each in made_of(row)) if not row.tool else ():
         name = os.path.basename(id)
         logs = (paths.spawn_sessions(),) if tool == AUR else program_folders()
@@ -256,38 +308,3 @@ def origins_of(row: Listed) -> list[Listed]:
 
 def _document_folders(row: Listed) -> tuple[str, ...]:
     return paths.document_dir(), paths.project_document_dir(row.root)
-
-
-def _of_row(row: Listed, unread: Unread) -> Iterator[Piece]:
-    """A conversation of a workspace, a session of `spawn` or a document, in its own files."""
-    if not row.tool:
-        yield from _of_workspace(row.place, unread)
-    elif row.is_log:
-        if state := state_of(row):
-            unread.append(f"{state}: the state of its framework, which only that can change")
-        yield from of_lines(row.path, HEAD)
-        yield from of_files(beside(row.path), BACKUP, unread)
-    else:
-        yield from of_document(row.path, HEAD, BACKUP)
-        yield from of_files(beside(row.path), BACKUP, unread)
-
-
-def _of_workspace(place: Place, unread: Unread) -> Iterator[Piece]:
-    if os.path.isfile(place.head) and is_suspect(data := read_file(place.head)):
-        yield Piece(0, HEAD, place.head, value_of(data))
-    if os.path.isfile(place.lines):
-        yield from of_lines(place.lines, HEAD)
-    others = [path for path in text_files(place, unread) if path not in (place.head, place.lines)]
-    aside = [path for path in others if path.startswith(f"{place.session}/")]
-    yield from of_files((path for path in others if path not in aside), DOCUMENT, unread)
-    yield from of_files(aside, BACKUP, unread)
-    yield from _of_names(place)
-
-
-def _of_names(place: Place) -> Iterator[Piece]:
-    """What files and folders are called below a conversation's: git would have that too."""
-    for folder, folders, names in os.walk(place.folder):
-        folders[:] = sorted(name for name in folders if name != ".git")
-        for name in (*folders, *sorted(names)):
-            if is_suspect(name.encode("utf-8", "surrogateescape")):
-                yield Piece(0, NAME, f"{folder}/{name}", name)

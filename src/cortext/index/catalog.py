@@ -146,6 +146,7 @@ class Catalog:
         query = "SELECT DISTINCT root FROM days"
         roots = self._run(lambda db: [os.fsdecode(root) for (root,) in db.execute(query)])
         there = {(os.fsencode(row.root), row.path) for row in self.list(roots)}
+        self._run(tools.forget_unmasked)
         self.tool_sessions()
 
         def write(db: sqlite3.Connection) -> None:

@@ -43,7 +43,7 @@ class Database:
         self._db: sqlite3.Connection | None = None
         self._pid = 0
         self._inode = 0
-        self.fresh = False
+        self.fresh: bool = False
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do `work` in one transaction."""

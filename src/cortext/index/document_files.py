@@ -8,7 +8,7 @@ from cortext.formats import document
 from cortext.index.database import bounded, micros, plain
 from cortext.index.documents import Row
 from cortext.index.listed import facts
-from cortext.index.showing import shown, shown_all, shown_native
+from cortext.index.showing import shown, shown_native, told, told_all
 from cortext.model.session import Session
 from cortext.model.title import generate_title
 from cortext.stores.checks import refuse_newer
@@ -62,10 +62,10 @@ def _salvage(data: bytes, path: str, id: str, why: str) -> tuple[Session | None,
 def _text(session: Session, note: str, print: str) -> str:
     return facts(
         kind=shown(session.kind) or "chat",
-        title=shown(session.title) or shown(generate_title(session)),
+        title=told(session.title) or told(generate_title(session)),
         note=note,
-        summary=shown(session.summary),
-        tags=shown_all(session.tags),
+        summary=told(session.summary),
+        tags=told_all(session.tags),
         created_at=micros(session.created_at),
         messages=len(session.messages),
         tokens=session.total_tokens,

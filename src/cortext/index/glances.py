@@ -15,7 +15,7 @@ from cortext.bridges.registry import open_bridge
 from cortext.errors import CortextError
 from cortext.index.database import micros
 from cortext.index.listed import facts
-from cortext.index.showing import shown
+from cortext.index.showing import shown, told
 from cortext.index.tools import Row
 
 _log = logging.getLogger("cortext.index")
@@ -187,7 +187,7 @@ def _to_row(one: _Candidate, seen: Glance | None, note: str) -> Row:
         started = seen.started_at if seen else None
         text = facts(
             kind="chat",
-            title=(shown(seen.title) if seen else "") or f"session {source.id[:8]}",
+            title=(told(seen.title) if seen else "") or f"session {source.id[:8]}",
             note=shown(note),
             created_at=micros(started) if started else active,
             model=shown(seen.model) if seen else "",

@@ -29,7 +29,8 @@ class NotOursError(CortextError):
     """Something was asked of a tool's session that only a conversation of a workspace can do."""
 
     def __init__(self, tool: str, id: str) -> None:
-        self.tool, self.id = tool, id
+        self.tool = tool
+        self.id = id
         super().__init__(
             f"{id} is a session of {_OWNERS.get(tool, tool)}, and belongs to no workspace",
             hint=f"`cortext import {id}` makes a conversation of it",
@@ -197,7 +198,7 @@ class Listed(NamedTuple):
         return self.text.split(_FACT)[number]
 
 
-latest = itemgetter(4, 1)
+latest: itemgetter[tuple[int, int]] = itemgetter(4, 1)
 """Sorts rows by when they were last active, and by their paths where several were at once."""
 
 

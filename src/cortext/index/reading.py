@@ -15,7 +15,7 @@ from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.records import decode_lines
 from cortext.index.database import bounded, micros
 from cortext.index.listed import Listed, facts
-from cortext.index.showing import shown, shown_all, shown_native
+from cortext.index.showing import shown, shown_native, told, told_all
 from cortext.model import json, wire
 from cortext.model.session import Session
 from cortext.stores import layout
@@ -55,10 +55,10 @@ def read_conversation(root: str, path: str, old: Listed | None, now: str) -> Lis
         return None
     text = facts(
         kind=shown(head.kind),
-        title=shown(head.title) or name,
-        summary=shown(head.summary),
+        title=told(head.title) or name,
+        summary=told(head.summary),
         note=shown(note or lines.note),
-        tags=shown_all(head.tags),
+        tags=told_all(head.tags),
         created_at=micros(head.created_at),
         messages=lines.messages,
         tokens=_tokens(place),
@@ -158,5 +158,5 @@ def _without_session(root: str, path: str, place: Place) -> Listed | None:
     heading = next((line for line in text.split("\n") if line.startswith("# ")), "")
     at = os.stat(file).st_mtime_ns // 1000
     kind = shown(document.removesuffix(".md"))
-    about = facts(kind=kind, title=shown(heading[2:]) or place.name, created_at=at)
+    about = facts(kind=kind, title=told(heading[2:]) or place.name, created_at=at)
     return Listed(root, path, place.name, "", at, about)

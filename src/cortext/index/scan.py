@@ -62,7 +62,7 @@ class Scan:
         self._root = root
         self._known = known
         self._going_on = going_on
-        self.began = time.time_ns()
+        self.began: int = time.time_ns()
         self.unread: list[str] = []
         """What could not be read, and why."""
 

@@ -31,7 +31,7 @@ INDEX_VERSION = 1
 _SETTLED_NS = 20_000_000
 _LARGE = 1000
 
-log = logging.getLogger("cortext.index")
+log: logging.Logger = logging.getLogger("cortext.index")
 
 
 @runtime_checkable

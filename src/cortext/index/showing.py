@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cortext.index.database import plain
+from cortext.model.secret_hint import could_hold
 from cortext.model.text import clean
+
+_CUT = "..."
+_OF_KEYS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+_HALF = 12
+"""Characters of a key that would tell something of it."""
 
 
 def shown(text: str) -> str:
@@ -14,9 +20,30 @@ def shown(text: str) -> str:
     return plain(clean(text, lines=False))
 
 
-def shown_all(texts: Iterable[str]) -> list[str]:
+def told(text: str) -> str:
+    """As `shown`, of what people wrote, without secrets: a database keeps on its pages, and in its
+    log, what was masked in the file since, and of a tool's file nothing is ever masked."""
+    if not could_hold(text):
+        return shown(text)
+    from cortext.model.secrets import mask_text
+
+    return shown(_without_half(mask_text(text)[0]))
+
+
+def _without_half(text: str) -> str:
+    """Of a title that was cut, without the word at its end where that may be half a key."""
+    if not text.endswith(_CUT):
+        return text
+    begun = text.removesuffix(_CUT)
+    rest = begun.rstrip(_OF_KEYS)
+    half = begun[len(rest) :]
+    mixed = any(map(str.isdigit, half)) and any(map(str.isalpha, half))
+    return rest + _CUT if len(half) >= _HALF and mixed else text
+
+
+def told_all(texts: Iterable[str]) -> list[str]:
     """Those of the texts of which something is left."""
-    return [text for text in map(shown, texts) if text]
+    return [text for text in map(told, texts) if text]
 
 
 def shown_native(entries: Iterable[Mapping[str, Any]]) -> list[str]:

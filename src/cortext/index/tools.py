@@ -166,6 +166,16 @@ def _listed(rows: Iterable[Row], gone: set[tuple[str, str]]) -> list[Listed]:
         raise Unreadable(f"a session cannot be read: {error}") from None
 
 
+def forget_unmasked(db: sqlite3.Connection) -> None:
+    """Have those sessions looked at again whose title has a secret: an earlier version kept it."""
+    from cortext.index.showing import told
+
+    found = [row for row in _load(db).values() if row.text]
+    bad = [row for row in found if told(title := row.listed().title) != title]
+    db.executemany("DELETE FROM tools WHERE tool = ? AND id = ?", [(r.tool, r.id) for r in bad])
+    db.executemany("DELETE FROM homes WHERE tool = ?", [(tool,) for tool in {r.tool for r in bad}])
+
+
 def put_native(
     db: sqlite3.Connection, root: str, days: Iterable[tuple[str, Iterable[Listed]]]
 ) -> None:

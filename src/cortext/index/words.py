@@ -75,7 +75,7 @@ class Words:
     def __init__(self, path: str) -> None:
         self._path = path
         self._database: Database = _File(path, schema=SCHEMA, version=_VERSION, name=_NAME)
-        self.is_fixed = False
+        self.is_fixed: bool = False
         """Whether nothing can be added: it is on a disk that cannot be written to."""
 
     @classmethod

@@ -13,7 +13,7 @@ class Plain:
     """A text as it reads when its escapes are seen through; `span` leads back to the given one."""
 
     def __init__(self, given: str) -> None:
-        self.text = given
+        self.text: str = given
         self._starts: list[int] = []
         self._given: list[tuple[int, int]] = []
         if "\\" in given:
