@@ -22,7 +22,7 @@ from cortext.conversations.summaries import summarize
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.model.ids import check_id
 
-log = logging.getLogger("cortext.conversations")
+log: logging.Logger = logging.getLogger("cortext.conversations")
 
 MOST = 2**31 - 1
 """As many as there can be."""

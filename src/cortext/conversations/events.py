@@ -14,7 +14,7 @@ from msgspec import Struct
 from cortext.conversations.port import Message, own
 from cortext.errors import CortextError
 
-log = logging.getLogger("cortext.conversations")
+log: logging.Logger = logging.getLogger("cortext.conversations")
 
 Kind = Literal["created", "message", "deleted", "expired"]
 MOST_WAITING = 10_000

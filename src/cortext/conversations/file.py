@@ -47,7 +47,7 @@ from cortext.model.ids import check_id, new_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
-log = logging.getLogger("cortext.conversations")
+log: logging.Logger = logging.getLogger("cortext.conversations")
 T = TypeVar("T")
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -326,4 +326,5 @@ class FileConversationStore(Conversations):
 
     def _entry(self, id: str) -> ConversationEntry:
         head = self._sessions.head(id)
-        return ConversationEntry(id, head.created_at, self._last(id), head.owner, head.metadata)
+        last = updated_at(head, self._sessions.tail(id, 1))
+        return ConversationEntry(id, head.created_at, last, head.owner, head.metadata)

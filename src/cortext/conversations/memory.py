@@ -37,7 +37,7 @@ from cortext.model import json
 from cortext.model.ids import check_id, new_id
 from cortext.model.values import json_copy
 
-log = logging.getLogger("cortext.conversations")
+log: logging.Logger = logging.getLogger("cortext.conversations")
 
 MUCH = 100_000_000
 """The bytes above which memory is a warning."""

@@ -14,7 +14,7 @@ from cortext.conversations.urls import without_secrets
 
 _REDIS = ("cortext.conversations.redis", "RedisConversationStore")
 _POSTGRES = ("cortext.conversations.postgres", "PostgresConversationStore")
-STORES = {
+STORES: dict[str, tuple[str, str]] = {
     "memory": ("cortext.conversations.memory", "MemoryConversationStore"),
     "file": ("cortext.conversations.file", "FileConversationStore"),
     "redis": _REDIS,

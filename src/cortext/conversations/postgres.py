@@ -37,7 +37,7 @@ from cortext.model import json
 from cortext.model.ids import check_id, new_id
 from cortext.model.values import as_utc
 
-log = logging.getLogger("cortext.conversations")
+log: logging.Logger = logging.getLogger("cortext.conversations")
 
 _LONGEST_ID = 200
 

@@ -18,7 +18,7 @@ from cortext.errors import CortextError
 from cortext.model import json, wire
 from cortext.model.ids import new_id
 
-log = logging.getLogger("cortext.conversations")
+log: logging.Logger = logging.getLogger("cortext.conversations")
 
 _LISTEN = 3.0
 _PAUSE = 0.2
@@ -46,7 +46,7 @@ class Listening:
     """
 
     def __init__(self, linked: Callable[[], Link], sql: Statements) -> None:
-        self.hub = Hub()
+        self.hub: Hub = Hub()
         self._linked = linked
         self._sql = sql
         self._marks = f"cortext_{new_id().replace('-', '')}"

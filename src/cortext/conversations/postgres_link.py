@@ -15,7 +15,7 @@ from cortext.conversations.postgres_errors import no_answer, refused, will_stay
 from cortext.conversations.urls import check_ports, scrubbed, secrets_of
 from cortext.errors import CortextError, NewerVersionError, SessionStorageError
 
-log = logging.getLogger("cortext.conversations")
+log: logging.Logger = logging.getLogger("cortext.conversations")
 T = TypeVar("T")
 
 MOST_CONNECTIONS = 16
@@ -43,7 +43,7 @@ class Link:
             self._psycopg.errors.ReadOnlySqlTransaction,
         )
         self._url = url
-        self.timeout = check_timeout(timeout)
+        self.timeout: float = check_timeout(timeout)
         self._schema = schema
         self._with_ttl = with_ttl
         self._idle: list[Any] = []

@@ -42,7 +42,7 @@ from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json
 from cortext.model.ids import check_id, new_id
 
-log = logging.getLogger("cortext.conversations")
+log: logging.Logger = logging.getLogger("cortext.conversations")
 
 REMEMBERED = 100
 """How many of the last ids of messages are known at least, so that none is stored twice."""

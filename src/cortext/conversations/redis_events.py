@@ -14,7 +14,7 @@ from cortext.conversations.redis_wire import Joining, Lost, Wire
 from cortext.errors import CortextError
 from cortext.model import json, wire
 
-log = logging.getLogger("cortext.conversations")
+log: logging.Logger = logging.getLogger("cortext.conversations")
 
 _LISTEN = 3.0
 _PAUSE = 0.2
@@ -32,7 +32,7 @@ class Listening:
     """
 
     def __init__(self, linked: Callable[[], Link], channels: str) -> None:
-        self.hub = Hub()
+        self.hub: Hub = Hub()
         self._linked = linked
         self._channels = channels
         self._waiting: set[Joining] = set()

@@ -27,7 +27,8 @@ class ReplicationError(SessionStorageError):
     there unless it was `undone`."""
 
     def __init__(self, have: int, wanted: int, *, undone: bool = False) -> None:
-        self.have, self.wanted = have, wanted
+        self.have = have
+        self.wanted = wanted
         few = f"only {have} of {wanted} replicas have it"
         super().__init__(
             f"{few}, so it is taken back" if undone else f"stored, but {few}",
@@ -47,7 +48,7 @@ class Link:
     def __init__(self, url_or_client: Any, *, timeout: float, replicas: int) -> None:
         self._redis = _import()
         self._passing = _passing(self._redis.exceptions)
-        self.timeout = check_timeout(timeout)
+        self.timeout: float = check_timeout(timeout)
         if type(replicas) is not int or replicas < 0:
             raise ValueError(f"wait_replicas is a whole number from 0, not {replicas!r:.60}")
         self._replicas = replicas

@@ -21,7 +21,7 @@ class Way(ABC):
     def __init__(self, redis: Any, client: Any) -> None:
         self._redis = redis
         self._client = client
-        self.sent = 0
+        self.sent: int = 0
         """How often something was sent: what failed before that was not done."""
 
     @abstractmethod

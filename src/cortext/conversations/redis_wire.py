@@ -10,7 +10,7 @@ from typing import Any, cast
 from cortext.conversations.events import Following, Hub
 from cortext.conversations.redis_ways import packed
 
-log = logging.getLogger("cortext.conversations")
+log: logging.Logger = logging.getLogger("cortext.conversations")
 
 
 class Lost(Exception):
@@ -21,8 +21,8 @@ class Joining:
     """Somebody who is let in when the server has answered, or told that it refused."""
 
     def __init__(self, hub: Hub, follower: Following) -> None:
-        self.id = follower.id
-        self.done = asyncio.Event()
+        self.id: str | None = follower.id
+        self.done: asyncio.Event = asyncio.Event()
         self.error: Exception | None = None
         self._hub = hub
         self._follower = follower

@@ -29,7 +29,7 @@ class Clock(Protocol):
 class LoopClock:
     """The machine's clock, and the timers of the running event loop."""
 
-    time = staticmethod(time.monotonic)
+    time: staticmethod[[], float] = staticmethod(time.monotonic)
 
     def call_later(self, delay: float, callback: Callable[..., Any], *args: Any) -> Handle:
         return asyncio.get_running_loop().call_later(delay, callback, *args)

@@ -115,7 +115,8 @@ class Tail:
     """Passes blocks on, counts their bytes and keeps the last of them."""
 
     def __init__(self, before: bytes = b"") -> None:
-        self._last, self.seen = before, 0
+        self._last = before
+        self.seen: int = 0
 
     def watch(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         for block in blocks:

@@ -41,7 +41,8 @@ class BrokenMemberError(ValueError):
     """A member that cannot be unpacked whole; `data` is what can be had of it."""
 
     def __init__(self, member: Member, data: bytes) -> None:
-        self.member, self.data = member, data
+        self.member = member
+        self.data = data
         super().__init__(
             f"the compressed copy is damaged at byte {member.at}: of {member.size} bytes "
             f"{len(data)} can be read"
@@ -73,8 +74,9 @@ class Packed:
         self._cache: dict[int, bytes] = {}
         self.members: list[Member] = []
         self.gaps: list[str] = []
-        self.end = self.size = 0
-        self.rest = 0
+        self.end: int = 0
+        self.size: int = 0
+        self.rest: int = 0
         self._walk(os.fstat(fd).st_size)
 
     def _walk(self, length: int) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from cortext.durability.read import read_file
@@ -178,11 +178,22 @@ def remove_set_aside(path: str) -> None:
 
 
 def all_set_aside(path: str) -> list[str]:
-    """The files that hold what was set aside of one."""
-    folder, name = os.path.split(path)
-    ours = re.compile(re.escape(name) + r"\.(torn|corrupt|replaced)(-\d+)?")
-    found = sorted(filter(ours.fullmatch, os.listdir(folder)))
-    return [os.path.join(folder, each) for each in found]
+    """The files that hold what was set aside of one. They are asked for by their names, whose
+    numbers go up from 1: a folder may have very many files. A person may have removed some."""
+    return sorted(
+        each for kind in ("torn", "corrupt", "replaced") for each in _numbered(f"{path}.{kind}")
+    )
+
+
+def _numbered(path: str) -> Iterator[str]:
+    """What is there of `path`, `path-2`, `path-3` and so on."""
+    number = last = 1
+    while number <= last + _LONGEST_GAP:
+        name = path if number == 1 else f"{path}-{number}"
+        if os.path.lexists(name):
+            last = number
+            yield name
+        number += 1
 
 
 def temp_name(name: str) -> str:
@@ -212,6 +223,7 @@ def _sweep(path: str, limit: float) -> None:
         os.unlink(path)
 
 
+_LONGEST_GAP = 32
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
 # Nobody writes one file for that long.
 _ABANDONED_SECONDS = 3600

@@ -1,0 +1,158 @@
+"""The page of the growth curves is what its figures say, and the bench that makes them works."""
+
+import gc
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bench import growth, growth_clock, growth_make, growth_messages, growth_page, growth_sessions
+from bench import lines as chart_lines
+from bench.growth_curves import (
+    CURVES,
+    FLAT,
+    LINEAR,
+    LOGARITHMIC,
+    PANELS,
+    is_whole,
+    missed,
+    points_of,
+    shape,
+    tenfold,
+)
+from cortext import open_session_store
+from cortext.lifecycle.workspace import Workspace
+
+FIGURES = growth_page.load(growth_page.FIGURES)
+SECONDS = FIGURES["seconds"]
+PAGE = Path(growth_page.PAGE).read_text(encoding="utf-8")
+SIZE = 60
+
+
+def test_the_page_has_the_tables_of_the_figures() -> None:
+    """Nobody typed a number."""
+    assert growth_page.with_table(PAGE, FIGURES) == PAGE
+
+
+def test_the_chart_is_that_of_the_figures() -> None:
+    """To the last point."""
+    assert Path(growth_page.CHART).read_text(encoding="utf-8") == growth_page.chart(SECONDS)
+
+
+def test_every_curve_was_measured() -> None:
+    """None is left out, and none is drawn that is not in the tables."""
+    assert sorted(SECONDS) == sorted(curve.key for curve in CURVES)
+    assert [curve.key for curve in CURVES if len(points_of(SECONDS, curve.key)) < 3] == []
+    assert {curve.panel for curve in CURVES} == {panel.key for panel in PANELS}
+
+
+def test_the_page_says_why_of_all_that_grows() -> None:
+    """A curve that is linear, by promise or by what was measured, is named in words of a person. A
+    quick run is not judged, and the page says that it is one."""
+    text = PAGE.partition(growth_page.BEGIN)[0] + PAGE.partition(growth_page.END)[2]
+    named = set(re.findall(r"\*\*([^*]+)\*\*", " ".join(text.split()).casefold()))
+    grows = [
+        curve.name.casefold()
+        for curve in CURVES
+        if curve.promise == LINEAR
+        or (is_whole(SECONDS) and shape(tenfold(points_of(SECONDS, curve.key))) == LINEAR)
+    ]
+    assert is_whole(SECONDS) == ("figures of a quick run" not in PAGE)
+    assert [name for name in grows if name not in named] == []
+
+
+def test_the_chart_is_a_picture_and_nothing_else() -> None:
+    """No script, nothing from elsewhere, and colours for a dark page."""
+    text = growth_page.chart(SECONDS)
+    root = ElementTree.fromstring(text)
+    tags = {element.tag.partition("}")[2] for element in root.iter()}
+    assert tags == {"svg", "title", "desc", "style", "text", "polyline", "circle"}
+    assert text.count("http") == 1
+    assert "prefers-color-scheme: dark" in text
+    for curve in CURVES:
+        assert f">{curve.name}</text>" in text
+
+
+def test_what_stands_in_a_chart_is_inside_it() -> None:
+    """Also names of lines that end at one place; text is no markup."""
+    points = [(100, 1e-3), (1000, 1e-3)]
+    panel = chart_lines.Panel("<&>", "x", [chart_lines.Line(f"<{n}>", points) for n in range(6)])
+    root = ElementTree.fromstring(chart_lines.draw("a & b", "c < d", [panel]))
+    names = [each for each in root.iter() if (each.text or "").startswith("<") and each.get("y")]
+    heights = sorted(float(each.get("y", 0)) for each in names if each.text != "<&>")
+    assert len(heights) == 6
+    assert all(above + 14 < below for above, below in pairwise(heights))
+    assert heights[0] > 0
+    assert heights[-1] < float(root.get("height", 0))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "word"),
+    [
+        ([1.0, 1.1, 0.9, 1.05], FLAT),
+        ([2.0, 3.0, 4.2, 5.9], LOGARITHMIC),
+        ([1.0, 1.1, 2.0, 11.0], LINEAR),
+        ([1.0, 10.0, 100.0, 1000.0], LINEAR),
+    ],
+)
+def test_the_word_for_a_curve(seconds: list[float], word: str) -> None:
+    """What does not grow may hide what does, at first."""
+    sizes = [100, 1_000, 10_000, 100_000]
+    assert shape(tenfold(list(zip(sizes, seconds, strict=True)))) == word
+
+
+def test_a_curve_that_grows_and_should_not_is_missed() -> None:
+    """One that is linear by nature is not."""
+    grows = {"100": [1.0], "1000": [10.0], "10000": [100.0]}
+    found = missed({"log append": grows, "log load": grows})
+    assert [curve.key for curve in found] == ["log append"]
+
+
+def test_what_is_made_in_bulk_is_what_the_stores_read(tmp_path: Path) -> None:
+    """Every message and every session of it, without damage."""
+    growth_make.make_log(str(tmp_path / "log"), 30)
+    growth_make.make_conversation(str(tmp_path / "one"), 30)
+    growth_make.make_workspace(str(tmp_path / "many"), 45)
+    growth_make.make_logs(str(tmp_path / "logs"), 5)
+    log = open_session_store(f"log:{tmp_path / 'log'}").load(growth_make.ID)
+    one = open_session_store(f"workspace:{tmp_path / 'one'}").load(growth_make.name_of(0))
+    assert [message.id for message in log.messages] == [message.id for message in one.messages]
+    assert len(log.messages) == 30
+    rows = Workspace(tmp_path / "many").list()
+    assert sorted(row.title for row in rows) == sorted(f"Topic {n}" for n in range(45))
+    assert {row.message_count for row in rows} == {2}
+    logs = open_session_store(f"log:{tmp_path / 'logs'}")
+    assert [len(logs.load(id).messages) for id in logs.list_session_ids()] == [2] * 5
+
+
+@pytest.mark.parametrize("work", growth.WORKS, ids=lambda work: work.name)
+def test_every_work_measures_its_curves(
+    work: growth.Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice over the same sessions: the second round finds what the first one found."""
+    monkeypatch.setattr(growth_clock, "_ENOUGH", 0.0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.chdir(tmp_path)
+    module = {"growth_messages": growth_messages, "growth_sessions": growth_sessions}[work.module]
+    folder = str(tmp_path)
+    mask, threshold = os.umask(0o077), gc.get_threshold()
+    try:
+        getattr(module, work.make)(folder, SIZE)
+        rounds = [
+            {
+                key: spent
+                for name in filter(None, (work.often, work.measure))
+                for key, spent in getattr(module, name)(folder, SIZE, number).items()
+            }
+            for number in range(2)
+        ]
+    finally:
+        os.umask(mask)
+        gc.set_threshold(*threshold)
+    assert rounds[0].keys() - rounds[1].keys() <= {"doctor deep"}
+    assert rounds[0].keys() <= {curve.key for curve in CURVES}
+    assert all(spent > 0 for each in rounds for spent in each.values())
