@@ -52,7 +52,7 @@ class AmbiguousIdError(CortextError, LookupError):
 
     def __init__(self, given: str, ids: Sequence[str]) -> None:
         self.given = given
-        self.ids = list(ids)
+        self.ids: list[str] = list(ids)
         what = f"match {given}" if given else "are active"
         super().__init__(
             f"{len(ids)} sessions {what}: {', '.join(ids[:10])}", hint="name one by its whole id"
@@ -76,7 +76,8 @@ class InvalidTransitionError(CortextError, ValueError):
     """A change of status that the lifecycle does not have."""
 
     def __init__(self, old: str, new: str) -> None:
-        self.old, self.new = old, new
+        self.old = old
+        self.new = new
         super().__init__(f"a conversation cannot go from {old} to {new}")
 
 
@@ -127,7 +128,8 @@ class NewerVersionError(SessionStorageError):
     """A file written by a later release than this one."""
 
     def __init__(self, path: str, *, found: str, known: str) -> None:
-        self.found, self.known = found, known
+        self.found = found
+        self.known = known
         super().__init__(
             f"{path} has format version {found}, and this cortext reads up to {known}",
             path=path,

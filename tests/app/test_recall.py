@@ -43,7 +43,7 @@ SELECT * FROM t WHERE id='7' AND name LIKE '%c++%'; -- it's foo-bar in src/a_b.p
 @pytest.fixture(scope="module")
 def said() -> dict[str, list[str]]:
     """Conversations: words as often as in real texts, code, and a dozen scripts."""
-    rng, tables = random.Random(8), corpus._vocabulary()
+    rng, tables = random.Random(8), corpus.vocabulary()
     lines = [line.split() for line in SCRIPTS.strip().splitlines()]
     found: dict[str, list[str]] = {}
     for number in range(1, CONVERSATIONS + 1):

@@ -9,16 +9,16 @@ out, and is forked for every command.
 import gc
 import json
 import os
-import random
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cortext.model.session import Session
 from cortext.stores.registry import open_session_store
 from tests.faults.acting import act_out, run_free, warm
+from tests.faults.cases import BY_CODE, UNREAD, Case, age, badly_said, belongs_there, chosen
 from tests.faults.gate import run_held
 from tests.faults.home import (
     CHAT,
@@ -53,40 +53,8 @@ from tests.faults.verbs import be_careless
 
 ONE, CARELESS = "one", "careless"
 SCENES = _OFTEN | MORE
-_NOT_DONE = (
-    *("not done: ", "problem: ", "kept: ", "not redacted: ", "not copied: "),
-    # As grep ends, and after saying of each that was not searched why.
-    "nothing was found",
-)
-_UNREAD = ("could not read ", "not looked at: ", " is passed over: ")
-"""A command that does something to all that it finds says what it could not look at."""
 _SECONDS = 60.0
-_LONG_AGO = 7200.0
 _LONG = 1500
-_TRASH = "data/cortext/trash"
-_KEPT = (
-    *(_TRASH, "work/conversations/", "aurora/spawn/sessions/", "cache/cortext/"),
-    *("data/cortext/errors.log", "data/cortext/running", "data/cortext/redaction.key"),
-    # A session for a tool has another name each time; the settings are ours, to see that they work.
-    *(".claude/projects/", "config"),
-)
-
-
-class Case(NamedTuple):
-    """One fault: whether it happened, how the command took it, and what did not hold after it."""
-
-    scene: str
-    fault: Fault
-    where: str
-    fired: bool
-    code: int | None
-    violations: list[str]
-
-    @property
-    def outcome(self) -> str:
-        if self.code == 0:
-            return "did it"
-        return "killed" if self.code is not None and self.code < 0 else "said so"
 
 
 class Campaign:
@@ -136,7 +104,7 @@ class Campaign:
         self._fresh(scene)
         before, judging = self.home.names(), Judging(str(self.home.root))
         told = self.play(scene, judging)
-        wrong = [*_words(scene, told, killed=False), *scene.did(self.home, told)]
+        wrong = [*badly_said(scene, told, killed=False), *scene.did(self.home, told)]
         wrong += [*scene.holds(self.home), *self._lost(kept_in(self.home), scene)]
         if told.code or wrong:
             raise RuntimeError(f"{name} fails without any fault: {wrong}, {told}")
@@ -155,7 +123,7 @@ class Campaign:
         killed = fault.kind == "SIGKILL"
         found: list[str] = []
         try:
-            found.extend(_words(scene, told, killed=killed))
+            found.extend(badly_said(scene, told, killed=killed))
             found.extend(self._after(scene, told, fault))
             found.extend(self._again(scene))
             found.extend(self._leftovers(scene, names))
@@ -171,7 +139,8 @@ class Campaign:
         yield from (f"after it: {text}" for text in scene.holds(self.home))
         # A hook may not fail the tool, and on a disk that takes nothing it has nobody to tell: the
         # next event takes what was said.
-        silent = not any(words in told.err for words in _UNREAD)
+        silent = not any(words in told.err for words in UNREAD)
+        silent = silent or scene.words[0] in BY_CODE
         if told.code == 0 and silent and not (scene.words[0] == "hook" and fault.lasts):
             for missing in scene.did(self.home, told):
                 yield f"exit 0, and {missing}; it said {told.out!r} {told.err!r}"
@@ -224,7 +193,7 @@ class Campaign:
 
     def mend(self) -> Said:
         """`doctor --fix`, some hours later; what hooks could not do was said before."""
-        _age(self.home.root)
+        age(self.home.root)
         self.home.log.unlink(missing_ok=True)
         return self.play(Scene(("doctor", "--fix", "--yes"), lambda *_: iter(())))
 
@@ -285,58 +254,6 @@ class Campaign:
         if done.code:
             raise RuntimeError(f"{' '.join(words)}: {done.err}")
         return done
-
-
-def _words(scene: Scene, told: Said, *, killed: bool) -> Iterator[str]:
-    """One sentence where it failed, and never where it happened in our code."""
-    if killed and told.code is not None and told.code < 0:
-        return
-    both = told.err + told.out
-    if "Traceback" in both or "something unexpected" in both:
-        yield f"no sentence for a person: {both.strip()}"
-    elif told.code not in (0, 1, 2, 3, 5, 6):
-        yield f"exit {told.code}: {both}"
-    errors = [line for line in told.err.splitlines() if line.startswith("error: ")]
-    # Some do many things, and say of each that failed why it did.
-    spoken = errors or [line for line in both.splitlines() if line.startswith(_NOT_DONE)]
-    # A talk goes on after one.
-    if told.code and (not spoken or (len(errors) > 1 and scene.program != "aur")):
-        yield f"exit {told.code}, and said: {told.out} {told.err}"
-    if any("[Errno" in line for line in errors):
-        yield f"a number in place of a reason: {both.strip()}"
-
-
-def chosen(name: str, counts: dict[str, int], most: int) -> list[Fault]:
-    """For each kind some calls, the first and the last among them; a kill cannot last."""
-    pick = random.Random(name)
-    found: list[Fault] = []
-    for kind in KINDS:
-        for lasts in (False, True)[: 1 if kind == "SIGKILL" else 2]:
-            some = most * 2 if kind == "SIGKILL" else most
-            found += [Fault(kind, at, lasts) for at in points(pick, counts[kind], some)]
-    return found
-
-
-def points(pick: random.Random, count: int, most: int) -> list[int]:
-    """Up to `most` of the numbers from 1 to `count`, and both ends in any case."""
-    between = range(2, count)
-    some = pick.sample(between, min(max(most - 2, 0), len(between)))
-    return sorted({1, count, *some}) if count else []
-
-
-def belongs_there(name: str) -> bool:
-    """Whether a file is of a conversation or a session, in the trash, derived, or a lock, which
-    stays where it was made. No half-written file is."""
-    if name.endswith((".tmp", ".part", "-journal")) and not name.startswith(_TRASH):
-        return False
-    return name.startswith(_KEPT) or name.endswith(".lock")
-
-
-def _age(folder: Path) -> None:
-    """Let what nobody finished be of long ago."""
-    then = time.time() - _LONG_AGO
-    for path in folder.rglob(".*.tmp"):
-        os.utime(path, (then, then), follow_symlinks=False)
 
 
 def main(folder: str, most: str, *scenes: str) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tests.app import damaged_home
 from tests.faults.acting import warm
-from tests.faults.campaign import Campaign, Case, chosen
+from tests.faults.campaign import Campaign
+from tests.faults.cases import Case, chosen
 from tests.faults.home import Home
 from tests.faults.kinds import Fault, Judging
 from tests.faults.scenes import Scene

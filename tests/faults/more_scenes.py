@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
+from cortext.app.setup import COMMANDS
+from cortext.bridges.commands import file_name
 from tests.app.test_import_agents import TABLES, add
 from tests.faults.home import CHAT, HELD, SPAWNED, Home
 from tests.faults.kept import kept_in
@@ -15,6 +17,7 @@ from tests.faults.scenes import DEPLOY, ECHO, REST, Said, Scene, captured, is_so
 _OTHER, _PASSING, _OUT = "other", "passing", "out.md"
 _DATABASE, _AGENT = "agents.db", "parcel"
 _COMMAND = "work/.workspace/templates"
+_COMMANDS = [file_name("claude", command) for command in COMMANDS]
 
 
 def _redacted_in_copy(home: Home, said: Said) -> Iterator[str]:
@@ -60,6 +63,9 @@ def _connected(home: Home, said: Said) -> Iterator[str]:
         event for event in ("Stop", "SessionEnd") if f"claude {event}" not in _settings(home)
     ]
     yield from is_so(not missing, f"no hook for {missing}")
+    there = {path.name for path in (home.root / ".claude/commands").glob("*.md")}
+    missing = [name for name in _COMMANDS if name not in there]
+    yield from is_so(not missing, f"no command: {missing}")
 
 
 def _disconnected(home: Home, said: Said) -> Iterator[str]:

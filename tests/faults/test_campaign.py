@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from cortext.durability.packed import pack
-from tests.faults.campaign import SCENES, belongs_there, points
+from tests.faults.campaign import SCENES
+from tests.faults.cases import belongs_there, points
 from tests.faults.conftest import ROOT
 from tests.faults.gate import can_hold
 from tests.faults.home import SECRET, Home

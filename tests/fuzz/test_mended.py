@@ -2,6 +2,8 @@
 
 import json
 import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,18 @@ import msgspec
 import pytest
 
 from cortext import Session, SessionMessage
+from cortext.app.health.heads import session_of
+from cortext.app.health.mending import mend_all
+from cortext.app.health.objects import fields_in
 from cortext.bridges import jsonl
 from cortext.bridges.gemini import GeminiBridge
 from cortext.bridges.port import Source
+from cortext.formats.log import LOG
 from cortext.formats.records import MOST_DAMAGES, record_ids
 from cortext.mcp.tools import TOOLS, schema
 from cortext.model.head import newer_version
 from cortext.stores.log import LogStore
+from tests.app.damage import Kept, half_emoji, utf16
 from tests.bridges.opencode_made import Made, said, text
 from tests.bridges.test_claude import decode
 
@@ -134,3 +141,71 @@ def test_the_schema_of_a_tool_is_made_once() -> None:
     """A client that asks for the tools again and again costs next to nothing."""
     kind = TOOLS["search_workspace"].takes
     assert schema(kind) is schema(kind)
+
+
+def test_a_half_character_in_a_message_without_an_id(tmp_path: Path) -> None:
+    """It is known by the same id before and after, though that follows from its words."""
+    kept = Kept("workspace", tmp_path).make()
+    line = b'{"role":"user","content":"a \\ud800 b","timestamp":"2025-11-22T10:00:00Z"}\n'
+    kept.lines.write_bytes(kept.lines.read_bytes() + line)
+    before = kept.ids()
+    mend = kept.check().mend
+    assert mend is not None
+    assert mend_all([mend]).failed == []
+    assert (kept.ids(), len(kept.check().problems)) == (before, 0)
+    assert b"\xef\xbf\xbd b" in kept.lines.read_bytes()
+
+
+def _check(kind: str, data: bytes, folder: Path) -> None:
+    kept = Kept(kind, folder, "s")
+    kept.head.write_bytes(data)
+    assert kept.check().problems
+
+
+def _all_but_one(head: dict[str, Any]) -> None:
+    found = session_of(head, "s", [], datetime(2026, 1, 1, tzinfo=UTC), LOG)
+    assert len(found.extra) == len(head) - 1
+
+
+_SAID = b'{"type":"turn","role":"user","content":"hi","timestamp":"2026-01-01T00:00:00Z"}'
+SLOW: dict[str, Callable[[Path], object]] = {
+    "empty lines": lambda at: _check("document", _SAID + b"\n" * 60_000 + _SAID, at),
+    "broken lines": lambda at: _check("log", b"{\n" * 30_000, at),
+    "nested fields": lambda at: fields_in('{"a":' * 13_000),
+    "many fields": lambda at: _all_but_one({"tags": 5} | {f"k{n}": n for n in range(6_000)}),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_doctor_looks_through_a_damaged_file_in_a_time_of_its_length(
+    name: str, tmp_path: Path
+) -> None:
+    """A second of the processor's time is more than enough for 60 KB of anything."""
+    start = time.process_time()
+    SLOW[name](tmp_path)
+    assert time.process_time() - start < 1
+
+
+def test_doctor_names_a_thousand_broken_lines_and_counts_the_rest(tmp_path: Path) -> None:
+    """One that is whole stands behind them, and is found."""
+    kept = Kept("workspace", tmp_path).make()
+    whole = kept.lines.read_bytes()
+    kept.lines.write_bytes(b"{\n" * (MOST_DAMAGES + 500) + whole)
+    found = kept.check()
+    told = [problem.text for problem in found.problems]
+    assert sum("this is no message that can be read" in text for text in told) == MOST_DAMAGES
+    assert [text for text in told if "500 more lines cannot be read as messages" in text]
+    assert found.mend is not None
+    assert mend_all([found.mend]).failed == []
+    assert (len(kept.ids()), len(kept.check().problems)) == (6, 0)
+
+
+def test_a_half_character_in_a_document_in_utf_16(tmp_path: Path) -> None:
+    """Both are mended at once: a second look finds nothing more to do."""
+    kept = Kept("document", tmp_path).make()
+    half_emoji(kept)
+    utf16(kept)
+    mend = kept.check().mend
+    assert mend is not None
+    assert mend_all([mend]).failed == []
+    assert (len(kept.ids()), len(kept.check().problems)) == (6, 0)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cortext import SessionStorageError
-from cortext.lifecycle.known import forget_workspaces, known_workspaces, remember_workspace
+from cortext.lifecycle.known import forget_gone, known_workspaces, remember_workspace
 
 
 def test_a_file_that_cannot_be_read_is_not_written_anew(
@@ -27,7 +27,7 @@ def test_a_file_that_cannot_be_read_is_not_written_anew(
     opened = open
     monkeypatch.setattr("builtins.open", fails)
     with pytest.raises(SessionStorageError):
-        forget_workspaces(["/one"])
+        forget_gone()
     remember_workspace("/three")
     assert len(known_workspaces()) == 1
     monkeypatch.setattr("builtins.open", opened)

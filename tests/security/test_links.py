@@ -1,5 +1,6 @@
 """A link in the place of a file that we keep for ourselves: what it leads to is not written."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,10 +10,13 @@ from cortext import paths
 from cortext.app import masked
 from cortext.app.archive import Memory
 from cortext.app.errors_log import write_error
+from cortext.app.health.checked import Checked, prints_of
+from cortext.app.installed import Installed
 from cortext.app.masking import redaction_key
 from cortext.durability.follow import Known
 from cortext.errors import CortextError
 from cortext.lifecycle.known import remember_program, remember_workspace
+from tests.command import begin, cortext, folder_of, ok
 
 VICTIM = b"somebody else's\n"
 
@@ -29,6 +33,20 @@ def _know() -> None:
     memory.save()
 
 
+def _set_up() -> None:
+    Installed.load().keep("/x/settings.json", {"tool": "claude", "digest": "d", "folders": []})
+
+
+def _find_sound() -> None:
+    file = f"{paths.data_home()}/sound"
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    Path(file).touch()
+    os.utime(file, (1, 1))
+    checked = Checked()
+    checked.note(file, [file], prints_of([file]))
+    checked.save()
+
+
 WRITERS: dict[str, tuple[Callable[[], str], Callable[[], object]]] = {
     "workspaces": (paths.known_workspaces, lambda: remember_workspace("/x")),
     "program-folders": (paths.known_programs, lambda: remember_program("/x")),
@@ -36,6 +54,8 @@ WRITERS: dict[str, tuple[Callable[[], str], Callable[[], object]]] = {
     ".known": (lambda: f"{paths.archive()}/.known/claude.json", _know),
     "errors.log": (paths.log_file, lambda: write_error("it", ValueError("x"))),
     "redaction.key": (paths.redaction_key, redaction_key),
+    "setup.json": (lambda: f"{paths.data_home()}/cortext/setup.json", _set_up),
+    "checked.json": (paths.checked, _find_sound),
 }
 
 
@@ -71,3 +91,42 @@ def test_without_a_link_it_is_written(
     where, act = WRITERS[name]
     act()
     assert Path(where()).stat().st_mode & 0o077 == 0
+
+
+def test_setup_refuses_a_linked_record_before_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be undone is not done: one sentence, and the tool's settings are as before."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    victim, record = tmp_path / "victim", tmp_path / "data/cortext/setup.json"
+    victim.write_bytes(VICTIM)
+    record.parent.mkdir(parents=True)
+    record.symlink_to(victim)
+    settings = tmp_path / ".claude/settings.json"
+    settings.parent.mkdir()
+    settings.write_bytes(b'{"model": "mine"}\n')
+    done = cortext(tmp_path, "setup", "--tools", "claude", "--yes")
+    assert done.returncode == 1
+    assert (done.stderr.count("error: "), "symbolic link" in done.stderr) == (1, True)
+    assert (victim.read_bytes(), settings.read_bytes()) == (VICTIM, b'{"model": "mine"}\n')
+    assert [path.name for path in settings.parent.iterdir()] == ["settings.json"]
+
+
+def test_doctor_looks_in_spite_of_a_linked_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it found sound is not noted; it says what it found all the same."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    victim, note = tmp_path / "victim", tmp_path / "cache/cortext/checked.json"
+    victim.write_bytes(VICTIM)
+    note.parent.mkdir(parents=True, mode=0o700)
+    note.symlink_to(victim)
+    ok(tmp_path, "init")
+    id = begin(tmp_path, "plan", "Links", "Hello.")
+    for file in folder_of(tmp_path, id).rglob("*.json*"):
+        os.utime(file, (1, 1))
+    assert "looked at 1 conversation" in cortext(tmp_path, "doctor").stdout
+    assert (victim.read_bytes(), note.is_symlink()) == (VICTIM, True)

@@ -16,9 +16,9 @@ _NAMED = re.compile(r"`([\w./]+)::([\w:]+)` (\d+)")
 FAILURES = [
     "Path traversal by id", "IDOR", "SQL through filter keys", "Unsafe deserialisation",
     "DNS rebinding and open local ports", "CSRF by text/plain", "Terminal escapes", "Stored XSS",
-    "Argument and shell injection at launch", "Git config execution", "Symlinks and umask",
-    "Forged context blocks", "Secrets in commits", "Trust keys written by a wrapper",
-    "Pending work executed on resume",
+    "Argument and shell injection at launch", "Git config execution",
+    "Hostile file names in commits", "Symlinks and umask", "Forged context blocks",
+    "Secrets in commits", "Trust keys written by a wrapper", "Pending work executed on resume",
 ]  # fmt: skip
 
 

@@ -35,7 +35,7 @@ class Memory:
     def __init__(self, tool: str) -> None:
         self._path = os.path.join(paths.archive(), ".known", f"{tool}.json")
         self.copies: dict[str, Known] = {}
-        self.changed = False
+        self.changed: bool = False
         try:
             self.copies = msgspec.json.decode(read_file(self._path), type=dict[str, Known])
         except FileNotFoundError:

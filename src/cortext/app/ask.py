@@ -32,7 +32,7 @@ from cortext.durability.replace import make_private_dir, remove_if_there, storag
 from cortext.errors import CortextError, reason_of
 from cortext.index.listed import Listed
 
-log = logging.getLogger("cortext.app")
+log: logging.Logger = logging.getLogger("cortext.app")
 _PATIENCE = 900.0
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _Handler = Callable[[int, FrameType | None], object] | signal.Handlers

@@ -85,17 +85,17 @@ class Conversations:
     def __init__(self, root: str, *, everywhere: bool = False) -> None:
         self.root = root
         self.everywhere = everywhere
-        self.folder = paths.current_folder() if root == paths.personal_workspace() else root
-        self.config = Config.load(root)
-        self.pause_minutes = float(self.config["sessions.pause_minutes"])
+        self.folder: str = paths.current_folder() if root == paths.personal_workspace() else root
+        self.config: Config = Config.load(root)
+        self.pause_minutes: float = float(self.config["sessions.pause_minutes"])
         self.missing: list[str] = []
         self.idle: list[Listed] = []
         """What was paused because it rested for long: shown so, or by a hook on disk too."""
         self.damaged: list[str] = []
         """What is wrong with files of sessions that cannot be listed."""
-        self.has_transcripts = False
+        self.has_transcripts: bool = False
         """Whether tools have written anything, as far as a list had a look."""
-        self.left = 0
+        self.left: int = 0
         """How many transcripts nobody looked at yet."""
         self.searched: tuple[int, int] | None = None
         """How many conversations `find` looked through for the words, and of how many."""

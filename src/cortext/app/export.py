@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import glob
 import os
+import re
+import time
 
+from cortext import paths
 from cortext.durability.replace import (
     link_or_copy,
     remove_if_there,
@@ -18,6 +23,10 @@ from cortext.model.ids import check_workspace_id
 
 _ENDINGS = {"htm": "html", "markdown": "md", "ndjson": "jsonl"}
 FORMATS = ("md", "html", "json", "jsonl")
+_TEMP = re.compile(r".*\.[0-9a-f]{16}\.tmp", re.DOTALL)
+"""As `temp_name` makes them."""
+_ABANDONED = 3600.0
+"""Seconds after which nobody writes to a temp file any more."""
 
 
 def format_for(path: str) -> str:
@@ -50,26 +59,52 @@ def write_export(path: str, data: bytes, *, overwrite: bool) -> None:
 
     Without `overwrite`, SessionStorageError if there is a file already.
     """
-    folder, name = os.path.split(path)
-    folder = folder or "."
+    folder = os.path.dirname(path) or "."
     with storage_errors("write", path):
         if overwrite and os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb") as file:
                 file.write(data)
             return
-        if overwrite:
-            replace(path, [data])
-            return
-        temp = os.path.join(folder, temp_name(name))
         try:
-            write_new(temp, [data])
-            link_or_copy(temp, path)
-        except FileExistsError:
-            raise SessionStorageError(
-                f"{path} is there already",
-                path=path,
-                hint="--force writes over it, -o names another file",
-            ) from None
-        finally:
+            _put(path, data, _begin_in(folder, path), overwrite=overwrite)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            _put(path, data, folder, overwrite=overwrite)
+
+
+def _begin_in(folder: str, path: str) -> str:
+    """Where the file is written before it gets its name: where doctor looks for what was left by a
+    process that was killed. If that is on another disk, or nothing can be written there, it is the
+    folder itself, and the next export to the same file that looks."""
+    ours = os.path.dirname(paths.archive())
+    try:
+        if os.stat(ours).st_dev == os.stat(folder).st_dev and os.access(ours, os.W_OK | os.X_OK):
+            return ours
+    except FileNotFoundError:
+        pass  # nothing was kept yet; or there is no such folder, and writing will say so
+    limit = time.time() - _ABANDONED
+    for temp in glob.iglob(f"{glob.escape(folder)}/.{glob.escape(os.path.basename(path)[:100])}.*"):
+        if _TEMP.fullmatch(temp) and os.lstat(temp).st_mtime < limit:
             remove_if_there(temp)
-        sync_dir(folder)
+    return folder
+
+
+def _put(path: str, data: bytes, temp_dir: str, *, overwrite: bool) -> None:
+    if overwrite:
+        replace(path, [data], temp_dir=temp_dir)
+        return
+    folder, name = os.path.split(path)
+    temp = os.path.join(temp_dir, temp_name(name))
+    try:
+        write_new(temp, [data])
+        link_or_copy(temp, path)
+    except FileExistsError:
+        raise SessionStorageError(
+            f"{path} is there already",
+            path=path,
+            hint="--force writes over it, -o names another file",
+        ) from None
+    finally:
+        remove_if_there(temp)
+    sync_dir(folder or ".")

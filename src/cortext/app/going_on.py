@@ -17,7 +17,9 @@ class LiveError(CortextError):
     """The session is open in a running process of its tool; `pid` is 0 if that is not known."""
 
     def __init__(self, tool: str, id: str, pid: int = 0) -> None:
-        self.tool, self.id, self.pid = tool, id, pid
+        self.tool = tool
+        self.id = id
+        self.pid = pid
         process = f", process {pid}" if pid else ""
         super().__init__(
             f"it is open in {tool} now (session {id}{process})",

@@ -76,7 +76,7 @@ class Conversation:
 
     def __init__(self, row: Listed) -> None:
         self._row = row
-        self.path = row.place.lines
+        self.path: str = row.place.lines
         self._store = Workspace(row.root).store
         self._head = Session(row.id)
         self._transcripts: Prints = ()
@@ -124,7 +124,7 @@ class ToolSession:
 
     def __init__(self, row: Listed) -> None:
         self._row = row
-        self.path = row.path
+        self.path: str = row.path
 
     def is_there(self) -> bool:
         return os.path.exists(self.path)
@@ -153,7 +153,9 @@ class Stored:
     """A session of a store: a log, as `spawn` has it, or a document."""
 
     def __init__(self, store: SessionStore, id: str, path: str) -> None:
-        self._store, self._id, self.path = store, id, path
+        self._store = store
+        self._id = id
+        self.path = path
         self._status = ""
 
     def is_there(self) -> bool:

@@ -91,12 +91,19 @@ class Installed:
 
     def clean(self) -> None:
         """Remove what one of us left that was killed while it wrote a file."""
+        for path in self.half_written():
+            remove_if_there(path)
+
+    def half_written(self) -> list[str]:
+        """What stands beside the record and the files in it that we began to write. Of the folders
+        of a tool, only what is named after a file of ours is."""
+        found: list[str] = []
         for path in (_record_path(), *self._files):
             folder, name = os.path.split(os.path.realpath(path))
             ours = re.compile(re.escape(f".{name[:100]}.") + r"[0-9a-f]{16}\.tmp")
-            for other in os.listdir(folder) if os.path.isdir(folder) else ():
-                if ours.fullmatch(other):
-                    remove_if_there(os.path.join(folder, other))
+            names = os.listdir(folder) if os.path.isdir(folder) else ()
+            found += [os.path.join(folder, other) for other in names if ours.fullmatch(other)]
+        return found
 
     def _save(self) -> None:
         path = _record_path()

@@ -47,7 +47,7 @@ class Marker:
         self, wanted: Collection[str] | None = None, prints: Collection[str] | None = None
     ) -> None:
         self._wanted, self._prints, self._key = wanted, prints, redaction_key()
-        self.is_partial = wanted is not None or prints is not None
+        self.is_partial: bool = wanted is not None or prints is not None
         self.used: set[str] = set()
 
     def __call__(self, kind: str, secret: str) -> str | None:

@@ -17,7 +17,7 @@ from cortext.stores.layout import Place, conversations_dir
 from cortext.vcs.git import record
 from cortext.vcs.outcome import Recorded
 
-log = logging.getLogger("cortext.app")
+log: logging.Logger = logging.getLogger("cortext.app")
 _SESSION = (".session/session.json", ".session/messages.jsonl")
 _TRIES = 3
 

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cortext.app.abandoned import files_in, sweep, temp_folders
+from cortext.app.inner_logs import as_row, inner_files, is_checkpoints
 from cortext.app.looking import Unread, content, is_compressed, is_zstd
 from cortext.app.masked import members
 from cortext.app.masking import Marker, masked_file, masked_line, masked_value
 from cortext.app.own_files import beside, loose_files, text_files
-from cortext.app.scanning import TRASH, Finding, origins_of, scan_own
+from cortext.app.scanning import STATE, TRASH, Finding, origins_of, scan_own
 from cortext.durability.live import live_holder, mark_path
 from cortext.durability.read import read_file
 from cortext.durability.replace import replace, side_dir, storage_errors
@@ -60,7 +61,7 @@ def redact(row: Listed, findings: Sequence[Finding] | None = None) -> Redacted:
     instant; with `findings`, only these. What killed processes left of it is removed. A tool's own
     session has no file of ours: see `redacting_copies`. Line count, ids and times stay."""
     refuse_live(row)
-    if row.tool and not row.is_apart and row.tool != TRASH:
+    if row.tool and not row.is_apart and row.tool not in (TRASH, STATE):
         return Redacted(0, [], [f"{row.path} is the tool's own file, and is not touched"])
     had = scan_own(row)
     mask = Marker({one.secret for one in findings} if findings is not None else None)
@@ -78,7 +79,12 @@ def redact(row: Listed, findings: Sequence[Finding] | None = None) -> Redacted:
 def _in_files(row: Listed, mask: Mask, notes: list[str]) -> None:
     """`notes` gets why a file has it still."""
     if row.tool == TRASH:
-        _rewrite(files_in(row.path), mask, os.path.dirname(row.path), notes)
+        files = [path for path in files_in(row.path) if not is_checkpoints(path)]
+        _rewrite(files, mask, os.path.dirname(row.path), notes)
+    elif row.tool == STATE:
+        for path in inner_files():
+            if not is_checkpoints(path):
+                _in_log(as_row(path), mask, notes)
     elif not row.tool:
         _in_workspace(row, mask, notes)
     elif row.is_log:

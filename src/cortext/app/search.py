@@ -121,7 +121,7 @@ class Search:
         self._conversations = Conversations(paths.workspace_root(), everywhere=True)
         listing = self._conversations.list(copies=True)
         self.rows: list[Listed] = listing.rows
-        self.missing = listing.missing
+        self.missing: list[str] = listing.missing
         """Workspaces that are gone or moved; what was said there cannot be found."""
 
     def refresh(

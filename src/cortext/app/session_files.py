@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from cortext.app.inner_logs import is_checkpoints
 from cortext.app.looking import Unread, noting
 from cortext.bridges import jsonl, places
 from cortext.bridges.registry import open_bridge
@@ -26,7 +27,12 @@ def sessions_of(row: Listed) -> list[tuple[str, str]]:
 
 
 def how_to_remove(path: str) -> str:
-    """How what a tool itself keeps in a file goes away there."""
+    """How what a tool itself keeps in a file, or a framework, goes away there."""
+    if is_checkpoints(path):
+        return (
+            "only LangGraph can change its checkpoints: `delete_thread` in your program, or "
+            "`cortext delete` and `cortext trash empty`, takes the thread away with them"
+        )
     if path.endswith(".db"):
         return "delete the session in OpenCode: all its sessions share that file"
     if os.path.basename(path) == _INDEX:

@@ -19,7 +19,7 @@ from cortext.model.title import generate_title
 from cortext.stores.port import SessionStore
 from cortext.stores.registry import open_session_store
 
-log = logging.getLogger("cortext.app")
+log: logging.Logger = logging.getLogger("cortext.app")
 
 
 class Found(NamedTuple):

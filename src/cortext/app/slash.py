@@ -41,8 +41,9 @@ class Slash:
     """
 
     def __init__(self, root: str | None = None, *, typed: bool = False) -> None:
-        self.root = root or paths.workspace_root()
-        self.nonce, self.waits = os.urandom(16).hex(), False
+        self.root: str = root or paths.workspace_root()
+        self.nonce: str = os.urandom(16).hex()
+        self.waits: bool = False
         self.inside = here()
         self._session = self._session_now(typed)
         self._conversations = Conversations(self.root)

@@ -24,7 +24,7 @@ from cortext.durability.lock import FileLock
 from cortext.durability.packed import SUFFIX
 from cortext.durability.replace import make_private_dir, sweep_temps
 from cortext.durability.trash import Trash, TrashEntry
-from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError
+from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError, reason_of
 from cortext.model import wire
 
 _log = logging.getLogger("cortext.archive")
@@ -155,7 +155,7 @@ class _Run:
             self._errors.append(Failed(item.path, str(error)))
             return
         except OSError as error:
-            self._errors.append(Failed(item.path, error.strerror or str(error)))
+            self._errors.append(Failed(item.path, reason_of(error)))
             return
         except CortextError as error:  # rather no copy than one with what was masked
             self._errors.append(Failed(item.path, str(error)))
@@ -189,7 +189,7 @@ class _Run:
         try:
             self._memory.save()
         except OSError as error:
-            _log.warning("what is known of the archive could not be written: %s", error)
+            _log.warning("what is known of the archive could not be written: %s", reason_of(error))
 
 
 def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:

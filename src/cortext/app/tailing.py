@@ -44,8 +44,8 @@ class Tail:
         self._mark: Mark | None = None
         self._gone: float | None = None
         self.damages: list[Damage] = []
-        self.session = self._whole()
-        self.over = growing.over()
+        self.session: Session = self._whole()
+        self.over: str = growing.over()
 
     def news(self) -> News | None:
         """What is new since the last look; None if nothing changed."""

@@ -44,8 +44,8 @@ class Taken:
     def __init__(self, place: Place, of: str) -> None:
         self._place, self._of = place, of
         self._path = f"{path_of(place)}.taken"
-        self.found = self._read()
-        self.sessions = {took.session for took in self.found.values()}
+        self.found: dict[str, Took] = self._read()
+        self.sessions: set[str] = {took.session for took in self.found.values()}
 
     def _read(self) -> dict[str, Took]:
         try:

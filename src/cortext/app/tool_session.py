@@ -19,7 +19,7 @@ from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 
-log = logging.getLogger("cortext.app")
+log: logging.Logger = logging.getLogger("cortext.app")
 
 
 def conversation_of_session(conversations: Conversations) -> Listed | None:

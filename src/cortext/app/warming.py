@@ -26,7 +26,10 @@ class Warming:
     `unread` the conversations whose words are not in the index yet; both count down."""
 
     def __init__(self) -> None:
-        self.unlisted = self.unread = self.done = self.total = 0
+        self.unlisted: int = 0
+        self.unread: int = 0
+        self.done: int = 0
+        self.total: int = 0
         self._thread: threading.Thread | None = None
         self._ended = False
 

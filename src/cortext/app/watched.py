@@ -107,7 +107,7 @@ class Watcher:
 
     def __init__(self, say: Say) -> None:
         self._say = say
-        self.polls = False
+        self.polls: bool = False
         """Whether the system does not tell of changes."""
         self._folders: dict[str, tuple[str, Print]] = {}
         self._events: Generator[set[Any]] | None = None

@@ -117,12 +117,12 @@ def _opencode(failures: Failures) -> Iterator[Item]:
         try:
             found += ((path, one) for one in read_database(path, Database.families))
         except (OSError, SessionCorruptedError) as error:
-            failures[path] = str(error)
+            failures[path] = jsonl.why(error)
     for tree in trees(bridge.home):
         try:
             found += () if tree.is_side else [(tree.path, tree.found)]
         except (OSError, SessionCorruptedError) as error:
-            failures[tree.path] = str(error)
+            failures[tree.path] = jsonl.why(error)
     for path, one in found:
         if one.id not in seen and _is_name(one.id):
             seen.add(one.id)

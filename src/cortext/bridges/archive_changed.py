@@ -18,7 +18,7 @@ class Changed:
 
     def __init__(self, given: Origin, change: Change) -> None:
         self._given, self._change = given, change
-        self.path = given.path
+        self.path: str = given.path
 
     def row(self, id: str) -> dict[str, Any]:
         row = self._given.row(id)

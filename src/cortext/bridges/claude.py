@@ -285,7 +285,7 @@ class ClaudeBridge:
     tool: ClassVar[str] = "claude"
 
     def __init__(self, home: str | None = None) -> None:
-        self.home = home or own_home(self.tool)
+        self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[Source]:
         """Every conversation; those of sub-agents are found with their own."""
@@ -335,7 +335,8 @@ class ClaudeBridge:
             try:
                 damages += part.read(jsonl.read_blocks(path, broken), main=False)
             except OSError as error:
-                damages.append(Damage(f"a sub-agent's file cannot be read: {error}", path=path))
+                detail = f"a sub-agent's file cannot be read: {jsonl.why(error)}"
+                damages.append(Damage(detail, path=path))
             side.append(part.session(f"{source.id}.{key}", when))
         for session in side:
             session.parent_id = source.id

@@ -77,5 +77,5 @@ def _sessions_of(path: str) -> set[str]:
             if ids or len(head) < most:
                 return ids
     except OSError as error:
-        _log.warning("%s is passed over: %s", path, error)
+        _log.warning("%s is passed over: %s", path, jsonl.why(error))
     return set()

@@ -236,7 +236,7 @@ class CodexBridge:
     tool: ClassVar[str] = "codex"
 
     def __init__(self, home: str | None = None) -> None:
-        self.home = home or own_home(self.tool)
+        self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[Source]:
         """Every rollout; of one that is there in several parts, the newest, and a plain file

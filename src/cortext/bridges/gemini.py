@@ -143,7 +143,7 @@ class GeminiBridge:
     tool: ClassVar[str] = "gemini"
 
     def __init__(self, home: str | None = None) -> None:
-        self.home = home or own_home(self.tool)
+        self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[Source]:
         """Every conversation; those of sub-agents are found with their own. Names have only
@@ -225,7 +225,7 @@ class GeminiBridge:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            _log.warning("%s is passed over: %s", path, error)
+            _log.warning("%s is passed over: %s", path, jsonl.why(error))
             return {}
 
 
@@ -251,7 +251,7 @@ def _id_at(path: str) -> str:
     try:
         head = jsonl.read_head(path, jsonl.ENDS[1])
     except OSError as error:
-        _log.warning("%s is passed over: %s", path, error)
+        _log.warning("%s is passed over: %s", path, jsonl.why(error))
         return ""
     path = jsonl.plain(path)
     if path.endswith(".jsonl"):

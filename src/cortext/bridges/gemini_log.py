@@ -102,8 +102,12 @@ class Log:
         self.damages: list[Damage] = []
         self.earlier: list[Record] = []  # what compactions took out of the tool's own history
         self.cuts: list[int] = []  # how many of those stand before each compaction
-        self.started = self.stamp = self.updated = ""
-        self.model = self.summary = self.request = ""
+        self.started: str = ""
+        self.stamp: str = ""
+        self.updated: str = ""
+        self.model: str = ""
+        self.summary: str = ""
+        self.request: str = ""
         self.directories: Sequence[str] = ()
         self.spent: dict[str, Tokens] = {}  # also by what was taken back
         self._live: dict[_Key, Record] = {}

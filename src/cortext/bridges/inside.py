@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from cortext.bridges.jsonl import listed
+from cortext.bridges.jsonl import listed, why
 from cortext.bridges.live import TICK, is_program
 from cortext.bridges.port import Bridge, Source
 from cortext.bridges.processes import (
@@ -75,7 +75,7 @@ def _holds(source: Source, text: bytes) -> bool:
             return _has_part(source, text)
         return text in read_file(source.path)
     except (OSError, CortextError) as error:
-        _log.warning("%s is passed over: %s", source.path, error)
+        _log.warning("%s is passed over: %s", source.path, why(error))
         return False
 
 
@@ -151,7 +151,7 @@ def _unspoken(here: Iterable[Source], since: float) -> Iterator[tuple[float, str
                 when = entry.stat().st_mtime
                 head = read_first_line(path, _LONGEST_HEAD) if when >= since else b""
             except OSError as error:
-                _log.warning("%s is passed over: %s", path, error)
+                _log.warning("%s is passed over: %s", path, why(error))
                 continue
             if found := _HEAD.search(head):
                 yield when, found[1].decode()
@@ -162,7 +162,7 @@ def _began_at(source: Source) -> float:
     try:
         began = open_bridge(source.tool).glance(source).started_at
     except (OSError, CortextError) as error:
-        _log.warning("%s is passed over: %s", source.path, error)
+        _log.warning("%s is passed over: %s", source.path, why(error))
         return 0.0
     return began.timestamp() if began else 0.0
 
@@ -174,5 +174,5 @@ def written_at(source: Source) -> float:
             return os.stat(source.path).st_mtime
         return open_bridge(source.tool).glance(source).updated_at.timestamp()
     except (OSError, CortextError) as error:
-        _log.warning("%s is passed over: %s", source.path, error)
+        _log.warning("%s is passed over: %s", source.path, why(error))
         return 0.0

@@ -235,7 +235,9 @@ def _latest(database: str, folder: str, pids: Sequence[int]) -> list[str]:
     except (OSError, CortextError) as error:
         import logging
 
-        logging.getLogger("cortext.bridges").warning("%s is passed over: %s", database, error)
+        from cortext.bridges.jsonl import why
+
+        logging.getLogger("cortext.bridges").warning("%s is passed over: %s", database, why(error))
         return []
     return [id for id, cwd in rows if _is_folder(cwd, folder)][: len(processes)]
 

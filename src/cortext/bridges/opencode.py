@@ -73,7 +73,7 @@ class OpenCodeBridge:
 
     def __init__(self, home: str | None = None) -> None:
         self._given = home
-        self.home = home or own_home(self.tool)
+        self.home: str = home or own_home(self.tool)
 
     def sources(self) -> Iterator[Source]:
         """Every session but those of sub-agents, which are found with their own. A file that
@@ -83,7 +83,7 @@ class OpenCodeBridge:
             try:
                 found = read_database(path, Database.roots)
             except (OSError, SessionCorruptedError) as error:
-                _log.warning("%s is passed over: %s", path, error)
+                _log.warning("%s is passed over: %s", path, jsonl.why(error))
                 continue
             for one in found:
                 seen.add(one.id)
@@ -93,7 +93,7 @@ class OpenCodeBridge:
                 one = None if tree.is_side else tree.found
                 size = os.stat(tree.path).st_size
             except (OSError, SessionCorruptedError) as error:
-                _log.warning("%s is passed over: %s", tree.path, error)
+                _log.warning("%s is passed over: %s", tree.path, jsonl.why(error))
                 continue
             if one and one.id not in seen:
                 seen.add(one.id)
@@ -272,7 +272,7 @@ def _readable(rows: Iterable[T], damages: list[Damage]) -> Iterator[T]:
     try:
         yield from rows
     except (SessionCorruptedError, OSError) as error:
-        damages.append(Damage(str(error)))
+        damages.append(Damage(jsonl.where_and_why(error)))
 
 
 def _session(store: Store, id: str, damages: list[Damage], longest: int | None) -> Session:

@@ -85,7 +85,8 @@ class Log:
     the session's head. `damages` are those of the file itself."""
 
     def __init__(self, path: str, fd: int, *, ends: bool = False) -> None:
-        self.path, self.damages = path, list[Damage]()
+        self.path = path
+        self.damages: list[Damage] = list[Damage]()
         self._packed = Packed(fd)
         self.rows: dict[Key, _Place] = {}
         short = ends and self._packed.size > 2 * _END
@@ -250,7 +251,7 @@ def _readable(rows: Iterator[T], failures: list[str]) -> Iterator[T]:
     try:
         yield from rows
     except (SessionCorruptedError, OSError) as error:
-        failures.append(str(error))
+        failures.append(jsonl.where_and_why(error))
 
 
 def _data(data: bytes) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def read_parts(rows: Iterable[tuple[str, bytes]], damages: list[Damage]) -> list
             if part and part.type in _TOLD:
                 found.append((id, part))
     except (SessionCorruptedError, OSError) as error:
-        damages.append(Damage(str(error)))
+        damages.append(Damage(jsonl.where_and_why(error)))
     return found
 
 

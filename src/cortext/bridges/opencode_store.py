@@ -119,7 +119,8 @@ class Database:
     """An open database. Nothing is written, also not beside it."""
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
-        self.path, self._all = path, connection.execute
+        self.path = path
+        self._all = connection.execute
 
     def roots(self) -> list[Found]:
         rows = self._all(_ROOTS).fetchall()

@@ -32,7 +32,7 @@ ENTRY = "the MCP server"
 """Stands among events for the entry."""
 MADE = ("hooks", *TABLES)
 """Keys that we may have made."""
-EVENTS = {
+EVENTS: dict[str, tuple[str, ...]] = {
     "claude": ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"),
     "gemini": ("SessionStart", "AfterAgent"),
 }

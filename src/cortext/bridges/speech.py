@@ -39,12 +39,13 @@ class Speech:
     """Whether the end of what it writes is lost in a pipe."""
 
     def __init__(self, *, cwd: str = "", model: str = "") -> None:
-        self.cwd, self.model = cwd, model
+        self.cwd = cwd
+        self.model = model
         self.tokens: int | None = None
-        self.problem = ""
-        self.remark = ""
-        self.over = False
-        self.session = ""
+        self.problem: str = ""
+        self.remark: str = ""
+        self.over: bool = False
+        self.session: str = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def opening(self, prompt: str) -> bytes:
@@ -101,7 +102,7 @@ class Lines(Speech):
 
     def count(self, tokens: object) -> None:
         if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0:
-            self.tokens = tokens
+            self.tokens: int | None = tokens
 
 
 class ClaudeSpeech(Lines):
@@ -131,7 +132,7 @@ class ClaudeSpeech(Lines):
                 pass
         said = event.get("result")
         if event.get("is_error"):
-            self.problem = str(said or event.get("subtype") or "it failed")
+            self.problem: str = str(said or event.get("subtype") or "it failed")
         elif not self._said:
             # A slash command of its own is answered without the model.
             yield from self.say(said, "result")
@@ -153,7 +154,7 @@ class GeminiSpeech(Lines):
             case {"type": "tool_use"}:
                 self._calls += 1
             case {"type": "error", "severity": "error", "message": str(message)}:
-                self.problem = message
+                self.problem: str = message
             case {"type": "error", "message": str(message)}:
                 self.remark = message
             case {"type": "result", "status": status}:

@@ -47,7 +47,7 @@ class Calls(Lines):
                 said = {"result": answer} if answer else {"error": error}
                 replies.append(self._framed({"id": id, **said}))
                 if answer:
-                    self.remark = _REFUSED + _wanted(_dict(event.get("params")))
+                    self.remark: str = _REFUSED + _wanted(_dict(event.get("params")))
             case {"method": str(method)}:
                 yield from self._told(method, _dict(event.get("params")))
             case {"id": int(id), "error": error} if id < len(self._asked):
@@ -61,7 +61,7 @@ class Calls(Lines):
         self.over = True
         match error:
             case {"data": {"message": str(message)}} | {"message": str(message)}:
-                self.problem = message
+                self.problem: str = message
             case _:
                 self.problem = "it failed"
 
@@ -92,7 +92,7 @@ class OpenCodeSpeech(Calls):
         if method == "initialize":
             yield self._call("session/new", cwd=self.cwd, mcpServers=[])
         elif method == "session/new":
-            self.session = str(result.get("sessionId", ""))
+            self.session: str = str(result.get("sessionId", ""))
             yield self._model() if self.model else self._ask()
         elif method == "session/set_config_option":
             yield self._ask()

@@ -19,6 +19,6 @@ def aur(debug: bool) -> None:
     debugging.on = debug
 
 
-spawn = copy(command)
+spawn: click.Command = copy(command)
 spawn.help = (command.help or "").replace("cortext spawn", "aur spawn")
 aur.add_command(spawn)

@@ -16,7 +16,7 @@ class _Debugging:
     on = False
 
 
-debugging = _Debugging()
+debugging: _Debugging = _Debugging()
 
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.SessionNotFoundError, 3),

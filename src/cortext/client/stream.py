@@ -99,7 +99,7 @@ class Following:
         self._since = 0.0
         self._was_connected = False
         self._refused: Answer | None = None
-        self.has_ended = False
+        self.has_ended: bool = False
         calls.events(id, after)
 
     @property

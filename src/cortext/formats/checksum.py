@@ -8,6 +8,7 @@ without one is as good as ever. That an editor ended lines with CRLF is no damag
 from __future__ import annotations
 
 import re
+from functools import cache
 from zlib import crc32
 
 KEY = "crc"
@@ -76,6 +77,7 @@ def _sum_of(line: bytes) -> int:
     return int(line.rstrip(b"\r")[-10:-2], 16)
 
 
+@cache
 def _table() -> list[int]:
     """What one byte does to a CRC-32."""
     found: list[int] = []

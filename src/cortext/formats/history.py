@@ -52,7 +52,9 @@ class Part:
     __slots__ = ("_calls", "_past", "_show", "messages", "number")
 
     def __init__(self, number: int, messages: int, past: Past) -> None:
-        self.number, self.messages, self._past = number, messages, past
+        self.number: int = number
+        self.messages: int = messages
+        self._past = past
         self._calls: Sequence[_Made] = ()
         self._show: Show = str
 

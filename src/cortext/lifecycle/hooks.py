@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-log = logging.getLogger("cortext.lifecycle")
+log: logging.Logger = logging.getLogger("cortext.lifecycle")
 
 EVENTS = ("session:start", "session:end", "session:message", "session:save")
 Hook = Callable[..., Any]

@@ -24,15 +24,20 @@ def remember_workspace(root: str) -> None:
         _remember(paths.known_workspaces(), root)
 
 
-def forget_workspaces(roots: list[str]) -> None:
-    """Take workspaces out of the file; their folders are not touched."""
+def forget_gone() -> list[str]:
+    """Take the workspaces out of the file that are not there any more, and name them.
+    SessionStorageError if the file cannot be read or written; then it is as before."""
     from cortext.durability.lock import FileLock
     from cortext.durability.replace import replace, storage_errors
 
     path = paths.known_workspaces()
     with storage_errors("read", path), FileLock(f"{path}.lock", guards=path):
-        kept = [root for root in _all(path) if root not in roots]
-        replace(path, [os.fsencode(f"{_escape(each)}\n") for each in kept])
+        known = _all(path)
+        gone = [root for root in known if not os.path.isdir(root)]
+        if gone:
+            kept = [root for root in known if root not in gone]
+            replace(path, [os.fsencode(f"{_escape(each)}\n") for each in kept])
+    return gone
 
 
 def program_folders() -> list[str]:

@@ -24,7 +24,7 @@ from cortext.model.summary import SessionSummary
 from cortext.model.title import generate_title
 from cortext.stores.document import SessionStorage
 
-log = logging.getLogger("cortext.lifecycle")
+log: logging.Logger = logging.getLogger("cortext.lifecycle")
 _State = tuple[tuple[SessionMessage, ...], tuple[ToolInvocation, ...], bytes]
 
 
@@ -44,8 +44,8 @@ class SessionManager:
         storage: SessionStorage | str | os.PathLike[str] | None = None,
         auto_save_interval: float = 60.0,
     ) -> None:
-        self.storage = _open_storage(storage)
-        self.index = SessionIndex(self.storage)
+        self.storage: SessionStorage = _open_storage(storage)
+        self.index: SessionIndex = SessionIndex(self.storage)
         if self.storage.on_change is None:
             self.storage.on_change = self.index.note
         self.auto_save_interval = auto_save_interval

@@ -50,7 +50,8 @@ class Context:
 
     def clear(self) -> None:
         """Give nothing of what was said so far."""
-        self.used = self.trimmed = 0
+        self.used: int = 0
+        self.trimmed: int = 0
         self._first: list[SessionMessage] = []
         self._last: deque[SessionMessage] = deque()
         self._told = 0

@@ -16,7 +16,8 @@ class UnknownTypeError(CortextError, LookupError):
     """There is no such type of conversation."""
 
     def __init__(self, kind: str, known: list[str]) -> None:
-        self.kind, self.known = kind, known
+        self.kind = kind
+        self.known = known
         super().__init__(
             f"there is no type of conversation called {kind!r:.60}",
             hint=f"types are {', '.join(known)}; a new one is a file in .workspace/commands/",

@@ -45,8 +45,8 @@ class Workspace:
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root: str = os.path.abspath(os.fspath(root))
-        self.store = FolderStore(self.root)
-        self.types = Types(self.root)
+        self.store: FolderStore = FolderStore(self.root)
+        self.types: Types = Types(self.root)
 
     @classmethod
     def find(cls, start: str | os.PathLike[str] | None = None) -> Workspace:

@@ -49,8 +49,8 @@ class Reach:
     """
 
     def __init__(self, folder: str) -> None:
-        self.root = paths.workspace_root(folder)
-        self.folder = folder if self.root == paths.personal_workspace() else self.root
+        self.root: str = paths.workspace_root(folder)
+        self.folder: str = folder if self.root == paths.personal_workspace() else self.root
         self._is_below = is_below(self.folder)
         self._is_broad = self.folder in ("/", os.path.realpath(os.path.expanduser("~")))
 

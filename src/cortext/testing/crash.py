@@ -27,7 +27,7 @@ def kill_after(child: Popen[str], acknowledgements: int) -> list[str]:
 class CrashTests(Suite):
     """SIGKILL, which no program can prepare for."""
 
-    kill_points = (1, 2, 7, 20)
+    kill_points: tuple[int, ...] = (1, 2, 7, 20)
     """After how many acknowledgements a writer is killed."""
 
     @needs("persistent", "processes")

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from tempfile import TemporaryFile
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from cortext.durability.read import read_range
-from cortext.errors import CortextError
+from cortext.errors import CortextError, reason_of
 from cortext.vcs.outcome import GitFailed, NotAllowed, NotRecorded
 from cortext.vcs.repository import Repository
 from cortext.vcs.run import reason
 from cortext.vcs.trees import FILE, PROGRAM, Entry
 
 _AT_ONCE = 64
+_ODD = (errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
+"""What opening a link, something below one, or a socket fails with."""
 
 
 class Hashed(NamedTuple):
-    """Entries by path; paths without a file; paths of what is no regular file that we can read."""
+    """Entries by path; paths without a file; paths of what is no regular file."""
 
     entries: dict[str, Entry]
     gone: list[str]
@@ -94,7 +97,7 @@ def hash_files(
     """Store the content of files as it is; `paths` has git's path for each name in the folder.
 
     `allow` sees each name and the very bytes that would be stored. If it does not allow one of
-    them, nothing is stored.
+    them, nothing is stored. Nothing is either if a file cannot be read: NotRecorded says why.
     """
     hashed = Hashed({}, [], [])
     contents: dict[str, bytes] = {}
@@ -104,7 +107,9 @@ def hash_files(
             contents[path], modes[path] = _read_inside(folder, name)
         except FileNotFoundError:
             hashed.gone.append(path)
-        except OSError:
+        except OSError as error:
+            if error.errno not in _ODD:
+                raise NotRecorded("failed", f"could not read {path}: {reason_of(error)}") from error
             hashed.odd.append(path)
     if allow is not None:
         refused = [
@@ -125,14 +130,27 @@ def hash_files(
 def _hash(repository: Repository, contents: Sequence[bytes]) -> list[str]:
     """Store contents. From files without a name: what git reads is what was looked at."""
     with ExitStack() as opened:
-        files = [opened.enter_context(TemporaryFile()) for _ in contents]
-        for file, data in zip(files, contents, strict=True):
-            file.write(data)
-            file.seek(0)
+        try:
+            files = [opened.enter_context(_holding(data)) for data in contents]
+        except OSError as error:
+            why = f"could not write a temporary file for git: {reason_of(error)}"
+            raise NotRecorded("failed", why) from error
         fds = [file.fileno() for file in files]
         given = [f"/dev/fd/{fd}" for fd in fds]
         out = repository.git.read("hash-object", "-w", "--no-filters", "--", *given, fds=fds)
     return out.decode("ascii").split()
+
+
+def _holding(data: bytes) -> IO[bytes]:
+    """A file without a name, to be read from its beginning."""
+    file = TemporaryFile()  # noqa: SIM115  whoever asks for it closes it
+    try:
+        file.write(data)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def _read_inside(folder: str, name: str) -> tuple[bytes, str]:
@@ -162,5 +180,5 @@ def _open_inside(folder: str, name: str) -> int:
         os.close(at)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError(f"{name} is not a regular file")
+        raise OSError(errno.ENXIO, "it is no regular file", name)
     return fd

@@ -35,7 +35,7 @@ class Streams:
 
     def __init__(self) -> None:
         self.open: set[_Waking] = set()
-        self.ended = False
+        self.ended: bool = False
 
     def end(self) -> None:
         """Let all of them end, and no other begin."""

@@ -241,7 +241,7 @@ def data_router(*, sessions: bool) -> Router:
     return Router("/v1", route_handlers=handlers, before_request=_check)
 
 
-BODIES = {
+BODIES: dict[tuple[str, str], type[Any]] = {
     ("post", "/v1/conversations"): NewConversation,
     ("patch", "/v1/conversations/{id}"): Changes,
     ("post", "/v1/conversations/{id}/messages"): NewMessage,

@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from cortext.app.health.texts import text_of
 from cortext.formats import checksum
-from cortext.model import json
+from cortext.formats.records import RecordTable, decode_record
+from cortext.model import json, wire
 
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """What may be half of a character that is written as a pair."""
@@ -30,6 +31,23 @@ def whole_characters(line: bytes) -> bytes | None:
     except (ValueError, RecursionError):
         return None
     return checksum.seal(new) if checksum.is_sealed(line) else new
+
+
+def whole_record(line: bytes, table: RecordTable) -> bytes | None:
+    """As `whole_characters`, of a record: it keeps the id that it is known by, also where that
+    follows from its words, because the line has none."""
+    whole = whole_characters(line)
+    if whole is None:
+        return None
+    try:
+        id = whole_value(decode_record(line, table, []).message.id)
+        if decode_record(whole, table, []).message.id == id:
+            return whole
+        value = wire.as_dict(json.decode(checksum.unseal(whole)))
+    except ValueError:
+        return whole  # it could not be read before, and is known by no id
+    new = json.encode({**value, table.names.get("id", "id"): id})
+    return checksum.seal(new) if checksum.is_sealed(whole) else new
 
 
 def without_checksum(value: Any) -> Any:

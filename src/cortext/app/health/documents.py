@@ -137,7 +137,7 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
             None, [Trouble(f"nothing of it can be read: {reworded(why)}", mends=False)], ()
         )
     session.id = id
-    session = _whole(session, troubles) if HALF.search(data) else session
+    session = _whole(session, troubles) if HALF.search(lines) else session  # not of UTF-16
     if any(trouble.severity != WARNING for trouble in troubles):
         session = _with_backup(session, folder, id)
     _drop_repeated(session, troubles)

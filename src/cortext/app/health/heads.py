@@ -24,6 +24,8 @@ from cortext.stores.checks import refuse_newer
 from cortext.stores.layout import is_type
 
 Head = dict[str, Any]
+_Part = tuple[str, Any]
+"""A field: its name and its value."""
 _VERSION = re.compile(rb'\{\s*(?:"type"\s*:\s*"[^"]*"\s*,\s*)?"version"\s*:\s*"?(\d[\d.]*)')
 _RECORD = re.compile(rb'\{\s*(?:"type"\s*:\s*"turn"\s*,\s*)?"(?:role|content)"\s*:')
 _TIMES = ("last_active", "updated_at", "created_at")
@@ -101,19 +103,47 @@ def fitting(
     """What is `known` of a session, with every field of a head that can be used: `fits` raises
     ValueError for what cannot. `nested` are the names of fields inside others, by theirs."""
     known = dict(known)
-    for name, value in _parts(head, nested or {}):
-        old = known.get(name)
-        if isinstance(value, dict) and isinstance(old, dict) and name in (nested or {}).values():
-            value = cast("Head", old) | cast("Head", value)
-        try:
-            fits({**known, name: value})
-        except ValueError:
-            continue  # this one field is what is damaged
-        known[name] = value
+    inside = nested or {}
+    _fit(list(_parts(head, inside)), known, fits, frozenset(inside.values()))
     return known
 
 
-def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+def _fit(
+    parts: Sequence[_Part], known: Head, fits: Callable[[Head], object], holders: frozenset[str]
+) -> None:
+    """Add them all, if they fit; else what fits of either half: so the one that is damaged is found
+    among thousands in some steps."""
+    if not parts:
+        return
+    new = _with(known, parts, holders)
+    try:
+        fits(dict(new))
+    except ValueError:
+        if len(parts) > 1:
+            half = len(parts) // 2
+            _fit(parts[:half], known, fits, holders)
+            _fit(parts[half:], known, fits, holders)
+        return  # else this one field is what is damaged
+    known.update(new)
+
+
+def _with(known: Head, parts: Sequence[_Part], holders: frozenset[str]) -> Head:
+    """A head with these fields; one that holds others keeps those that it has."""
+    new = dict(known)
+    copied: set[str] = set()
+    for name, value in parts:
+        old = new.get(name)
+        if name not in holders or not (isinstance(value, dict) and isinstance(old, dict)):
+            new[name] = value
+            continue
+        if name not in copied:
+            new[name] = old = dict(cast("Head", old))
+            copied.add(name)
+        cast("Head", old).update(cast("Head", value))
+    return new
+
+
+def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[_Part]:
     """The fields one by one, also those inside others, where that has them."""
     for name, value in head.items():
         if name in nested.values() and isinstance(value, dict):

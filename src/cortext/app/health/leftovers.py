@@ -20,12 +20,12 @@ _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
 """As `temp_name` makes them."""
 
 
-def temp_files(folders: Iterable[str]) -> list[str]:
-    """Temp files of ours in these folders that nobody has written to for long."""
+def temp_files(folders: Iterable[str], others: Iterable[str] = ()) -> list[str]:
+    """Temp files of ours in these folders, and `others`, that nobody has written to for long."""
     limit = time.time() - _ABANDONED
     names = (entry for folder in folders for entry in _entries(folder))
-    temps = (entry.path for entry in names if _TEMP.fullmatch(entry.name))
-    return sorted(path for path in temps if _mtime(path) < limit)
+    temps = {entry.path for entry in names if _TEMP.fullmatch(entry.name)}
+    return sorted(path for path in temps.union(others) if _mtime(path) < limit)
 
 
 def check_temps(found: Sequence[str]) -> Found:

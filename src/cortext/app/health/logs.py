@@ -22,6 +22,7 @@ from cortext.app.health.heads import (
     rescue_head,
     session_of,
 )
+from cortext.app.health.objects import may_be_object
 from cortext.app.health.problem import (
     NOTHING,
     PROBLEM,
@@ -178,6 +179,8 @@ def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
     """What stands before the first record, the rest, and the number of its first line."""
     lines = data.split(b"\n")
     for place, line in enumerate(lines):
+        if not may_be_object(line):
+            continue
         try:
             decode_record(whole_characters(line) or line, LOG.records, [])
         except ValueError:

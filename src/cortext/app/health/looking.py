@@ -11,6 +11,7 @@ from typing import NamedTuple
 from cortext import paths
 from cortext.app.archive import temp_dir
 from cortext.app.health import leftovers, machine
+from cortext.app.health.begun import check_begun
 from cortext.app.health.checked import Checked, prints_of
 from cortext.app.health.copies import copies
 from cortext.app.health.derived import check_database, databases
@@ -19,6 +20,7 @@ from cortext.app.health.masks import check_masked
 from cortext.app.health.notes import check_exports, check_notes
 from cortext.app.health.problem import Found, Mend, Problem, unforeseen
 from cortext.app.health.stores import Item, Stores, histories_of, items, stores
+from cortext.app.installed import Installed
 from cortext.config import user_file
 
 _log = logging.getLogger("cortext.health")
@@ -61,6 +63,7 @@ def look_over(*, deep: bool = False, progress: Progress | None = None) -> Looked
     # First: what is masked has to be known before anything is copied again.
     looked.add_all(paths.archive(), lambda: [check_masked(copies())])
     looked.add_all(os.path.dirname(paths.archive()), check_notes)
+    looked.add_all(os.path.dirname(paths.archive()), lambda: [check_begun()])
     looked = _read(looked, all_items, list(histories_of(found)), Checked(deep=deep), progress)
     looked.problems.extend(
         Problem(f"{folder} cannot be looked into: {why}", _CLOSED, path=folder)
@@ -85,9 +88,7 @@ def _look_around(looked: Looked, found: Stores, all_items: list[Item]) -> None:
     locks = [*lock_files(shelves), *_own_locks()]
     disks = [*shelves, paths.archive(), paths.words()]
     looked.add_all(data, lambda: [Found(check_locks(locks))])
-    looked.add_all(
-        data, lambda: [leftovers.check_temps(leftovers.temp_files(_temp_folders(found)))]
-    )
+    looked.add_all(data, lambda: [leftovers.check_temps(_abandoned(found))])
     looked.add_all(data, modes)
     looked.add_all(paths.trash(), lambda: [Found(leftovers.check_trash())])
     looked.add_all("PATH", lambda: [Found(machine.check_names())])
@@ -165,6 +166,15 @@ def _is_fresh(files: Iterable[str]) -> bool:
 
 def _size(files: Iterable[str]) -> int:
     return sum(print[1] for path in files for print in prints_of([path]))
+
+
+def _abandoned(found: Stores) -> list[str]:
+    """What killed processes left of files that they wrote, also of those in a tool's folders."""
+    try:
+        others = Installed.load().half_written()
+    except OSError:
+        others = []  # that the record cannot be read is said of it
+    return leftovers.temp_files(_temp_folders(found), others)
 
 
 def _temp_folders(found: Stores) -> list[str]:

@@ -30,10 +30,16 @@ class Piece(NamedTuple):
     end: int
 
 
+def may_be_object(line: bytes) -> bool:
+    """Whether a line begins and ends as an object does: to decode it in vain takes longer."""
+    bare = line.strip()
+    return bare[:1] == b"{" and bare[-1:] == b"}"
+
+
 def objects_in(text: str) -> Iterator[Piece]:
     """Each that is whole, from the outside: in lists, one after the other on a line, or over many
     lines. In a time that grows with the text, whatever it is."""
-    at, left = 0, 5 * len(text) + (1 << 20)
+    at, left = 0, _patience(text)
     while left > 0 and (found := _BEGIN.search(text, at)):
         start = text.index("{", found.start())
         while start >= 0:
@@ -48,8 +54,14 @@ def objects_in(text: str) -> Iterator[Piece]:
 
 
 def _object_at(text: str, start: int) -> tuple[Piece | None, int]:
-    """The object that begins there, and how many characters were looked at in vain. More is looked
-    at as long as it only breaks off: an error counts the lines before it."""
+    """The object that begins there, and how many characters were looked at in vain."""
+    found, cost = _value_at(text, start)
+    return (Piece(found[0], start, found[1]) if found else None), cost
+
+
+def _value_at(text: str, start: int) -> tuple[tuple[Any, int] | None, int]:
+    """The value that begins there with its end, and how many characters were looked at in vain.
+    More is looked at as long as it only breaks off: an error counts the lines before it."""
     size, cost = _WINDOW, 0
     while True:
         window = text[start : start + size]
@@ -58,14 +70,16 @@ def _object_at(text: str, start: int) -> tuple[Piece | None, int]:
         except json.JSONDecodeError as error:
             if not _breaks_off(error, len(window)):
                 return None, cost + error.pos + _LEAST
-            cost += len(window)
             if len(window) < size:
-                return None, cost
+                return None, cost + len(window)
         except (RecursionError, ValueError):
             # Python reads no number of thousands of digits.
             return None, cost + _DEEP
         else:
-            return Piece(value, start, start + end), cost
+            # A number may go on behind what was looked at.
+            if end < len(window) or len(window) < size:
+                return (value, start + end), cost
+        cost += len(window)
         size *= 4
 
 
@@ -94,17 +108,23 @@ def line_of(text: str, piece: Piece) -> bytes:
 
 def fields_in(text: str) -> dict[str, Any]:
     """The fields of one damaged object that can be read, each with its value. Those of an object
-    inside it that is damaged stand among them."""
+    inside it that is damaged stand among them. In a time that grows with the text, whatever it
+    is."""
     found: dict[str, Any] = {}
-    at = 0
-    while match := _NAME.search(text, at):
-        try:
-            value, at = _decoder.raw_decode(text, match.end())
-        except (ValueError, RecursionError):
-            at = match.end()
-            continue
-        found.setdefault(match[1], value)
+    at, left = 0, _patience(text)
+    while left > 0 and (match := _NAME.search(text, at)):
+        read, cost = _value_at(text, match.end())
+        left -= cost
+        at = match.end()
+        if read is not None:
+            value, at = read
+            found.setdefault(match[1], value)
     return found
+
+
+def _patience(text: str) -> int:
+    """How many characters of a text may be looked at in vain."""
+    return 5 * len(text) + (1 << 20)
 
 
 def inner_messages(value: dict[str, Any]) -> list[dict[str, Any]]:

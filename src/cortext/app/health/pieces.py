@@ -11,7 +11,7 @@ from cortext.model import wire
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 
-_RECORDS = re.compile(r',?\s*"(?:messages|tool_history)"\s*:|\{\s*"role"')
+_RECORDS = re.compile(r'"(?:messages|tool_history)"\s*:|\{\s*"role"')
 
 
 def records_in(data: bytes, id: str) -> Session:

@@ -6,21 +6,23 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from cortext.app.health.characters import HALF, whole_characters, why_not_whole, without_checksum
-from cortext.app.health.objects import inner_messages, line_of, objects_in
-from cortext.app.health.problem import CONFLICT, NOTE, PROBLEM, WARNING, Trouble, nuls, reworded
-from cortext.app.health.rescued import Rescued, in_time, runs
+from cortext.app.health.characters import HALF, whole_record, why_not_whole, without_checksum
+from cortext.app.health.collected import Collected
+from cortext.app.health.objects import inner_messages, line_of, may_be_object, objects_in
+from cortext.app.health.problem import CONFLICT, NOTE, WARNING, Trouble, nuls, reworded
+from cortext.app.health.rescued import Rescued, in_time
 from cortext.app.health.texts import in_utf8, sides_of, text_of
 from cortext.formats import checksum
 from cortext.formats.records import Record, RecordTable, decode_lines, decode_record
 from cortext.model import json, wire
-from cortext.model.message import SessionMessage
 
 _NULS = re.compile(rb"\0+")
 _ODD = re.compile(rb"\n[^{\n]")
 """A line that no writer of ours begins so."""
+_SOME = 4096
+"""Bytes at the beginning of a file in which much that is wrong shows already."""
 _FILLING = " \t\r\n[],"
 IsHead = Callable[[bytes], bool]
 
@@ -61,6 +63,8 @@ def _quickly(data: bytes, table: RecordTable) -> Rescued | None:
         return None
     if HALF.search(data) or b'"crc"' in data or _ODD.search(data):
         return None
+    if decode_lines(data[: data.find(b"\n", _SOME) + 1], table).damages:
+        return None
     found = decode_lines(data, table)
     lines = [line for line in data.split(b"\n") if line.strip()]
     if found.damages or len(lines) != len(found.messages):
@@ -79,16 +83,8 @@ class _Row(NamedTuple):
 class _Rescue:
     def __init__(self, table: RecordTable, is_head: IsHead | None) -> None:
         self._table, self._is_head = table, is_head
-        self._lines: list[bytes] = []
-        self._messages: list[SessionMessage] = []
-        self._heads: list[tuple[int, bytes]] = []
-        self._answered: set[str] = set()
-        self._lost = 0
-        self._unread = 0
         self._waiting: list[_Row] = []
-        self._troubles: list[Trouble] = []
-        self._known: dict[str, bytes] = {}
-        self._again: list[int] = []
+        self._got = Collected()
 
     def run(self, data: bytes, first: int) -> Rescued:
         *whole, tail = (line.rstrip(b"\r") for line in data.split(b"\n"))
@@ -98,39 +94,21 @@ class _Rescue:
             if joined:
                 joined = False
             elif self._goes_on(line, after):
-                self._say("a newline stands in the middle of a message", number, WARNING)
+                self._got.say("a newline stands in the middle of a message", number, WARNING)
                 self._line(line + after, number)
                 joined = True
             elif line.strip():
                 self._line(line, number)
         torn = self._tail(tail, first + len(whole)) if tail.strip() else b""
         self._look_into_waiting()
-        self._tell_repeated()
-        return self._rescued(torn)
-
-    def _rescued(self, torn: bytes) -> Rescued:
-        nothing = bool(self._unread) and not self._messages
-        troubles = sorted(self._troubles, key=lambda trouble: trouble.line or 0)
-        if nothing:
-            troubles = [trouble._replace(mends=False) for trouble in troubles]
-            torn = b""
-        return Rescued(
-            self._lines,
-            self._messages,
-            self._heads,
-            torn,
-            troubles,
-            frozenset(self._answered),
-            self._lost,
-            nothing,
-        )
+        return self._got.rescued(torn)
 
     def _line(self, line: bytes, number: int) -> None:
         pieces = [line]
         if b"\0" in line:
-            self._say(nuls(line.count(b"\0")), number)
+            self._got.say(nuls(line.count(b"\0")), number)
             pieces = [piece for piece in _NULS.split(line) if piece.strip()]
-            self._lost += not pieces
+            self._got.lost += not pieces
         for piece in pieces:
             self._piece(piece, number)
 
@@ -138,19 +116,18 @@ class _Rescue:
         """Whether two lines are one message: readers that look at no newlines find it."""
         if not line.startswith(b"{") or line.endswith(b"}") or after.startswith(b"{"):
             return False
-        return self._is_record(line + after)
+        return after.rstrip().endswith(b"}") and self._is_record(line + after)
 
     def _piece(self, piece: bytes, number: int) -> None:
-        if self._is_head is not None and self._is_head(piece):
-            self._look_into_waiting()
-            self._heads.append((number, piece))
-            return
-        bare = piece.strip()
-        if bare[:1] != b"{" or bare[-1:] != b"}":
+        if not may_be_object(piece):
             self._waiting.append(_Row(number, piece))
             return
+        if self._is_head is not None and self._is_head(piece):
+            self._look_into_waiting()
+            self._got.heads.append((number, piece))
+            return
         piece = self._checked(piece, number)
-        whole = whole_characters(piece)
+        whole = whole_record(piece, self._table)
         try:
             record = decode_record(whole or piece, self._table, notes := [])
         except ValueError:
@@ -158,16 +135,11 @@ class _Rescue:
             return
         self._look_into_waiting()
         if whole is not None:
-            self._say(
-                f"{why_not_whole(piece)}, in message {record.message.id!r:.60}", number, WARNING
-            )
+            text = f"{why_not_whole(piece)}, in message {record.message.id!r:.60}"
+            self._got.say(text, number, WARNING)
         for note in notes:
-            self._say(note, number, NOTE, mends=False)
-        self._take(whole or piece, record, number)
-
-    def _take(self, line: bytes, record: Record, number: int) -> None:
-        self._answered.update(call.id for call in record.invocations)
-        self._add(line, record.message, number)
+            self._got.say(note, number, NOTE, mends=False)
+        self._got.take(whole or piece, record, number)
 
     def _look_into_waiting(self) -> None:
         """Of lines that are no records one by one: those that stand in them otherwise, as in a
@@ -180,67 +152,73 @@ class _Rescue:
         text, used, found = "\n".join(parts), set[int](), 0
         for piece in objects_in(text):
             first = bisect_right(starts, piece.start) - 1
-            lines = [line_of(text, piece), *map(json.encode, inner_messages(piece.value))]
-            before = len(self._heads)
-            got = sum(self._found(line, rows[first].number) for line in lines)
+            before, number = len(self._got.heads), rows[first].number
+            got = self._wants(piece.value) and self._found(line_of(text, piece), number)
+            inner = filter(self._wants, inner_messages(piece.value))
+            got += sum(self._found(json.encode(value), number) for value in inner)
             if got:
                 used.update(range(first, bisect_right(starts, piece.end - 1)))
-                found += got - (len(self._heads) - before)
+                found += got - (len(self._got.heads) - before)
         self._tell(rows, parts, used, found)
 
     def _tell(self, rows: Sequence[_Row], parts: Sequence[str], used: set[int], found: int) -> None:
         if found:
             are = "1 message is" if found == 1 else f"{found} messages are"
-            self._say(f"{are} not on a line alone", rows[0].number, WARNING)
+            self._got.say(f"{are} not on a line alone", rows[0].number, WARNING)
         for place, (row, part) in enumerate(zip(rows, parts, strict=True)):
             if place in used:
                 continue
             if part.strip(_FILLING):
                 self._cannot_read(row)
             elif not used:
-                self._say("brackets stand here, and no message", row.number, WARNING)
+                self._got.say("brackets stand here, and no message", row.number, WARNING)
+
+    def _wants(self, value: dict[str, Any]) -> bool:
+        """Whether an object may be a head or a record: a file may hold very many that are not."""
+        return self._is_head is not None or self._table.names.get("role", "role") in value
 
     def _found(self, line: bytes, number: int) -> bool:
         """Whether an object is a head or a record, and is taken."""
         if self._is_head is not None and self._is_head(line):
-            self._heads.append((number, line))
+            self._got.heads.append((number, line))
             return True
         line = self._resealed(line, number)
-        line = whole_characters(line) or line
+        line = whole_record(line, self._table) or line
         try:
             record = decode_record(line, self._table, [])
         except ValueError:
             dated = self._dated(line)
             if dated is None:
                 return False
-            self._say("a message has no time: it gets that of the one before it", number, WARNING)
+            text = "a message has no time: it gets that of the one before it"
+            self._got.say(text, number, WARNING)
             line, record = dated
-        self._take(line, record, number)
+        self._got.take(line, record, number)
         return True
 
     def _dated(self, line: bytes) -> tuple[bytes, Record] | None:
         """A message without a time that can be read, with that of the one before."""
-        if not self._messages:
+        if not self._got.messages:
             return None
         try:
             value = wire.as_dict(json.decode(checksum.unseal(line)))
             if not isinstance(value.get("content"), str):
                 return None
-            value["timestamp"] = wire.iso(self._messages[-1].timestamp)
+            value["timestamp"] = wire.iso(self._got.messages[-1].timestamp)
             dated = json.encode(value)
             return dated, decode_record(dated, self._table, [])
         except (ValueError, OverflowError):
             return None
 
     def _cannot_read(self, row: _Row) -> None:
+        if not self._got.lose(row.number):
+            return
         try:
             decode_record(row.line, self._table, [])
             why = "it is none of ours"
         except ValueError as error:
             why = reworded(str(error))
-        self._say(f"this is no message that can be read: {why}", row.number)
-        self._lost += 1
-        self._unread += 1
+        self._got.say(f"this is no message that can be read: {why}", row.number)
 
     def _checked(self, line: bytes, number: int) -> bytes:
         """A line as its checksum says that it was."""
@@ -249,16 +227,17 @@ class _Rescue:
         better = checksum.mended(line)
         if better is not None and self._is_record(better):
             id = decode_record(better, self._table, []).message.id
-            self._say(f"one bit of message {id!r:.60} is flipped: its checksum tells which", number)
+            text = f"one bit of message {id!r:.60} is flipped: its checksum tells which"
+            self._got.say(text, number)
             return better
         id = decode_record(line, self._table, []).message.id if self._is_record(line) else "?"
         text = f"message {id!r:.60} is not what was written: its checksum is another"
-        self._say(text, number, mends=False)
+        self._got.say(text, number, mends=False)
         return line
 
     def _resealed(self, line: bytes, number: int) -> bytes:
         """A record that another program wrote in its own way: a checksum is of our way."""
-        if not self._is_record(line) or checksum.KEY.encode() not in line:
+        if checksum.KEY.encode() not in line or not self._is_record(line):
             return line
         value = wire.as_dict(json.decode(line))
         if checksum.KEY not in value:
@@ -269,26 +248,9 @@ class _Rescue:
         better = checksum.mended(ours) if checksum.is_sealed(ours) else None
         if better is not None and self._is_record(better):
             return self._checked(ours, number)
-        self._say("a checksum is not of what stands here, and is taken away", number, WARNING)
+        text = "a checksum is not of what stands here, and is taken away"
+        self._got.say(text, number, WARNING)
         return json.encode(without_checksum(value))
-
-    def _add(self, line: bytes, message: SessionMessage, number: int) -> None:
-        known = self._known.setdefault(message.id, line)
-        if known is not line and known == line:
-            self._again.append(number)
-            return
-        if known is not line:
-            self._say(
-                f"the id {message.id!r:.60} stands on two messages", number, NOTE, mends=False
-            )
-        self._lines.append(line)
-        self._messages.append(message)
-
-    def _tell_repeated(self) -> None:
-        if self._again:
-            lines = runs(self._again)
-            text = f"{lines} the same messages once more"
-            self._troubles.append(Trouble(text, self._again[0], WARNING))
 
     def _tail(self, tail: bytes, number: int) -> bytes:
         """What is torn off the end; nothing, where it is whole or belongs to what is before it."""
@@ -297,7 +259,7 @@ class _Rescue:
             return b""
         size = "1 byte was" if len(tail) == 1 else f"{len(tail)} bytes were"
         end = "its end" if len(tail) == 1 else "their end"
-        self._say(f"the last line is torn: {size} not written to {end}", number, WARNING)
+        self._got.say(f"the last line is torn: {size} not written to {end}", number, WARNING)
         return tail
 
     def _is_whole(self, tail: bytes) -> bool:
@@ -316,6 +278,3 @@ class _Rescue:
         except ValueError:
             return False
         return True
-
-    def _say(self, text: str, line: int, severity: str = PROBLEM, *, mends: bool = True) -> None:
-        self._troubles.append(Trouble(text, line, severity, mends))

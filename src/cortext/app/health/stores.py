@@ -107,7 +107,8 @@ def _each(
         try:
             yield from look(folder)
         except (CortextError, OSError) as error:
-            found.failures[folder] = str(error)
+            said = reason_of(error) if isinstance(error, OSError) else str(error)
+            found.failures[folder] = said
 
 
 def _places(root: str, failures: dict[str, str]) -> Iterator[layout.Place]:

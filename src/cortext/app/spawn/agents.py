@@ -42,7 +42,8 @@ class UnknownAgentError(CortextError, LookupError):
     """No agent has this name."""
 
     def __init__(self, name: str, known: list[str]) -> None:
-        self.name, self.known = name, known
+        self.name = name
+        self.known = known
         from difflib import get_close_matches
 
         near = "".join(f"did you mean {each}? " for each in get_close_matches(name, known, n=1))

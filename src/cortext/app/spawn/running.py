@@ -33,7 +33,9 @@ class AgentFailedError(CortextError):
     """A turn that has no answer. `code` is the exit code, `why` what the agent said about it."""
 
     def __init__(self, name: str, why: str, *, code: int | None = None) -> None:
-        self.name, self.code, self.why = name, code, why
+        self.name = name
+        self.code = code
+        self.why = why
         how = f" (exit code {code})" if code else ""
         super().__init__(f"{name} failed{how}: {why}", hint=_hint(why))
 

@@ -35,8 +35,9 @@ class Spawned:
 
     def __init__(self, store: LogStore, head: Session, mark: LiveMark, max_tokens: int) -> None:
         self._store, self._head, self._mark = store, head, mark
-        self.context = Context(max_tokens)
-        self.count = self.tokens = 0
+        self.context: Context = Context(max_tokens)
+        self.count: int = 0
+        self.tokens: int = 0
         """Turns, and their tokens as they are kept or estimated."""
         self.was = ""
         """What it was before it was reopened: completed or interrupted."""

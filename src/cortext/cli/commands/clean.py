@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import click
 
@@ -13,7 +15,8 @@ from cortext.cli.choose import describe
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.options import all_option
 from cortext.cli.text import clean
-from cortext.errors import CortextError
+from cortext.errors import CortextError, reason_of
+from cortext.index.listed import Listed
 
 
 @click.command("clean")
@@ -21,25 +24,48 @@ from cortext.errors import CortextError
 @all_option
 @yes_option
 def command(days: int, everywhere: bool, yes: bool) -> None:
-    """Move completed conversations that nobody touched for DAYS to the trash."""
+    """Move completed conversations that nobody touched for DAYS to the trash.
+
+    Exit code 1: one was kept, or could not be looked at; it is said which, and all others are
+    gone.
+    """
+    from cortext.cli.warned import missed
+
     limit = int((time.time() - days * 86_400) * 1_000_000)
-    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    completed = conversations.list(Wanted(status="completed", tool="")).rows
-    old = [row for row in completed if rests_since(row, limit)]
-    if not old:
+    with missed() as passed_over:
+        conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+        completed = conversations.list(Wanted(status="completed", tool="")).rows
+        unread: list[str] = []
+        old = [row for row in completed if _rests(row, limit, unread)]
+    kept: list[str] = []
+    if old:
+        for row in old:
+            click.echo(f"to the trash: {describe(row)}", err=True)
+        agree(f"delete these {len(old)}?", yes)
+        for row in old:
+            with _keeping(row, kept):
+                delete(row, unless=lambda row=row: not rests_since(row, limit))
+        click.echo(f"{len(old) - len(kept)} deleted; `cortext trash` has them")
+        expire()
+    else:
         click.echo(f"no completed conversation rested for {days} days", err=True)
-        return
-    for row in old:
-        click.echo(f"to the trash: {describe(row)}", err=True)
-    agree(f"delete these {len(old)}?", yes)
-    failed = 0
-    for row in old:
-        try:
-            delete(row, unless=lambda row=row: not rests_since(row, limit))
-        except (CortextError, OSError) as error:
-            failed += 1
-            click.echo(f"kept: {row.key}: {clean(str(error), lines=False)}", err=True)
-    click.echo(f"{len(old) - failed} deleted; `cortext trash` has them")
-    expire()
-    if failed:
+    if unread or kept or passed_over:
         raise click.exceptions.Exit(1)
+
+
+def _rests(row: Listed, limit: int, kept: list[str]) -> bool:
+    """Whether it is old; one that cannot be read hides no other."""
+    with _keeping(row, kept):
+        return rests_since(row, limit)
+    return False
+
+
+@contextmanager
+def _keeping(row: Listed, kept: list[str]) -> Generator[None]:
+    """What fails inside is said, and the conversation is among those that are `kept`."""
+    try:
+        yield
+    except (CortextError, OSError) as error:
+        kept.append(row.key)
+        why = error if isinstance(error, CortextError) else reason_of(error)
+        click.echo(f"kept: {clean(f'{row.key}: {why}', lines=False)}", err=True)

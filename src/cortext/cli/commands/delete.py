@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cortext.app.trash import delete
+from cortext.app.trash import delete, delete_log, files_of_log
 from cortext.cli.chart import counted
 from cortext.cli.choose import choose, describe
 from cortext.cli.confirm import agree, expire, yes_option
@@ -19,12 +19,16 @@ from cortext.index.listed import AUR, Listed
 @yes_option
 def command(id: tuple[str, ...], yes: bool) -> None:
     """Move a conversation, with its markdown, or a session of `spawn` to the trash; of a session of
-    an AI tool, our copy: what the tool itself keeps is not touched."""
+    an AI tool, our copy: what the tool itself keeps is not touched. Of a session that a program
+    keeps by an adapter, all that the adapter keeps of it, as the checkpoints of a thread."""
     row = choose(" ".join(id))
     if row.tool == AUR:
         from cortext.cli.spawning import delete_one
 
         delete_one(row.key, yes=yes)
+        return
+    if row.is_log:
+        _delete_log(row, yes)
         return
     if row.is_apart:
         raise not_deleted(row)
@@ -34,6 +38,16 @@ def command(id: tuple[str, ...], yes: bool) -> None:
     click.echo(f"to the trash: {describe(row)}, {counted(row.messages, 'message')}", err=True)
     agree("delete it?", yes)
     entry = delete(row)
+    click.echo(f"deleted; `cortext trash restore {entry.id[:8]}` brings it back")
+    expire()
+
+
+def _delete_log(row: Listed, yes: bool) -> None:
+    beside = len(files_of_log(row)) - 1
+    more = f", and {counted(beside, 'file')} of its program beside it" if beside else ""
+    click.echo(f"to the trash: {describe(row)}, {counted(row.messages, 'message')}{more}", err=True)
+    agree("delete it? a program that goes on with it begins it anew", yes)
+    entry = delete_log(row)
     click.echo(f"deleted; `cortext trash restore {entry.id[:8]}` brings it back")
     expire()
 

@@ -62,13 +62,9 @@ def _list_conversations(
 
 
 def _forget() -> None:
-    import os
+    from cortext.lifecycle.known import forget_gone
 
-    from cortext.lifecycle.known import forget_workspaces, known_workspaces
-
-    gone = [root for root in known_workspaces()[1:] if not os.path.isdir(root)]
-    forget_workspaces(gone)
-    for root in gone:
+    for root in forget_gone():
         say(f"forgotten: {short(root)}")
 
 

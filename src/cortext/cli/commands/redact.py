@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from cortext.cli.commands.scan import RENAME, listed, look, named, print_findings, theirs, told
+from cortext.cli.commands.scan import lasting, listed, look, named, print_findings, theirs, told
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.options import all_option, complete_id
 
@@ -25,7 +25,7 @@ class _Plan(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        return any(one.ours and not one.is_copy and not one.is_name for one in self.found)
+        return any(one.ours and not one.is_copy and not one.stays for one in self.found)
 
     @property
     def is_beyond(self) -> bool:
@@ -123,38 +123,44 @@ def _show(plans: Sequence[_Plan], archive: bool) -> None:
         print_findings(plan.found)
         for path in sorted({one.path for one in plan.found if one.ours}):
             here = [one for one in plan.found if one.path == path]
-            said = "to be masked in" if archive or not here[0].is_copy else "left in our copy:"
-            said = "left as it is called:" if all(one.is_name for one in here) else said
-            click.echo(f"  {said} {told(path)}")
+            click.echo(f"  {_said_of(here, archive)} {told(path)}")
         for sentence in theirs(plan.found, plan.row.key):
             click.echo(f"  {told(sentence)}")
-        if any(one.is_name for one in plan.found):
-            click.echo(f"  {RENAME}")
+        for sentence in lasting(plan.found):
+            click.echo(f"  {told(sentence)}")
         if archive and plan.is_beyond:
             click.echo("  to be masked in what is copied of it later")
         elif plan.is_beyond:
             click.echo("  --archive masks our copy of it")
 
 
+def _said_of(found: Sequence[Finding], archive: bool) -> str:
+    """What becomes of a file that has these."""
+    if all(one.is_name for one in found):
+        return "left as it is called:"
+    if all(one.stays for one in found):
+        return "left as it is:"
+    return "to be masked in" if archive or not found[0].is_copy else "left in our copy:"
+
+
 def _do(plans: Sequence[_Plan], only: bool, archive: bool) -> int:
     """One after the other; the exit code."""
-    from cortext.app.forgetting import forget_words, remember_words
+    from cortext.app.forgetting import forgetting
     from cortext.errors import CortextError
 
     pieces, failed, done = 0, 0, list[_Plan]()
-    remember_words(plan.row for plan in plans)
-    for plan in plans:
-        try:
-            results = _redact(plan, plan.found if only else None, archive)
-        except (CortextError, OSError) as error:
-            failed += 1
-            click.echo(f"not redacted: {told(str(error))}", err=True)
-            continue
-        done.append(plan)
-        pieces += sum(result.pieces for result in results)
-        for note in dict.fromkeys(note for result in results for note in result.notes):
-            click.echo(told(note), err=True)
-    forget_words()
+    with forgetting([plan.row for plan in plans]):
+        for plan in plans:
+            try:
+                results = _redact(plan, plan.found if only else None, archive)
+            except (CortextError, OSError) as error:
+                failed += 1
+                click.echo(f"not redacted: {told(str(error))}", err=True)
+                continue
+            done.append(plan)
+            pieces += sum(result.pieces for result in results)
+            for note in dict.fromkeys(note for result in results for note in result.notes):
+                click.echo(told(note), err=True)
     if done:
         failed += _say_what_is_left(done, only, archive)
     click.echo(f"{pieces} masked in {len(done)} conversation{'' if len(done) == 1 else 's'}")

@@ -72,14 +72,15 @@ def listed(everywhere: bool, tool: str | None) -> list[Listed]:
     conversation."""
     from cortext import paths
     from cortext.app.conversations import Conversations, Wanted
-    from cortext.app.scanning import archive_row, trash_rows
+    from cortext.app.scanning import archive_row, state_row, trash_rows
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     rows, missing = conversations.list(Wanted(tool=tool), patience=None, copies=everywhere)
     for root in missing:
         say_missing(root)
     _pass_over(conversations.damaged)
-    return [*rows, *trash_rows(), archive_row()] if everywhere and not tool else rows
+    aside = [*trash_rows(), archive_row(), state_row()] if everywhere and not tool else []
+    return [*rows, *aside]
 
 
 def _pass_over(notes: Sequence[str]) -> None:
@@ -159,15 +160,25 @@ def _print(found: Sequence[Finding], names: dict[tuple[str, str], str]) -> None:
 def _advice(found: Sequence[Finding], id: str) -> Iterator[str]:
     """What masks it where it is ours, and what to do where it is not."""
     row, copies = found[0].row, [one for one in found if one.is_copy]
-    if any(one.is_name for one in found):
-        yield RENAME
-    if any(one.ours and not one.is_copy and not one.is_name for one in found):
-        yield f"`cortext redact {id}` masks it" + (" here" if copies else "")
+    yield from lasting(found)
+    if any(one.ours and not one.is_copy and not one.stays for one in found):
+        of = "--all" if row.tool == "state" else id
+        yield f"`cortext redact {of}` masks it" + (" here" if copies else "")
     if row.tool == "archive":
         yield "`cortext redact --all --archive` masks our copies"
     elif copies:
         yield f"`cortext redact {id} --archive` masks it in our copies too"
     yield from theirs(found, id)
+
+
+def lasting(found: Sequence[Finding]) -> Iterator[str]:
+    """What no redact changes, and how it goes away."""
+    from cortext.app.session_files import how_to_remove
+
+    if any(one.is_name for one in found):
+        yield RENAME
+    for path in sorted({one.path for one in found if one.stays and not one.is_name}):
+        yield f"{path}: {how_to_remove(path)}"
 
 
 def theirs(found: Sequence[Finding], id: str) -> Iterator[str]:

@@ -36,12 +36,22 @@ _WIDTH = 30
 @json_option
 def command(tools: str | None, quiet: bool, as_json: bool) -> None:
     """Copy what the AI tools keep, compressed, into the archive, so that it outlives their
-    clean-ups. Only what is new is read; it can be stopped at any time."""
+    clean-ups. Only what is new is read; it can be stopped at any time.
+
+    What cannot be copied is named, and all the rest is copied. Exit code 1: something was not, or
+    could not be looked at; 0: all that there is."""
+    from cortext.cli.warned import missed
+
     chosen = _chosen(tools)
-    if quiet:
-        _quietly(chosen)
-        return
-    result = _patiently(chosen)
+    with missed() as passed_over:
+        result = _quietly(chosen) if quiet else _patiently(chosen)
+    if result and not quiet:
+        _say(result, as_json)
+    if result and (result.errors or passed_over):
+        raise click.exceptions.Exit(1)
+
+
+def _say(result: Synced, as_json: bool) -> None:
     if as_json:
         print_json(result)
     else:
@@ -64,14 +74,15 @@ def _chosen(tools: str | None) -> list[str]:
     return names
 
 
-def _quietly(chosen: list[str]) -> None:
+def _quietly(chosen: list[str]) -> Synced | None:
+    """None where another one is at work, which does it."""
     from cortext.app.sync import sync
 
     os.nice(10)
     try:
-        sync(tools=chosen)
+        return sync(tools=chosen)
     except SessionLockedError:
-        return  # the other one does it
+        return None
 
 
 def _patiently(chosen: list[str]) -> Synced:

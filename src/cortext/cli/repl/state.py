@@ -30,13 +30,17 @@ class Repl:
         cwd: str,
         signals: Signals,
     ) -> None:
-        self.session, self.runner, self.agent = session, runner, agent
-        self.settings, self.cwd, self.signals = settings, cwd, signals
+        self.session = session
+        self.runner = runner
+        self.agent = agent
+        self.settings = settings
+        self.cwd = cwd
+        self.signals = signals
         self.asked_tool = ""
         """What the person named to answer, a tool or a command; "" if nothing."""
         self.unanswered: tuple[str, str] | None = None
         """What was asked last, if its answer was not had, and the id of the turn it asks again."""
-        self.warned = False
+        self.warned: bool = False
         """Whether the person knows that leaving now would lose them."""
         self.failed = False
         self.over = False

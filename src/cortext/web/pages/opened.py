@@ -27,12 +27,12 @@ class Opened:
     another text after each change. SessionNotFoundError if it is nowhere any more."""
 
     def __init__(self, row: Listed) -> None:
-        self.row = take_in(row)
+        self.row: Listed = take_in(row)
         self._lock = threading.Lock()
         self._name = secrets.token_hex(4)
         self._changes: list[int] = []
         self._watched, self._tail = _begin(self.row)
-        self.turns = Turns(self._tail.session)
+        self.turns: Turns = Turns(self._tail.session)
 
     @property
     def has_session(self) -> bool:

@@ -39,7 +39,7 @@ class RowsTail(Tail):
         messages = joined(old, [*changed.again, *changed.new])
         if messages is None:
             return super()._read()
-        self.session = replace(self.session, messages=messages)
+        self.session: Session = replace(self.session, messages=messages)
         return News()
 
     def _end(self) -> Mark | None:

@@ -62,7 +62,7 @@ class Turns:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._messages = session.messages
-        self.total = 0
+        self.total: int = 0
         self._answers: dict[tuple[int, int], int] = {}
         self._answered: dict[int, int] = {}
         self._asked: list[int] = []

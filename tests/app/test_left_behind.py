@@ -1,0 +1,127 @@
+"""What a process leaves behind that is killed while it writes for a person: doctor knows it."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from cortext import paths
+from cortext.app import export
+from cortext.app.export import write_export
+from cortext.app.health.looking import look_over
+from cortext.app.health.mending import mend_all
+from cortext.app.installed import Installed
+from cortext.durability.replace import temp_name
+from cortext.errors import SessionStorageError
+
+
+class _KilledError(BaseException):
+    """Stands for a kill: nothing that would clear up is told of it."""
+
+
+@pytest.fixture(autouse=True)
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home in which something was kept once."""
+    for name, folder in (("DATA", "data"), ("CONFIG", "config"), ("CACHE", "cache")):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / folder))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AURORA_HOME", str(tmp_path / "aurora"))
+    monkeypatch.chdir(tmp_path)
+    os.makedirs(os.path.dirname(paths.archive()), mode=0o700)
+    return tmp_path
+
+
+def _long_ago(path: Path) -> None:
+    then = time.time() - 7200
+    os.utime(path, (then, then))
+
+
+def _temps(person: Path) -> list[Path]:
+    return [path for path in person.rglob(".*.tmp") if "trash" not in path.parts]
+
+
+def _mended() -> list[str]:
+    return [mended.did for mended in mend_all(look_over().mends).mended]
+
+
+def test_of_setup_in_the_folders_of_a_tool(person: Path) -> None:
+    """What is named after a file of ours goes to the trash; what is another program's stays."""
+    settings = person / ".claude/settings.json"
+    settings.parent.mkdir()
+    Installed.load().keep(str(settings), {"tool": "claude", "digest": "d", "folders": []})
+    ours = settings.with_name(temp_name(settings.name))
+    theirs = settings.with_name(temp_name("history.jsonl"))
+    young = settings.with_name(temp_name(settings.name))
+    for path in (ours, theirs, young):
+        path.write_bytes(b"{}")
+    for path in (ours, theirs):
+        _long_ago(path)
+    (did,) = _mended()
+    assert str(ours) in did
+    assert sorted(_temps(person)) == sorted([theirs, young])
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_of_an_export(overwrite: bool, person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is begun where doctor looks, so that nothing stays in a folder of the person."""
+
+    def killed(*_: object, **__: object) -> None:
+        raise _KilledError
+
+    out = person / "out"
+    out.mkdir()
+    with monkeypatch.context() as patched:
+        for place in ("cortext.app.export", "cortext.durability.replace"):
+            patched.setattr(f"{place}.remove_if_there", killed)
+        patched.setattr(os, "rename", killed)
+        patched.setattr(export, "link_or_copy", killed)
+        with pytest.raises(_KilledError):
+            write_export(str(out / "it.md"), b"words", overwrite=overwrite)
+    (left,) = _temps(person)
+    assert (left.parent, list(out.iterdir())) == (Path(paths.archive()).parent, [])
+    _long_ago(left)
+    (did,) = _mended()
+    assert str(left) in did
+    assert _temps(person) == []
+
+
+def test_an_export_to_another_disk_clears_up_itself(
+    person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There it is begun beside the file; what an earlier one left of the same file goes."""
+    monkeypatch.setattr(paths, "archive", lambda: "/proc/cortext/archive")
+    out = person / "it.md"
+    old, young, other = (out.with_name(temp_name(name)) for name in ("it.md", "it.md", "that.md"))
+    for path in (old, young, other):
+        path.write_bytes(b"half")
+    for path in (old, other):
+        _long_ago(path)
+    write_export(str(out), b"words", overwrite=True)
+    assert out.read_bytes() == b"words"
+    assert sorted(_temps(person)) == sorted([young, other])
+
+
+def test_an_export_to_a_place_that_no_file_can_be_moved_to(
+    person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the system says only then that it is another disk, it is written beside after all."""
+    real, seen = os.rename, list[str]()
+
+    def rename(source: str, target: str) -> None:
+        seen.append(os.path.dirname(source))
+        if len(seen) == 1:
+            raise OSError(18, os.strerror(18))
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    write_export(str(person / "it.md"), b"words", overwrite=True)
+    assert seen == [os.path.dirname(paths.archive()), str(person)]
+    assert ((person / "it.md").read_bytes(), _temps(person)) == (b"words", [])
+
+
+def test_an_export_to_nowhere_is_one_sentence(person: Path) -> None:
+    """A folder that is not there is named, and nothing is left."""
+    with pytest.raises(SessionStorageError, match=r"could not write .*no such file"):
+        write_export(str(person / "none/it.md"), b"words", overwrite=False)
+    assert _temps(person) == []

@@ -1,0 +1,70 @@
+"""Commands that go over many things: the exit code tells whether one was left out."""
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cortext.cli.commands import sync
+from tests.app.test_sync import say
+from tests.cli.test_arrange import listed, space
+from tests.cli.test_lists import put
+from tests.command import cortext, ok
+
+__all__ = ["space"]
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home in which no tool was used yet."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+def test_the_exit_code_tells_also_where_nothing_is_said(person: Path) -> None:
+    """For scripts: 1 where a source could not be kept, `--quiet` and `--json` as well."""
+    database = person / "data/opencode/opencode.db"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(b"no database" * 1000)
+    quiet = cortext(person, "sync", "--quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (1, "", "")
+    told = cortext(person, "sync", "--json")
+    assert (told.returncode, len(json.loads(told.stdout)["errors"])) == (1, 1)
+    assert cortext(person, "sync", "--tools", "claude").returncode == 0
+
+
+def test_a_folder_that_cannot_be_looked_into(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in it was not kept: it is named, and the exit code says so."""
+    folder, real = say(person, "one").parent, os.scandir
+
+    def scandir(path: Any = ".") -> Any:
+        if os.fspath(path) == str(folder):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(folder))
+        return real(path)
+
+    assert CliRunner().invoke(sync.command, []).exit_code == 0
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert CliRunner().invoke(sync.command, []).exit_code == 1
+
+
+def test_clean_says_by_its_code_what_it_could_not_read(space: Path) -> None:
+    """One that is damaged is named and kept, the others go, and a script can tell."""
+    old = 40 * 1440
+    for number in (1, 2, 3):
+        put(space, f"00{number}-plan-old", "hello", status="completed", minutes=old)
+    ok(space, "list")
+    (lines,) = space.glob("conversations/*/002-plan-old/.session/messages.jsonl")
+    lines.unlink()
+    lines.mkdir()
+    done = cortext(space, "clean", "30", "--yes")
+    assert (done.returncode, done.stderr.count("kept: ")) == (1, 1)
+    assert ("[Errno" in done.stderr, "2 deleted" in done.stdout) == (False, True)
+    assert list(listed(space)) == ["002-plan-old"]
+    again = cortext(space, "clean", "30", "--yes")
+    assert (again.returncode, "no completed" in again.stderr) == (1, True)

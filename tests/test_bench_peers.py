@@ -1,0 +1,153 @@
+"""The page that compares our stores with those of others: it is what the code makes of the figures
+that stand beside it. Nothing is measured here."""
+
+import copy
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import peer_chart, peer_page, peer_table
+from bench.forks import in_child, in_children
+from bench.peer_places import cut_files
+from bench.peer_rows import rows, verdicts
+from bench.peers import PEERS
+
+
+@pytest.fixture
+def found() -> dict[str, Any]:
+    return copy.deepcopy(peer_page.figures())
+
+
+def test_the_page_is_made_from_its_figures(found: dict[str, Any]) -> None:
+    """Its tables, verdicts and notes are those of the committed JSON."""
+    text = peer_page.PAGE.read_text(encoding="utf-8")
+    assert peer_page.page(text, found) == text
+
+
+def test_every_made_part_is_on_the_page() -> None:
+    """A marker that is missing would leave a part out without a word."""
+    text = peer_page.PAGE.read_text(encoding="utf-8")
+    assert [part for part in peer_page.PARTS if f"<!-- made by bench: {part} -->" not in text] == []
+
+
+def test_the_chart_is_made_from_the_figures(found: dict[str, Any]) -> None:
+    """It is that of the committed JSON, without a script, and small."""
+    picture = peer_page.CHART.read_text(encoding="utf-8")
+    assert picture == peer_chart.svg(found)
+    assert "<script" not in picture
+    assert "prefers-color-scheme: dark" in picture
+    assert len(picture) < 60_000
+
+
+def test_every_contestant_is_in_the_figures(found: dict[str, Any]) -> None:
+    """One that is left out would flatter us."""
+    assert list(found["contestants"]) == list(PEERS)
+
+
+def test_every_empty_cell_says_why(found: dict[str, Any]) -> None:
+    """A figure that is missing has a reason or an error beside it."""
+    silent = [
+        (key, row.key)
+        for key, one in found["contestants"].items()
+        for row in rows(found)
+        if row.key not in one["cells"] and row.key not in one["why"] and not one["errors"]
+    ]
+    assert silent == []
+
+
+def test_where_we_are_behind_the_page_says_why(found: dict[str, Any]) -> None:
+    """Each row in which another is ahead has its reason in bench/peer_reasons.py."""
+    unexplained = [
+        f"{verdict.row.key}, {verdict.place}"
+        for verdict in verdicts(found)
+        if not verdict.holds and not peer_table.reason(verdict)
+    ]
+    assert unexplained == []
+
+
+def test_a_slower_row_of_ours_is_told_as_behind(found: dict[str, Any]) -> None:
+    """With ten times the time in one row, the page says so there."""
+    for one in found["contestants"].values():
+        if one["ours"] and "last" in one["cells"]:
+            one["cells"]["last"] = 1e6
+    told = [verdict for verdict in verdicts(found) if verdict.row.key == "last"]
+    assert told
+    assert not any(verdict.holds for verdict in told)
+    assert "**last 20" in peer_table.behind(found)
+
+
+def test_lost_messages_are_told_as_behind(found: dict[str, Any]) -> None:
+    """A store of ours that lost what it acknowledged would not be level with one that did not."""
+    for one in found["contestants"].values():
+        if one["ours"]:
+            one["cells"]["writers"] = [1600, 1599, 0]
+        elif "writers" in one["cells"]:
+            one["cells"]["writers"] = [1600, 1600, 0]
+    told = [verdict for verdict in verdicts(found) if verdict.row.key == "writers"]
+    assert [verdict.holds for verdict in told] == [False] * len(told)
+
+
+def test_one_that_does_not_sync_is_no_match_for_an_append(found: dict[str, Any]) -> None:
+    """However fast it is."""
+    for one in found["contestants"].values():
+        if not one["syncs"]:
+            one["cells"]["append"] = 1e-9
+            one["floors"]["append"] = 1e-9
+    told = [verdict for verdict in verdicts(found) if verdict.row.key == "append"]
+    assert told
+    assert all(verdict.theirs["syncs"] for verdict in told)
+
+
+def _rows(path: Path) -> int:
+    db = sqlite3.connect(path)
+    try:
+        return db.execute("SELECT count(*) FROM said").fetchone()[0]
+    finally:
+        db.close()
+
+
+@pytest.mark.parametrize("before", [0, 3000])
+def test_a_cut_takes_the_last_commit_of_a_database(tmp_path: Path, before: int) -> None:
+    """Also where SQLite writes its log from the start again, and old pages stand at its end."""
+    (tmp_path / "it").mkdir()
+    db = sqlite3.connect(tmp_path / "it" / "a.db", isolation_level=None)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=OFF")
+    db.execute("CREATE TABLE said (text)")
+    for _ in range(before + 5):
+        db.execute("INSERT INTO said VALUES (?)", ("x" * 500,))
+    shutil.copytree(tmp_path / "it", tmp_path / "cut", copy_function=shutil.copyfile)
+    db.close()
+    os.utime(tmp_path / "cut" / "a.db", (1, 1))
+    assert cut_files(str(tmp_path / "cut")) == "a.db-wal"
+    assert _rows(tmp_path / "cut" / "a.db") == before + 4
+
+
+def test_a_process_that_fails_tells_how() -> None:
+    """One that found something tells that, and one that is too slow is ended."""
+
+    def fail() -> None:
+        raise ValueError("no\nsuch thing")
+
+    def wait() -> None:
+        os.read(os.pipe()[0], 1)
+
+    assert in_child(lambda: {"a": 1}, 20).found == {"a": 1}
+    assert in_child(fail, 20).error == "ValueError: no such thing"
+    assert [each.error for each in in_children([lambda: 1, wait], 1)][1].startswith("it took too")
+
+
+def test_an_append_is_undecided_when_time_and_floor_disagree(found: dict[str, Any]) -> None:
+    """A disk that was slower for one of two decides nothing."""
+    for one in found["contestants"].values():
+        if "append" in one["cells"]:
+            ours = one["ours"]
+            one["cells"]["append"], one["floors"]["append"] = (1, 3) if ours else (2, 2)
+    told = [verdict for verdict in verdicts(found) if verdict.row.key == "append"]
+    assert told
+    assert not any(verdict.decided or verdict.holds for verdict in told)
+    assert "**not decided**" in peer_table.ahead(found)
