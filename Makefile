@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest -n 2
 ADAPTERS := $(patsubst requirements/adapters/%.in,%,$(wildcard requirements/adapters/*.in))
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-all adapters faults setup check bench bench-peers docs lock shell clean programs
+.PHONY: help run test test-all adapters faults setup check bench bench-peers bench-growth docs lock shell clean programs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -34,14 +34,18 @@ check: setup ## lint, types, layers, docs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
+	$(BIN)/python scripts/typed.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/docs.py --check
 
 bench: .venv-bench/run.stamp ## time ourselves against the raw floors
 	PYTHONPATH=. scripts/with-home .venv-bench/bin/python -m bench $(BENCH)
 
-bench-peers: .venv-bench/run.stamp .venv-peers/peers.stamp ## the same, beside other libraries
-	PYTHONPATH=. scripts/with-home .venv-bench/bin/python -m bench --peers .venv-peers/bin/python $(BENCH)
+bench-peers: .venv-bench/run.stamp .venv-peers/peers.stamp .venv-adapters/claude-agent-sdk.stamp ## our stores beside those of others
+	PYTHONPATH=. scripts/with-home .venv-bench/bin/python -m bench.compare --peers .venv-peers/bin/python $(BENCH)
+
+bench-growth: .venv-bench/run.stamp ## what each operation takes as sessions grow: 12 minutes
+	PYTHONPATH=. scripts/with-home .venv-bench/bin/python -m bench.growth $(BENCH)
 
 docs: .venv/run.stamp ## rerun the examples in the docs and write their output
 	$(BIN)/python scripts/docs.py
@@ -69,9 +73,9 @@ programs:
 .venv-bench/run.stamp: requirements/run.lock pyproject.toml
 	@scripts/venv .venv-bench requirements/run.lock && touch $@
 
-# Ours last: where a peer pins another version of a shared library, our pin wins.
-.venv-peers/peers.stamp: requirements/peers.lock requirements/run.lock pyproject.toml
-	@scripts/venv .venv-peers requirements/peers.lock requirements/run.lock && touch $@
+# Without ours: where both pin a shared library, the peers have theirs. The bench finds us in src.
+.venv-peers/peers.stamp: requirements/peers.lock
+	@scripts/venv .venv-peers requirements/peers.lock && touch $@
 
 # One for each framework: what they need must never meet.
 .venv-adapters/%.stamp: requirements/adapters/%.lock pyproject.toml

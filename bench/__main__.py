@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -214,22 +213,6 @@ def races(folder: str, count: int) -> Figures:
     return runs(once, count)
 
 
-def measure_peers(folder: str, python: str) -> dict[str, dict[str, Any]]:
-    """Every peer through the same work, each in a process of its own."""
-    from bench.peers import PEERS
-
-    found: dict[str, dict[str, Any]] = {}
-    for key in PEERS:
-        print(f"measuring {key} …", file=sys.stderr, flush=True)
-        command = [python, "-m", "bench.peer_work", key, f"{folder}/peers"]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        found[key] = json.loads(done.stdout.splitlines()[-1])
-        found[key]["f"] = race.run(key, f"{folder}/race-{key}", python=python)._asdict()
-        found[key]["import"] = starts.seconds(PEERS[key].imports, python)
-        found[key]["memory"] = starts.memory(PEERS[key].imports, python)
-    return found
-
-
 def show(figures: dict[str, Any], bars: list[Bar]) -> None:
     a, cd, e, f = figures["a"], figures["cd"], figures["e"], figures["f"]
     print("\nours and the floors, medians")
@@ -270,59 +253,16 @@ def line(figures: Figures, scale: float, unit: str) -> str:
     return ", ".join(f"{name} {median(figures, name) * scale:.1f}" for name in figures) + f" {unit}"
 
 
-def show_peers(figures: dict[str, Any], peers: dict[str, dict[str, Any]]) -> list[Bar]:
-    """The table beside the peers, and the bars that speak of them."""
-    cd, f = figures["cd"], figures["f"]
-    mine = {
-        "a": median(figures["a"], "log"),
-        "b": median(figures["b"], "log 10000"),
-        "c": median(cd, "log tail"),
-        "d": median(cd, "log load"),
-        "e": median(figures["e"], "5000"),
-    }
-    print(
-        f"\n{'ms':41} (a) append  (b) at 10k  (c) last 20  (d) load  (e) list  syncs  (f) present"
-    )
-    told = f"{f['present'][0]} of {f['acknowledged'][0]} acknowledged, {f['errors'][0]} errors"
-    row("cortext log (list: documents)", mine, True, told)
-    for peer in peers.values():
-        r = peer["f"]
-        told = f"{r['present']} of {r['acknowledged']} acknowledged, {r['errors']} errors"
-        row(f"{peer['name']} {peer['version']}", peer, peer["syncs"], told)
-    for work in "abcde":
-        times = [
-            peer[work] for peer in peers.values() if peer[work] and (work != "a" or peer["syncs"])
-        ]
-        print(f"  ({work}) ours / the best peer: {mine[work] / min(times):.3f} x")
-    print(
-        "\n(g) start, memory: "
-        + ", ".join(
-            f"{key} {peer['import'] * 1e3:.0f} ms {peer['memory']:.0f} MB"
-            for key, peer in peers.items()
-        )
-    )
-    best = min(peer["a"] for peer in peers.values() if peer["syncs"])
-    return [Bar("(a) ours / the best peer that syncs", mine["a"] / best, 1, "x")]
-
-
-def row(name: str, times: dict[str, Any], syncs: bool, present: str) -> None:
-    cells = [f"{times[work] * 1e3:.3f}" if times[work] else "-" for work in "abcde"]
-    widths = (11, 11, 12, 9, 9)
-    text = " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-    print(f"{name:40} {text}  {'yes' if syncs else 'no':>5}  {present}")
-
-
 def main() -> int:
     quick, python = "--quick" in sys.argv, ""
     if "--peers" in sys.argv:
         python = os.path.abspath(sys.argv[sys.argv.index("--peers") + 1])
+        # We are not installed there.
+        os.environ["PYTHONPATH"] = os.pathsep.join([os.getcwd(), os.path.abspath("src")])
     with tempfile.TemporaryDirectory(prefix="cortext-bench-") as folder:
         figures, bars = measure(folder, quick, python)
         show(figures, bars)
         result: dict[str, Any] = {"figures": figures}
-        if python:
-            result["peers"] = measure_peers(folder, python)
-            bars += show_peers(figures, result["peers"])
     result["bars"] = [{**bar._asdict(), "holds": bar.holds} for bar in bars]
     os.makedirs(RESULTS, exist_ok=True)
     path = os.path.join(RESULTS, time.strftime("%Y%m%d-%H%M%S.json"))

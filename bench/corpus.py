@@ -36,7 +36,7 @@ _CODE = (
 )
 
 
-def _vocabulary() -> tuple[list[str], list[str]]:
+def vocabulary() -> tuple[list[str], list[str]]:
     """A table in which the nth word stands about 1/n as often as the first, and one of rare
     words."""
     rng = random.Random(6)
@@ -76,7 +76,7 @@ def texts(number: int, count: int, tables: tuple[Sequence[str], Sequence[str]]) 
 def make(root: str, messages: int, each: int = EACH) -> int:
     """A workspace of so many messages, in conversations over some years; how many bytes their
     texts have. Written plainly: that each is synced is what other benches are about."""
-    tables = _vocabulary()
+    tables = vocabulary()
     size, count = 0, messages // each
     began = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=3 * count + 200)
     os.makedirs(f"{root}/.workspace", exist_ok=True)

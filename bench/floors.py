@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from datetime import datetime
+from statistics import median
 from typing import Literal
 
 import msgspec
@@ -19,6 +21,23 @@ class RawAppender:
     def append(self, line: bytes) -> None:
         os.write(self._fd, line)
         os.fdatasync(self._fd)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def floor(folder: str, rounds: int = 200) -> float:
+    """Median seconds of a raw append: the noise of a machine is how far these are apart through a
+    run."""
+    os.makedirs(folder, exist_ok=True)
+    raw = RawAppender(f"{folder}/raw.jsonl")
+    line, spent = b"x" * 640 + b"\n", list[float]()
+    for _ in range(rounds):
+        start = time.perf_counter()
+        raw.append(line)
+        spent.append(time.perf_counter() - start)
+    raw.close()
+    return median(spent)
 
 
 class SqliteAppender:

@@ -32,11 +32,10 @@ def run(
     folder: str,
     processes: int = PROCESSES,
     each: int = EACH,
-    python: str = sys.executable,
 ) -> Race:
     """Start the writers, let them go at once, and count."""
     os.makedirs(folder, exist_ok=True)
-    command = [python, "-m", "bench.race"]
+    command = [sys.executable, "-m", "bench.race"]
     subprocess.run([*command, "prepare", kind, folder], check=True)
     writers = [
         subprocess.Popen(
@@ -87,10 +86,6 @@ def _prepare(kind: str, folder: str) -> None:
         from cortext import Session, open_session_store
 
         open_session_store(f"log:{folder}").save(Session(SESSION))
-    elif kind != "raw":
-        peer = _peer(kind, folder)
-        peer.append(SESSION, "user", "first")
-        peer.close()
 
 
 def _open(kind: str, folder: str) -> Callable[[str], object]:
@@ -99,13 +94,10 @@ def _open(kind: str, folder: str) -> Callable[[str], object]:
 
         store = open_session_store(f"log:{folder}")
         return lambda id: store.append(SESSION, SessionMessage("user", TEXT, id=id))
-    if kind == "raw":
-        from bench.floors import RawAppender
+    from bench.floors import RawAppender
 
-        raw = RawAppender(f"{folder}/raw.jsonl")
-        return lambda id: raw.append(b"x" * 600 + b"\n")
-    peer = _peer(kind, folder)
-    return lambda id: peer.append(SESSION, "user", f"{id} {TEXT}")
+    raw = RawAppender(f"{folder}/raw.jsonl")
+    return lambda id: raw.append(b"x" * 600 + b"\n")
 
 
 def _present(kind: str, folder: str) -> int:
@@ -114,21 +106,8 @@ def _present(kind: str, folder: str) -> int:
 
         messages = open_session_store(f"log:{folder}").load(SESSION).messages
         return len({message.id for message in messages})
-    if kind == "raw":
-        with open(f"{folder}/raw.jsonl", "rb") as file:
-            return file.read().count(b"\n")
-    peer = _peer(kind, folder)
-    present = len(peer.load(SESSION)) - 1
-    peer.close()
-    return present
-
-
-def _peer(kind: str, folder: str):
-    from bench.peers import PEERS
-
-    peer = PEERS[kind]()
-    peer.open(folder)
-    return peer
+    with open(f"{folder}/raw.jsonl", "rb") as file:
+        return file.read().count(b"\n")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,21 @@
-"""google-adk: SqliteSessionService, a message being an Event with text content."""
+"""google-adk: its session services, a message being an Event with text content."""
 # The peers live in a venv of their own, so the type checker cannot see them.
 # pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from .base import Peer, clean_room
+from . import cloning
+from .base import Message, Peer, clean_room, server
 
 OWNER = {"app_name": "bench", "user_id": "bench"}
 
 
 class GoogleAdk(Peer):
+    """SqliteSessionService."""
+
     name = "google-adk SqliteSessionService"
     distribution = "google-adk"
     imports = "from google.adk.sessions.sqlite_session_service import SqliteSessionService"
@@ -27,15 +30,20 @@ class GoogleAdk(Peer):
         from google.adk.errors.already_exists_error import AlreadyExistsError
         from google.adk.events.event import Event
         from google.adk.sessions.base_session_service import GetSessionConfig
-        from google.adk.sessions.sqlite_session_service import SqliteSessionService
         from google.genai.types import Content, Part
 
         self._loop = asyncio.new_event_loop()
         self._exists = AlreadyExistsError
         self._event, self._content, self._part = Event, Content, Part
         self._config = GetSessionConfig
-        self._service = SqliteSessionService(f"{folder}/sessions.db")
+        self._service: Any = self._make(folder)
         self._open: dict[str, Any] = {}
+
+    def _make(self, folder: str) -> Any:
+        from google.adk.sessions.sqlite_session_service import SqliteSessionService
+
+        self._path = f"{folder}/sessions.db"
+        return SqliteSessionService(self._path)
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self._loop.run_until_complete(work)
@@ -72,18 +80,34 @@ class GoogleAdk(Peer):
             del self._open[session_id]
             raise
 
-    def last(self, session_id: str, n: int) -> list[Any]:
+    def append_many(self, session_id: str, messages: Sequence[Message]) -> None:
+        role, content = messages[0]
+        self.append(session_id, role, content)
+        if len(messages) > 1:
+            self._clone(session_id, len(messages) - 1)
+
+    def _clone(self, session_id: str, count: int) -> None:
+        newest = f"(SELECT max(timestamp) FROM events WHERE session_id = '{session_id}')"
+        cloning.in_sqlite(
+            self._path,
+            "events",
+            count,
+            f"session_id = '{session_id}' AND timestamp = {newest}",
+            # Before the one that is there, whose time its session also has.
+            {"id": "id || '-' || n", "timestamp": "timestamp - n * 1e-6"},
+        )
+
+    def last(self, session_id: str, n: int) -> Sequence[Any]:
         return self._get(session_id, n).events
 
-    def load(self, session_id: str) -> list[Any]:
+    def load(self, session_id: str) -> Sequence[Any]:
         return self._get(session_id, None).events
 
-    def create_sessions(self, count: int) -> None:
-        # Without a message each: its listing does not look at events, and this halves the time.
-        for number in range(count):
-            self._session(f"session-{number:05}")
+    def create_session(self, number: int) -> None:
+        # Without a message: its listing does not look at events, and this halves the time.
+        self._session(f"session-{number:05}")
 
-    def newest(self, n: int) -> list[Any] | None:
+    def newest(self, n: int) -> Sequence[Any] | None:
         # It lists everything, oldest first, and takes no limit.
         listed = self._run(self._service.list_sessions(**OWNER)).sessions
         return listed[: -n - 1 : -1]
@@ -91,3 +115,27 @@ class GoogleAdk(Peer):
     def close(self) -> None:
         self._run(self._service.close())
         self._loop.close()
+
+
+class InPostgres(GoogleAdk):
+    """DatabaseSessionService with asyncpg."""
+
+    name = "google-adk DatabaseSessionService"
+    imports = "from google.adk.sessions.database_session_service import DatabaseSessionService"
+    place = "postgres"
+
+    def _make(self, folder: str) -> Any:
+        from google.adk.sessions.database_session_service import DatabaseSessionService
+
+        return DatabaseSessionService(server().replace("postgresql:", "postgresql+asyncpg:"))
+
+    def _clone(self, session_id: str, count: int) -> None:
+        newest = f"(SELECT max(timestamp) FROM events WHERE session_id = '{session_id}')"
+        cloning.in_postgres(
+            server(),
+            "events",
+            count,
+            f"session_id = '{session_id}' AND timestamp = {newest}",
+            # Before the one that is there, whose time its session also has.
+            {"id": "id || '-' || n", "timestamp": "timestamp - n * interval '1 microsecond'"},
+        )

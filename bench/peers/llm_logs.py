@@ -20,8 +20,6 @@ class Llm(Peer):
     imports = "import llm"
     # 80 fdatasync for 20 appends (journal twice, database, folder): rollback journal at FULL.
     syncs = True
-    # 2,000 take about 100 s, the cost growing with each; fewer flatter its median.
-    max_appends = 1000
 
     def open(self, folder: str) -> None:
         clean_room(folder)
@@ -77,17 +75,21 @@ class Llm(Peer):
             self._store.append(session_id, chain)
         self._open.pop(session_id, None)
 
-    def load(self, session_id: str) -> list[Any]:
+    def load(self, session_id: str) -> Sequence[Any]:
         return self._store.thread_messages(session_id)
 
     def kept(self, session_id: str) -> int:
         # `llm logs --cid` shows every turn, also those that a resumed conversation lacks.
         return len(self._logs.merged_log_rows(self._store, thread_id=session_id))
 
-    def newest(self, n: int) -> list[Any] | None:
+    def newest(self, n: int) -> Sequence[Any] | None:
         # `llm logs -n`: the newest turns, each with its conversation.
         rows = self._logs.merged_log_rows(self._store, count=n)
         return list({row["conversation_id"]: row for row in rows}.values())
+
+    def find(self, words: str) -> Sequence[Any] | None:
+        # `llm logs -q WORDS -l`: the newest that have them.
+        return self._logs.merged_log_rows(self._store, count=20, query=words, latest=True)
 
     def close(self) -> None:
         self._db.close()

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .base import Peer, clean_room
@@ -61,18 +62,18 @@ class Strands(Peer):
         manager.append_message({"role": role, "content": [{"text": content}]}, agent)
         manager.sync_agent(agent)
 
-    def last(self, session_id: str, n: int) -> list[Any]:
+    def last(self, session_id: str, n: int) -> Sequence[Any]:
         # Its window counts from the start; a negative offset is undocumented, works, and is
         # the cheapest way there is: it lists the folder and reads only n files.
         manager = self._manager(session_id=session_id, storage_dir=self._folder)
         return manager.list_messages(session_id, AGENT, offset=-n)
 
-    def load(self, session_id: str) -> list[Any]:
+    def load(self, session_id: str) -> Sequence[Any]:
         manager = self._manager(session_id=session_id, storage_dir=self._folder)
         return manager.list_messages(session_id, AGENT)
 
-    def create_sessions(self, count: int) -> None:
-        super().create_sessions(count)
+    def create_session(self, number: int) -> None:
+        super().create_session(number)
         self._open.clear()
 
     def close(self) -> None:

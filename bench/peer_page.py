@@ -1,0 +1,47 @@
+"""docs/explanation/bench.md, its figures and its chart, from what a run found:
+`python -m bench.peer_page RESULT.json`; without a file, from the figures that are there."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import peer_chart, peer_table
+from bench.peer_rows import Found
+
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "explanation"
+PAGE = DOCS / "bench.md"
+FIGURES = DOCS / "bench.json"
+CHART = DOCS / "bench.svg"
+_BLOCK = re.compile(r"(<!-- made by bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PARTS: dict[str, Callable[[Found], str]] = {
+    "machine": peer_table.machine,
+    "tables": peer_table.tables,
+    "notes": peer_table.notes,
+    "ahead": peer_table.ahead,
+    "behind": peer_table.behind,
+}
+
+
+def page(text: str, found: Found) -> str:
+    """The page with its made parts anew; what is written by hand stays."""
+    return _BLOCK.sub(lambda part: f"{part[1]}{PARTS[part[2]](found)}\n{part[3]}", text)
+
+
+def figures() -> Found:
+    return json.loads(FIGURES.read_text(encoding="utf-8"))
+
+
+def write(found: Found) -> None:
+    """All three."""
+    FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    CHART.write_text(peer_chart.svg(found), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    write(json.loads(Path(given[0]).read_text(encoding="utf-8")) if given else figures())
