@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+import redis
 from redis.connection import AbstractConnection
 
 from cortext import Session, SessionMessage
@@ -22,7 +24,7 @@ from cortext.errors import (
     SessionNotFoundError,
     SessionStorageError,
 )
-from cortext.stores import postgres_link, redis_link, servers
+from cortext.stores import postgres_link, postgres_tables, redis_link, servers
 from cortext.stores import redis as ours
 from cortext.stores.registry import SERVERS, open_session_store
 from cortext.stores.served import ServedStore
@@ -540,3 +542,31 @@ def test_an_append_is_one_round_trip(
     assert len(sent) == len(verbs)
     assert max(sent) < 2_000
     store.close()
+
+
+def test_the_page_names_what_is_kept(
+    redis_server: RedisServer, postgres_server: PostgresServer
+) -> None:
+    """docs/formats/servers.md has every key with its fields, and every column."""
+    page = (Path(__file__).parents[2] / "docs/formats/servers.md").read_text(encoding="utf-8")
+    space = f"p{os.getpid()}-{next(_spaces)}"
+    for server in (redis_server, postgres_server):
+        store = open_session_store(f"{server.url}/{space}")
+        store.save(Session("one", owner="ann"))
+        store.append("one", said("hello"))
+        store.close()
+    client: Any = redis.Redis.from_url(redis_server.url, decode_responses=True)
+    with client:
+        keys = [key for key in client.keys("*") if f":{space}:" in key]
+        fields = client.hkeys(f"cortext:sessions:{space}:{{one}}")
+    for key in keys:
+        shown = key.replace(f":{space}", " SPACE").replace("{one}", "{ID}").replace("ann", "NAME")
+        assert f"`{shown}`" in page
+    assert len(keys) == 5
+    with psycopg.connect(postgres_server.url) as connection:
+        columns = connection.execute(
+            "select column_name from information_schema.columns where table_schema = %s",
+            (postgres_tables.SCHEMA,),
+        ).fetchall()
+    for name in (*fields, *(column for (column,) in columns)):
+        assert f"`{name}`" in page
