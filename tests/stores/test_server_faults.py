@@ -1,0 +1,234 @@
+"""Servers that are gone, stand still, refuse, or hold what is none of ours."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortext import Session, SessionMessage
+from cortext.errors import (
+    CortextError,
+    NewerVersionError,
+    SessionCorruptedError,
+    SessionLockedError,
+    SessionStorageError,
+)
+from cortext.stores import postgres_link, redis_link, servers
+from cortext.stores import redis as ours
+from cortext.stores.registry import SERVERS, open_session_store
+from cortext.stores.served import ServedStore
+from tests.conversations.clusters import asked
+from tests.conversations.conftest import certified as certified
+from tests.conversations.conftest import guarded as guarded
+from tests.conversations.conftest import own_postgres as own_postgres
+from tests.conversations.conftest import postgres_server as postgres_server
+from tests.conversations.conftest import redis_cluster as redis_cluster
+from tests.conversations.conftest import redis_server as redis_server
+from tests.conversations.conftest import start_redis as start_redis
+from tests.conversations.servers import RedisServer, free_port
+
+
+def said(text: str, **fields: Any) -> SessionMessage:
+    return SessionMessage("user", text, **fields)
+
+
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+def test_a_server_that_stands_still(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not waited for without an end; when it goes on, so does the store."""
+    server: Any = (
+        request.getfixturevalue("start_redis")()
+        if kind == "redis"
+        else request.getfixturevalue("own_postgres")
+    )
+    monkeypatch.setattr(redis_link, "TIMEOUT", 0.5)
+    monkeypatch.setattr(postgres_link, "SILENCE", 0.3)
+    monkeypatch.setattr(servers.until_answered, "__kwdefaults__", {"within": 0.2})
+    store = open_session_store(server.url)
+    store.save(Session("s"))
+    server.pause()
+    for verb in (lambda: store.append("s", said("x", id="x")), lambda: store.save(Session("s"))):
+        with pytest.raises(SessionStorageError, match="no answer from"):
+            verb()
+    server.go_on()
+    monkeypatch.undo()
+    store.append("s", said("x", id="x"))
+    assert [one.id for one in store.load("s").messages] == ["x"]
+    store.close()
+
+
+def test_a_server_that_is_back(start_redis: Callable[..., RedisServer]) -> None:
+    """What was acknowledged is there after a power cut, and a call waits for the server."""
+    server = start_redis("--appendonly", "yes", "--appendfsync", "always")
+    store = open_session_store(server.url)
+    store.save(Session("s"))
+    store.append("s", said("before", id="b"))
+    server.kill()
+    timer = threading.Timer(0.5, server.start)
+    timer.start()
+    assert store.append("s", said("after", id="a")) == 1
+    timer.join()
+    assert [one.id for one in store.load("s").messages] == ["b", "a"]
+    store.close()
+
+
+def test_with_tls(start_redis: Callable[..., RedisServer], certified: tuple[Path, Path]) -> None:
+    """`rediss://` speaks TLS, and a certificate that nobody vouches for is refused at once."""
+    key, certificate = certified
+    start_redis(
+        "--tls-port", str(port := free_port()), "--tls-cert-file", str(certificate),
+        "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate),
+        "--tls-auth-clients", "no",
+    )  # fmt: skip
+    url = f"rediss://127.0.0.1:{port}/0/mine"
+    store = open_session_store(f"{url}?ssl_ca_certs={certificate}")
+    store.save(Session("s"))
+    assert store.list_session_ids() == ["s"]
+    store.close()
+    with pytest.raises(SessionStorageError, match="refused") as raised:
+        open_session_store(url).exists("s")
+    assert "ssl_ca_certs" in raised.value.hint
+
+
+def test_the_sentinels_name_another(guarded: Any) -> None:
+    """After a failover the next call goes to the new master."""
+    store = open_session_store(f"{guarded.url}/mine")
+    store.save(Session("s"))
+    store.append("s", said("one"))
+    assert asked(guarded.master.port, "WAIT", "1", "1000").strip() == "1"
+    guarded.master.kill()
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            store.append("s", said("two", id="two"))
+            break
+        except SessionStorageError:
+            assert time.monotonic() < deadline
+    assert [one.content for one in store.load("s").messages] == ["one", "two"]
+    store.close()
+
+
+def test_damage_is_named_and_kept(redis_server: RedisServer) -> None:
+    """A line that something else wrote: the rest is read, and nothing is saved over it."""
+    space = f"damage{os.getpid()}"
+    store = open_session_store(f"{redis_server.url}/{space}")
+    store.save(Session("s", messages=[said("one")]))
+    key = f"cortext:sessions:{space}:{{s}}"
+    asked(redis_server.port, "RPUSH", f"{key}:records", "no record")
+    store.append("s", said("two"))
+    reading = store.read("s")
+    assert [one.content for one in reading.session.messages] == ["one", "two"]
+    assert [(damage.fatal, key in damage.path) for damage in reading.damages] == [(True, True)]
+    assert [one.content for one in store.tail("s", 2)] == ["one", "two"]
+    for refused in (lambda: store.load("s"), lambda: store.save(reading.session)):
+        with pytest.raises(SessionCorruptedError, match="cortext:sessions"):
+            refused()
+    assert asked(redis_server.port, "LLEN", f"{key}:records").strip() == "3"
+    asked(redis_server.port, "HSET", key, "head", "no head")
+    assert [one.content for one in store.read("s").session.messages] == ["one", "two"]
+    assert isinstance(store, ServedStore)
+    assert list(store.heads()) == []
+
+
+def test_a_later_version_is_refused(redis_server: RedisServer) -> None:
+    """Nothing is read or written by one that does not know how."""
+    space = f"newer{os.getpid()}"
+    store = open_session_store(f"{redis_server.url}/{space}")
+    store.save(Session("s"))
+    asked(redis_server.port, "HSET", f"cortext:sessions:{space}:{{s}}", "format", "2")
+    for verb in (lambda: store.append("s", said("x")), lambda: store.load("s")):
+        with pytest.raises(NewerVersionError, match="version 2"):
+            verb()
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("redis:", "needs a path"),
+        ("redis:localhost", "not the URL of a server"),
+        ("redis://h:port/0", "Port|port"),
+        ("redis://h/0/..", "not a valid id"),
+        ("redis+cluster://h/3", "only database 0"),
+        ("redis+sentinel://h", "name of a service"),
+        ("postgresql://h/d/a:b", "not a valid id"),
+        ("postgresql://h/d?nonsense=1", "nonsense"),
+        ("odd://x:secret@h", r"//…@h.*redis\+sentinel://.*postgresql://"),
+    ],
+)
+def test_urls_that_are_none(url: str, says: str) -> None:
+    """One sentence, without the password."""
+    with pytest.raises(ValueError, match=says) as raised:
+        open_session_store(url)
+    assert "secret" not in str(raised.value)
+
+
+def test_what_could_not_be_deleted_is_still_listed(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody is in the middle of a change, and is waited for in vain."""
+    space = f"held{os.getpid()}"
+    store = open_session_store(f"{redis_server.url}/{space}")
+    store.save(Session("s"))
+    monkeypatch.setattr(ours, "DEFAULT_WAIT", 0.1)
+    key = f"cortext:sessions:{space}:{{s}}:hold"
+    asked(redis_server.port, "SET", key, "token process 7 on another")
+    for write in (lambda: store.delete("s"), lambda: store.append("s", said("x"))):
+        with pytest.raises(SessionLockedError, match="process 7 on another"):
+            write()
+    assert store.list_session_ids() == ["s"]
+    asked(redis_server.port, "DEL", key)
+    assert store.delete("s")
+
+
+def test_an_option_that_nobody_knows(redis_server: RedisServer) -> None:
+    """It is named, and no traceback of another package comes."""
+    with pytest.raises(ValueError, match="nonsense"):
+        open_session_store(f"{redis_server.url}?nonsense=1").list_session_ids()
+
+
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while, with what to do, and without the password."""
+    monkeypatch.setattr(servers.until_answered, "__kwdefaults__", {"within": 0.1})
+    for scheme in ("redis", "redis+cluster", "postgresql"):
+        store = open_session_store(f"{scheme}://me:secret@127.0.0.1:{free_port()}/0")
+        with pytest.raises(SessionStorageError, match="no answer from") as raised:
+            store.exists("s")
+        assert "secret" not in str(raised.value)
+        assert raised.value.hint
+
+
+def test_a_password_is_wanted(start_redis: Callable[..., RedisServer]) -> None:
+    """Said at once, for it will not pass; and with it all is well."""
+    server = start_redis("--requirepass", "p@ss")
+    with pytest.raises(SessionStorageError, match="refused") as raised:
+        open_session_store(server.url).exists("s")
+    assert "password" in raised.value.hint
+    with pytest.raises(SessionStorageError, match="refused") as raised:
+        open_session_store(server.url.replace("//", "//:wr%40ng@")).exists("s")
+    assert "wr" not in str(raised.value).partition("refused")[0]
+    assert not open_session_store(server.url.replace("//", "//:p%40ss@")).exists("s")
+
+
+@pytest.mark.parametrize(("package", "url"), [("redis", "redis://h"), ("psycopg", "postgres://h")])
+def test_a_missing_package_is_named(
+    package: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the extra that brings it."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(CortextError, match=f"need the package {package}") as raised:
+        open_session_store(url)
+    assert "cortext-sessions[" in raised.value.hint
+
+
+def test_opening_sends_nothing() -> None:
+    """A URL is only looked at: what is not there is told by the first call."""
+    for kind in SERVERS:
+        path = "/service" if "sentinel" in kind else ""
+        open_session_store(f"{kind}://127.0.0.1:{free_port()}{path}").close()
