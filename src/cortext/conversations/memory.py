@@ -107,7 +107,13 @@ class MemoryConversationStore(Conversations):
             kept.owner,
         )
 
+    async def add_message(self, id: str, message: Message) -> None:
+        self._add(id, message)
+
     async def add_if_new(self, id: str, message: Message) -> bool:
+        return self._add(id, message)
+
+    def _add(self, id: str, message: Message) -> bool:
         # What happens most: the way of `_find` and `_size`, without their calls.
         kept = self._kept.get(id) if type(id) is str else None
         now = self._time()
