@@ -134,7 +134,7 @@ def test_what_a_redact_begins_it_ends(space: Path) -> None:
     ok(space, "redact", id, "--yes")
     left = [path.name for path in Path(paths.redaction_key()).parent.iterdir()]
     assert "redaction.key" in left
-    assert [name for name in left if "begun" in name] == []
+    assert [name for name in left if name.endswith("begun")] == []
 
 
 def test_doctor_knows_a_redact_that_was_killed(space: Path) -> None:

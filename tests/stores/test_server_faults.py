@@ -17,8 +17,9 @@ from cortext.errors import (
     SessionLockedError,
     SessionStorageError,
 )
-from cortext.stores import postgres_link, redis_link, servers
+from cortext.stores import postgres_link, postgres_patient, redis_link, servers
 from cortext.stores import redis as ours
+from cortext.stores.postgres import PostgresStore
 from cortext.stores.registry import SERVERS, open_session_store
 from cortext.stores.served import ServedStore
 from tests.conversations.clusters import asked
@@ -29,6 +30,7 @@ from tests.conversations.conftest import postgres_server as postgres_server
 from tests.conversations.conftest import redis_cluster as redis_cluster
 from tests.conversations.conftest import redis_server as redis_server
 from tests.conversations.conftest import start_redis as start_redis
+from tests.conversations.databases import PostgresServer
 from tests.conversations.servers import RedisServer, free_port
 
 
@@ -47,7 +49,7 @@ def test_a_server_that_stands_still(
         else request.getfixturevalue("own_postgres")
     )
     monkeypatch.setattr(redis_link, "TIMEOUT", 0.5)
-    monkeypatch.setattr(postgres_link, "SILENCE", 0.3)
+    monkeypatch.setattr(postgres_patient, "SILENCE", 0.3)
     monkeypatch.setattr(servers.until_answered, "__kwdefaults__", {"within": 0.2})
     store = open_session_store(server.url)
     store.save(Session("s"))
@@ -158,6 +160,11 @@ def test_a_later_version_is_refused(redis_server: RedisServer) -> None:
         ("postgresql://h/d/a:b", "not a valid id"),
         ("postgresql://h/d?nonsense=1", "nonsense"),
         ("odd://x:secret@h", r"//…@h.*redis\+sentinel://.*postgresql://"),
+        ("mysql://h/d?password=secret", r"mysql://h/d\?…"),
+        ("redis://:a?secret@h/0", "'\\?' %3F"),
+        ("postgresql://u:a？secret@h/d", "not the URL of a server"),
+        ("redis://:a／secret@h/0", "not the URL of a server"),
+        ("Redis://:secret@h/0", "not a session store"),
     ],
 )
 def test_urls_that_are_none(url: str, says: str) -> None:
@@ -200,6 +207,92 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
             store.exists("s")
         assert "secret" not in str(raised.value)
         assert raised.value.hint
+
+
+class _Clock:
+    """Time that passes only where it is waited for."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("error", "before", "least", "most"),
+    [
+        ("Connection refused", False, 1, 2),
+        ("Connection refused", True, 9, 10),
+        ("timed out", False, 9, 10),
+    ],
+)
+def test_how_long_it_is_waited_for(
+    error: str, before: bool, least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Less where nobody listens and nobody did; and how long it was is said."""
+    monkeypatch.setattr(servers, "time", clock := _Clock())
+    address = servers.address_of("redis://h/0")
+
+    def attempt() -> None:
+        raise ConnectionError(error)
+
+    with pytest.raises(SessionStorageError, match=error) as raised:
+        servers.until_answered(
+            attempt,
+            passing=(ConnectionError,),
+            no_answer=lambda error, waited: servers.unanswered("Redis", address, error, waited),
+            answered_before=before,
+        )
+    assert least < clock.now <= most
+    assert f"within {round(clock.now, 1):g} s" in str(raised.value)
+
+
+def test_a_long_answer_is_no_silence(
+    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that goes on telling may take longer than one that says nothing."""
+    store = open_session_store(postgres_server.url)
+    assert isinstance(store, PostgresStore)
+    store.exists("s")
+    monkeypatch.setattr(postgres_patient, "SILENCE", 1.0)
+    slow = "select repeat('x', 20000), pg_sleep(0.2) from generate_series(1, 10)"
+    assert len(store._link.rows(slow)) == 10
+    store.close()
+
+
+def test_what_will_not_pass_is_not_tried_again(
+    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused at the first attempt, with what to do where that is known."""
+
+    def never(_: float) -> None:
+        raise AssertionError("it was tried again")
+
+    monkeypatch.setattr(servers.time, "sleep", never)
+    with pytest.raises(SessionStorageError, match="refused") as raised:
+        open_session_store(postgres_server.url.replace("/postgres", "/nowhere")).exists("s")
+    assert "createdb" in raised.value.hint
+    with pytest.raises(SessionStorageError, match="refused") as raised:
+        open_session_store(postgres_server.url.replace("//me@", "//nobody@")).exists("s")
+    assert "the user in the URL" in raised.value.hint
+    store = open_session_store(postgres_server.url)
+    assert isinstance(store, PostgresStore)
+    with pytest.raises(SessionStorageError, match="refused: requested length too large"):
+        store._link.rows("select repeat('x', 2000000000)")
+    store.close()
+
+
+def test_what_says_itself_says_no_password() -> None:
+    """Places and addresses, as a debugger or a log shows them."""
+    for place in (
+        postgres_link.place_of("postgresql://u:secret@h/d"),
+        redis_link.place_of("redis://:secret@h/0"),
+    ):
+        assert "secret" not in f"{place!r} {place.address!r}"
 
 
 def test_a_password_is_wanted(start_redis: Callable[..., RedisServer]) -> None:

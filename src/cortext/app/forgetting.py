@@ -8,50 +8,54 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from cortext import paths
 from cortext.durability.live import live_holder
-from cortext.durability.lock import try_flock
+from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
-from cortext.durability.replace import make_private_dir, remove_if_there, replace, storage_errors
+from cortext.durability.replace import remove_if_there, replace, storage_errors
 from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.lifecycle.summaries import remove_summaries
 from cortext.model import json
 
 Identity = tuple[str, str]
-_SUMMARIES = "claude-summaries.sqlite"
-"""What an adapter's lists know of the sessions of a folder; it is made anew from them."""
 
 
 @contextmanager
 def forgetting(rows: Sequence[Listed]) -> Generator[None]:
     """What is done meanwhile masks something in these conversations; afterwards their words are
-    forgotten. SessionStorageError where that cannot be written down: then nothing was done."""
-    every = {row.identity for row in rows} | _unfinished()
-    with storage_errors("write", begun_path()):
-        make_private_dir(os.path.dirname(begun_path()))
-        replace(begun_path(), [json.encode(sorted(every))])
-        fd = os.open(begun_path(), os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        # Who is killed holds it no more: so others know.
-        try_flock(fd)
+    forgotten. One at a time: the note is whole. SessionStorageError where that cannot be written
+    down, SessionLockedError where somebody else is at it: then nothing was done."""
+    with _noting():
+        every = {row.identity for row in rows} | _unfinished()
+        with storage_errors("write", begun_path()):
+            replace(begun_path(), [json.encode(sorted(every))])
         yield
-    finally:
-        os.close(fd)
-    forget_words(rows)
+        forget_words(rows)
 
 
 def is_unfinished() -> bool:
     """Whether somebody was killed before the words were forgotten."""
-    return os.path.exists(begun_path()) and live_holder(begun_path()) is None
+    return os.path.exists(begun_path()) and live_holder(_lock_path()) is None
 
 
-def forget_words(rows: Sequence[Listed] = ()) -> None:
+def forget_words(rows: Sequence[Listed] | None = None) -> None:
     """Leave no word of what these conversations held, and of those that were remembered, in the
-    lists and the search index, which are made anew when they are needed."""
+    lists and the search index, which are made anew when they are needed. Without conversations, do
+    what somebody was killed before, unless another has done it meanwhile."""
+    if rows is not None:
+        _forget(rows)
+        return
+    with _noting():
+        if os.path.exists(begun_path()):
+            _forget(())
+
+
+def _forget(rows: Sequence[Listed]) -> None:
     from cortext.app.conversations import Conversations
     from cortext.app.indexing import purge
     from cortext.index.catalog import Catalog
@@ -70,15 +74,27 @@ def forget_words(rows: Sequence[Listed] = ()) -> None:
     for folder, tool in {**logs, paths.spawn_sessions(): AUR}.items():
         with SpawnIndex(folder, tool) as index:
             index.purge()
-        for ending in ("", "-wal", "-shm", "-journal"):
-            remove_if_there(f"{folder}/.cortext/{_SUMMARIES}{ending}")
-    if live_holder(begun_path()) is None:
-        remove_if_there(begun_path())
+        remove_summaries(folder)
+    remove_if_there(begun_path())
 
 
 def begun_path() -> str:
     """What names the conversations that somebody masks something in now."""
     return f"{paths.redaction_key()}.begun"
+
+
+def _lock_path() -> str:
+    """What is held meanwhile: who is killed holds it no more, so others know."""
+    return f"{begun_path()}.lock"
+
+
+@contextmanager
+def _noting() -> Generator[None]:
+    lock = FileLock(_lock_path(), guards=begun_path())
+    with ExitStack() as held:
+        with storage_errors("write", begun_path()):
+            held.enter_context(lock)
+        yield
 
 
 def _unfinished() -> set[Identity]:

@@ -29,8 +29,8 @@ def mask_of(tool: str, id: str, path: str) -> Marker | None:
         return None
     from cortext.app.masked import name_of
 
-    print = found.st_ino, found.st_size, found.st_mtime_ns
-    masks = _masks(tool, paths.archive(), print)
+    stamp = found.st_ino, found.st_size, found.st_mtime_ns
+    masks = _masks(tool, paths.archive(), stamp)
     home = home_of(tool, path) or own_home(tool)
     name = name_of(path, home) if tool != "opencode" else f"sessions/{id}.jsonl"
     is_new = not os.path.exists(os.path.join(archive_home(tool), name + SUFFIX))
@@ -55,7 +55,7 @@ def text_without(text: str, mask: Marker | None) -> str:
 
 
 @lru_cache(maxsize=8)
-def _masks(tool: str, _archive: str, _print: tuple[int, int, int]) -> Masks:
+def _masks(tool: str, _archive: str, _stamp: tuple[int, int, int]) -> Masks:
     """Read once for all sessions."""
     from cortext.app.masked import Masks
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
-from cortext.errors import SessionLockedError
+from cortext.errors import SessionLockedError, SessionStorageError
 from cortext.model.ids import check_id, new_id
 from cortext.stores import postgres_tables as tables
-from cortext.stores.postgres_link import Link, Place, asked, place_of
+from cortext.stores.postgres_link import Place, asked, link_to, place_of
 from cortext.stores.served import ServedStore
-from cortext.stores.served_parts import Change, Listed, Mark, Parts, Row, Since
+from cortext.stores.served_parts import (
+    INNER,
+    Change,
+    Holder,
+    Listed,
+    Mark,
+    Parts,
+    Row,
+    Since,
+    holder,
+)
 
 
 class PostgresStore(ServedStore):
@@ -23,15 +32,15 @@ class PostgresStore(ServedStore):
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
         super().__init__(on_change=on_change)
         self._place: Place = place_of(url)
-        self._link = Link(self._place)
+        self._link = link_to(self._place)
         self._space = "/".join(self._place.space)
-        self._mine: dict[tuple[int, str], Any] = {}
+        self._mine: dict[Holder, Any] = {}
 
     def inner(self, name: str) -> PostgresStore:
         store = object.__new__(PostgresStore)
         ServedStore.__init__(store)
         store._place, store._link = self._place, self._link
-        store._space, store._mine = f"{self._space}/{name}".lstrip("/"), {}
+        store._space, store._mine = f"{self._space}/{INNER}{name}".lstrip("/"), {}
         return store
 
     def list_session_ids(self) -> list[str]:
@@ -42,7 +51,7 @@ class PostgresStore(ServedStore):
 
     @contextmanager
     def alone(self, id: str) -> Generator[None]:
-        mine = threading.get_ident(), check_id(id)
+        mine = holder(check_id(id))
         if mine in self._mine:
             yield
             return
@@ -69,7 +78,9 @@ class PostgresStore(ServedStore):
         if not found:
             return None
         epoch, number, lines = found[0]
-        return Since(Mark(epoch, number), epoch != mark.epoch, [line.encode() for line in lines])
+        # Fewer than were read: the server lost the last ones.
+        anew = epoch != mark.epoch or number < mark.number
+        return Since(Mark(epoch, number), anew, [line.encode() for line in lines])
 
     def _push(self, id: str, rows: Sequence[Row]) -> int | None:
         values = {"space": self._space, "id": id, "call": new_id(), **_columns(rows)}
@@ -79,8 +90,9 @@ class PostgresStore(ServedStore):
     def _rewrite(
         self, id: str, change: Callable[[Parts | None], Change], *, records: bool = True
     ) -> None:
-        while not self._writing(id, lambda link: self._changed_in(link, id, change, records)):
-            """Somebody has made it meanwhile: once more, with what is there now."""
+        is_changed = False
+        while not is_changed:  # again, if somebody made it meanwhile, with what is there now
+            is_changed = self._writing(id, lambda link: self._changed_in(link, id, change, records))
 
     def _changed_in(
         self,
@@ -108,8 +120,17 @@ class PostgresStore(ServedStore):
         return True
 
     def _remove(self, id: str) -> bool:
-        values = {"space": self._space, "id": id}
-        return bool(self._writing(id, lambda link: asked(link, tables.DELETE, values)))
+        if self._fetch(id, 0) is None:
+            return False
+        values, attempts = {"space": self._space, "id": id}, 0
+
+        def delete(link: Any) -> list[Any]:
+            nonlocal attempts
+            attempts += 1
+            return asked(link, tables.DELETE, values)
+
+        # An attempt whose answer was lost may have done it.
+        return bool(self._writing(id, delete)) or attempts > 1
 
     def _heads(self, owner: str | None, last: bool) -> Iterator[Listed]:
         statement = tables.HEADS_AND_LAST if last else tables.HEADS
@@ -118,15 +139,17 @@ class PostgresStore(ServedStore):
             yield Listed(id, head.encode(), line.encode() if line is not None else None)
 
     def _writing(self, id: str, work: Callable[[Any], Any]) -> Any:
-        connection = self._mine.get((threading.get_ident(), id))
+        connection = self._mine.get(holder(id))
         if connection is None:
             return self._link.work(work, self._where(id))
-        if connection.closed:
-            raise SessionLockedError(
-                self._where(id), holder="another: the connection broke", waited=0
-            )
-        with self._link.told(self._where(id), lost=True):
-            return work(connection)
+        try:
+            with self._link.told(self._where(id), lost=True):
+                return work(connection)
+        except SessionStorageError:
+            if not connection.closed:
+                raise
+        broke = "another: the connection broke"
+        raise SessionLockedError(self._where(id), holder=broke, waited=0)
 
 
 def _parts(head: str, lines: Sequence[str]) -> Parts:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
-import time
+import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
@@ -14,6 +15,7 @@ from urllib.parse import quote
 from cortext.durability.lock import DEFAULT_WAIT
 from cortext.errors import NewerVersionError, SessionLockedError
 from cortext.stores import postgres_tables as tables
+from cortext.stores.postgres_patient import patient
 from cortext.stores.servers import (
     TIMEOUT,
     Address,
@@ -30,17 +32,22 @@ T = TypeVar("T")
 _MOST_IDLE = 16
 _IDLE = 30_000
 """Milliseconds after which the server ends a change whose maker says nothing more."""
-SILENCE = DEFAULT_WAIT + TIMEOUT / 2
-"""Seconds without an answer, also none that somebody else has the session, after which a server
-counts as gone."""
 _HINTS = {
-    "3D000": "make it: createdb NAME",
-    "28P01": "check the user and the password in the URL",
-    "28000": "check the user in the URL, and the server's pg_hba.conf",
     "42501": f"the user needs CREATE on the database, or the schema {tables.SCHEMA}",
     "53100": "free some of the server's disk",
+    "53200": "give the server more memory",
 }
-_STAYING = ("does not exist", "authentication failed", "no password supplied", "pg_hba.conf")
+_BUSY = "53300"
+_LACKS = ("53", "54")
+"""The classes of errors of a server that lacks something, or that was asked for too much."""
+_STAYING = (
+    (re.compile('database ".*" does not exist'), "make it: createdb NAME"),
+    (re.compile('role ".*" does not exist'), "check the user in the URL"),
+    (re.compile("no password supplied"), "write the password in the URL: USER:PASSWORD@HOST"),
+    (re.compile("authentication failed"), "check the user and the password in the URL"),
+    (re.compile("pg_hba.conf"), "check the user in the URL, and the server's pg_hba.conf"),
+)
+"""What is said to one who wants to connect, then without a code, and will not pass."""
 
 
 class Place(NamedTuple):
@@ -49,6 +56,9 @@ class Place(NamedTuple):
     address: Address
     url: str
     space: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Place({self.address.shown})"
 
 
 def place_of(url: str) -> Place:
@@ -59,12 +69,26 @@ def place_of(url: str) -> Place:
     return Place(address, plain, check_space(address.steps[1:]))
 
 
+_links: weakref.WeakValueDictionary[str, Link] = weakref.WeakValueDictionary()
+_linking = threading.Lock()
+
+
+def link_to(place: Place) -> Link:
+    """The one to a database: a program has a store for each conversation, and a server connections
+    for a hundred clients."""
+    with _linking:
+        found = _links.get(place.url)
+        if found is None:
+            found = _links[place.url] = Link(place)
+        return found
+
+
 class Link:
     """Connections to a database. Threads may share it, and forks."""
 
     def __init__(self, place: Place) -> None:
         self._psycopg = needed("psycopg", "PostgreSQL", "postgres")
-        self._kind = _patient(self._psycopg)
+        self._kind = patient(self._psycopg)
         self._place = place
         try:
             self._psycopg.conninfo.conninfo_to_dict(place.url)
@@ -74,7 +98,7 @@ class Link:
         self._idle: list[Any] = []
         self._others: list[Any] = []
         self._pid = os.getpid()
-        self._ready = False
+        self._ready = self._answered = False
         self._making = threading.Lock()
         # One that may only be read was the primary, and is not any more.
         self._lost = (
@@ -104,16 +128,25 @@ class Link:
                 asked(connection, lock, values)
                 return connection
 
-        connection = self._until_answered(take, where)
+        connection, mine = self._until_answered(take, where), os.getpid()
         try:
             yield connection
         finally:
-            try:
-                asked(connection, unlock, values)
-            except self._psycopg.Error as error:
-                log.info("a lock ended with its connection: %s", error)
-                connection.close()
-            self._give_back(connection)
+            if mine == os.getpid():
+                self._unlock(connection, unlock, values)
+            else:
+                self._others.append(connection)
+
+    def _unlock(self, connection: Any, unlock: str, values: Any) -> None:
+        try:
+            asked(connection, unlock, values)
+        except self._psycopg.Error as error:
+            log.info("a lock ended with its connection: %s", error)
+            connection.close()
+        except BaseException:
+            connection.close()
+            raise
+        self._give_back(connection)
 
     @contextmanager
     def told(self, where: str, *, lost: bool = False) -> Generator[None]:
@@ -125,10 +158,11 @@ class Link:
                 where or self._place.address.shown, holder="another writer", waited=DEFAULT_WAIT
             ) from None
         except self._psycopg.Error as error:
-            staying = any(words in str(error) for words in _STAYING)
-            if isinstance(error, self._lost) and not staying and not lost:
+            code, said = getattr(error, "sqlstate", None) or "", str(error)
+            hint = _HINTS.get(code) or next((h for words, h in _STAYING if words.search(said)), "")
+            stays = hint or (code.startswith(_LACKS) and code != _BUSY)
+            if isinstance(error, self._lost) and not stays and not lost:
                 raise
-            hint = _HINTS.get(getattr(error, "sqlstate", None) or "", "")
             raise refused("PostgreSQL", self._place.address, error, hint) from None
 
     def _until_answered(self, attempt: Callable[[], T], where: str) -> T:
@@ -136,11 +170,16 @@ class Link:
             with self.told(where):
                 return attempt()
 
-        return until_answered(
+        answer = until_answered(
             told,
             passing=self._lost,
-            no_answer=lambda error: unanswered("PostgreSQL", self._place.address, error),
+            no_answer=lambda error, waited: unanswered(
+                "PostgreSQL", self._place.address, error, waited
+            ),
+            answered_before=self._answered,
         )
+        self._answered = True
+        return answer
 
     @contextmanager
     def _connection(self, *, keep: bool = False) -> Generator[Any]:
@@ -151,30 +190,36 @@ class Link:
             self._prepare(connection)
             yield connection
         except BaseException:
-            if connection.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE:
+            idle = connection.info.transaction_status == self._psycopg.pq.TransactionStatus.IDLE
+            # One that was to have a lock may have it: that goes with it.
+            if not connection.closed and (keep or not idle):
                 connection.close()
-            self._give_back(connection)
+            else:
+                self._give_back(connection)
             raise
         if not keep:
             self._give_back(connection)
 
     def close(self) -> None:
         with self._making:
+            self._leave_others()
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def __del__(self) -> None:
-        # After a fork they are another process's.
-        if getattr(self, "_idle", None) and self._pid == os.getpid():
+        if getattr(self, "_idle", None):
             self.close()
+
+    def _leave_others(self) -> None:
+        """Those of the process that we were forked from: to close them would end them there."""
+        if self._pid != os.getpid():
+            self._others += self._idle
+            self._idle, self._pid = [], os.getpid()
 
     def _taken(self) -> Any:
         with self._making:
-            if self._pid != os.getpid():
-                # Those of the process that we were forked from: to close them would end them there.
-                self._others += self._idle
-                self._idle, self._pid = [], os.getpid()
+            self._leave_others()
             while self._idle:
                 connection = self._idle.pop()
                 if not connection.closed:
@@ -205,7 +250,10 @@ class Link:
         )
         connection.execute(
             f"set lock_timeout = {int(DEFAULT_WAIT * 1000)};"
-            f"set idle_in_transaction_session_timeout = {_IDLE}"
+            f"set idle_in_transaction_session_timeout = {_IDLE};"
+            # A machine that is gone says nothing: its locks go with it, and not in two hours.
+            "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5;"
+            "set tcp_keepalives_count = 3"
         )
         return connection
 
@@ -224,30 +272,6 @@ class Link:
                 f"schema {tables.SCHEMA}", found=str(found), known=str(tables.VERSION)
             )
         self._ready = True
-
-
-def _patient(psycopg: Any) -> Any:
-    """Connections that wait for an answer, and not for ever: psycopg's own would, for a server that
-    stands still."""
-
-    class Patient(psycopg.Connection):
-        def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
-            limited = self._limited(gen, time.monotonic() + SILENCE)
-            return psycopg.Connection.wait(self, limited, *args, **options)
-
-        def _limited(self, gen: Any, deadline: float) -> Generator[Any, Any, Any]:
-            try:
-                wanted = next(gen)
-                while True:
-                    ready = yield wanted
-                    if not ready and time.monotonic() >= deadline:
-                        self.pgconn.finish()
-                        raise psycopg.OperationalError("it says nothing")
-                    wanted = gen.send(ready)
-            except StopIteration as end:
-                return end.value
-
-    return Patient
 
 
 def asked(connection: Any, statement: str, values: Any = None) -> list[tuple[Any, ...]]:

@@ -68,7 +68,8 @@ FETCH: str = _sql("""
 SINCE: str = _sql("""
     select epoch, last_number, array(
         select line from {schema}.records {of_one} and number > case
-            when sessions.epoch = %(epoch)s then %(number)s::bigint else 0 end
+            when sessions.epoch = %(epoch)s and last_number >= %(number)s::bigint
+            then %(number)s::bigint else 0 end
         order by number)
     from {schema}.sessions {one}
 """)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import platform
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,8 @@ from cortext.model.ids import check_id, new_id
 from cortext.stores import redis_scripts as scripts
 from cortext.stores.redis_link import Link, Place, place_of
 from cortext.stores.served import ServedStore
-from cortext.stores.served_parts import Change, Listed, Mark, Parts, Row, Since
+from cortext.stores.served_parts import INNER, Change, Holder, Listed, Mark, Parts, Row, Since
+from cortext.stores.served_parts import holder as _me
 
 log: logging.Logger = logging.getLogger("cortext.stores")
 ALONE = 8_000
@@ -52,17 +52,17 @@ class RedisStore(ServedStore):
         self._place: Place = place_of(url)
         self._link = Link(self._place)
         self._prefix = ":".join(("cortext:sessions", *self._place.space))
-        self._fences: dict[tuple[int, str], str] = {}
+        self._fences: dict[Holder, str] = {}
 
     def inner(self, name: str) -> RedisStore:
         store = object.__new__(RedisStore)
         ServedStore.__init__(store)
         store._place, store._link = self._place, self._link
-        store._prefix, store._fences = f"{self._prefix}:{name}", {}
+        store._prefix, store._fences = f"{self._prefix}:{INNER}{name}", {}
         return store
 
     def list_session_ids(self) -> list[str]:
-        ids = self._listed(f"{self._prefix}:@all")
+        ids = self._listed(self._list())
         there = self._link.each([("EXISTS", self._key(id)) for id in ids])
         return [id for id, found in zip(ids, there, strict=True) if found]
 
@@ -71,7 +71,7 @@ class RedisStore(ServedStore):
 
     @contextmanager
     def alone(self, id: str) -> Generator[None]:
-        mine = threading.get_ident(), check_id(id)
+        mine = _me(check_id(id))
         if mine in self._fences:
             yield
             return
@@ -110,10 +110,10 @@ class RedisStore(ServedStore):
         found = self._link.run(scripts.SINCE, self._keys(id)[:2], mark.epoch, mark.number)
         if not found:
             return None
-        epoch, lines = found[0].decode(), found[1]
-        anew = epoch != mark.epoch
-        number = len(lines) if anew else mark.number + len(lines)
-        return Since(Mark(epoch, number), anew, lines)
+        format, epoch, start, lines = found
+        self._check_format(id, format)
+        now = Mark(epoch.decode(), start + len(lines))
+        return Since(now, (now.epoch, start) != mark, lines)
 
     def _push(self, id: str, rows: Sequence[Row]) -> int | None:
         call, new = new_id(), 0
@@ -143,32 +143,29 @@ class RedisStore(ServedStore):
 
     def _put(self, id: str, look: _Look, change: Change, hold: str) -> bool:
         """Store a change, if nothing was stored since the look."""
-        if look.owner != change.owner:
-            # Before it is there: what is listed and is not there is passed over.
-            self._enter("SADD", id, change.owner)
+        # Before it is there: what is listed and is not there is passed over. Also what was there,
+        # which somebody who was killed may have left in no list.
+        self._enter(id, change.owner)
         epoch = "" if change.rows is None else self._upload(id, change.rows)
-        words = (look.version, change.head, change.owner, epoch, new_id())
-        return self._write(scripts.WRITE, id, self._new_keys(id, epoch), hold, *words)[0] == b"done"
+        words = (look.version, change.head, change.owner, epoch, new_id(), len(change.rows or ()))
+        said = self._write(scripts.WRITE, id, self._new_keys(id, epoch), hold, *words)
+        if said[0] != b"done":
+            return False
+        if look.owner is None:
+            # Once more: whoever removed an earlier one may have struck it off meanwhile.
+            self._enter(id, change.owner)
+        elif look.owner != change.owner:
+            self._strike_off(id, self._list(look.owner))
+        return True
 
     def _upload(self, id: str, rows: Sequence[Row]) -> str:
         """Bring records to the server, where they wait for a moment to take the others' place. The
         epoch that they will be."""
-
-        def send(client: Any) -> str:
-            # Each attempt for itself: what is left of an earlier one may still arrive.
-            epoch = new_id()
-            *_, records, ids = self._new_keys(id, epoch)
-            with client.pipeline(transaction=False) as pipe:
-                for first in range(0, len(rows), _AT_ONCE):
-                    some = rows[first : first + _AT_ONCE]
-                    pipe.rpush(records, *(row.line for row in some))
-                    pipe.hset(ids, mapping={row.key: "" for row in some})
-                    pipe.pexpire(records, _UPLOAD)
-                    pipe.pexpire(ids, _UPLOAD)
-                pipe.execute()
-            return epoch
-
-        epoch = self._link.ask(send)
+        epoch = new_id()
+        keys = self._new_keys(id, epoch)[-2:]
+        for first in range(0, len(rows), _AT_ONCE):
+            words = [word for row in rows[first : first + _AT_ONCE] for word in row]
+            self._link.run(scripts.UPLOAD, keys, _UPLOAD, first, *words)
         self._extend(id)
         return epoch
 
@@ -178,24 +175,31 @@ class RedisStore(ServedStore):
     def _remove(self, id: str) -> bool:
         look = self._look(id, 0)
         if look.parts is None:
+            # Who was killed while removing it left it in the list.
+            self._strike_off(id, self._list())
             return False
-        # Out of the lists first: whoever makes it anew enters it after that.
-        self._enter("SREM", id, look.owner)
-        try:
-            return self._write(scripts.REMOVE, id, self._keys(id), "")[0] == b"done"
-        except SessionStorageError:
-            self._enter("SADD", id, look.owner)
-            raise
+        # Out of the lists last: what is listed and is not there is passed over, and who is killed
+        # in between leaves nothing that is there and not listed.
+        self._write(scripts.REMOVE, id, self._keys(id), "")
+        self._strike_off(id, self._list(), self._list(look.owner))
+        return True
 
-    def _enter(self, verb: str, id: str, owner: str | None) -> None:
-        """Enter a session in the lists, or strike it off."""
-        lists = (f"{self._prefix}:@all", f"{self._prefix}:@owner:{owner}")
-        self._link.each([(verb, place, id) for place in lists])
+    def _list(self, owner: str | None = None) -> str:
+        """The key of the list of all sessions, or of one owner's."""
+        return f"{self._prefix}:@all" if owner is None else f"{self._prefix}:@owner:{owner}"
+
+    def _enter(self, id: str, owner: str | None) -> None:
+        self._link.each([("SADD", place, id) for place in (self._list(), self._list(owner))])
+
+    def _strike_off(self, id: str, *lists: str) -> None:
+        """Take a session from lists; what others made of it meanwhile is entered again."""
+        self._link.each([("SREM", place, id) for place in lists])
+        now = self._look(id, 0)
+        if now.parts is not None:
+            self._enter(id, now.owner)
 
     def _heads(self, owner: str | None, last: bool) -> Iterator[Listed]:
-        ids = self._listed(
-            f"{self._prefix}:@all" if owner is None else f"{self._prefix}:@owner:{owner}"
-        )
+        ids = self._listed(self._list(owner))
         for first in range(0, len(ids), _AT_ONCE):
             some = ids[first : first + _AT_ONCE]
             heads = self._link.each([("HMGET", self._key(id), "head", "owner") for id in some])
@@ -213,7 +217,7 @@ class RedisStore(ServedStore):
         self, script: scripts.Script, id: str, keys: Sequence[str], hold: str, *words: Any
     ) -> list[Any]:
         """What a script says that writes to a session, once nobody else holds that."""
-        fence = self._fences.get((threading.get_ident(), id), "")
+        fence = self._fences.get(_me(id), "")
         deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001
         while True:
             said = self._link.run(script, keys, fence, ALONE, hold, *words)
@@ -230,7 +234,7 @@ class RedisStore(ServedStore):
 
     def _extend(self, id: str) -> None:
         """What takes its time with a session that is one's alone is no reason to lose it."""
-        fence = self._fences.get((threading.get_ident(), id))
+        fence = self._fences.get(_me(id))
         if fence and not self._link.run(scripts.EXTEND, self._keys(id)[3:4], fence, ALONE):
             raise self._lost(id)
 
@@ -248,13 +252,18 @@ class RedisStore(ServedStore):
                 self._give_up(id, holder)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+        mine = os.getpid()
         try:
             yield token
         finally:
-            try:
-                self._link.run(scripts.RELEASE, [key], token)
-            except SessionStorageError as error:
-                log.warning("a lock is left to end by itself: %s", error)
+            if mine == os.getpid():
+                self._release(key, token)
+
+    def _release(self, key: str, token: str) -> None:
+        try:
+            self._link.run(scripts.RELEASE, [key], token)
+        except SessionStorageError as error:
+            log.warning("a lock is left to end by itself: %s", error)
 
     def _give_up(self, id: str, holder: bytes) -> None:
         name = holder.decode().partition(" ")[2]

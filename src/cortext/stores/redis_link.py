@@ -75,6 +75,7 @@ class Link:
         self._place = place
         self._options = self._parsed()
         self._client: Any = None
+        self._answered = False
         self._making = threading.Lock()
         errors = self._redis.exceptions
         self._passing = (
@@ -99,11 +100,14 @@ class Link:
             except self._redis.exceptions.RedisError as error:
                 raise self._refused(error) from None
 
-        return until_answered(
+        answer = until_answered(
             attempt,
             passing=self._passing,
-            no_answer=lambda error: unanswered("Redis", self._place.address, error),
+            no_answer=lambda error, waited: unanswered("Redis", self._place.address, error, waited),
+            answered_before=self._answered,
         )
+        self._answered = True
+        return answer
 
     def run(self, script: Script, keys: Sequence[str], *arguments: Any) -> Any:
         """The answer of a script."""
@@ -112,7 +116,7 @@ class Link:
             try:
                 return client.evalsha(script.sha, len(keys), *keys, *arguments)
             except self._redis.exceptions.NoScriptError:
-                return client.eval(script.text, len(keys), *keys, *arguments)
+                return client.execute_command("EVAL", script.text, len(keys), *keys, *arguments)
 
         return self.ask(work)
 

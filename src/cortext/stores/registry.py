@@ -52,5 +52,7 @@ def kinds() -> str:
 
 def without_password(url: str) -> str:
     """A URL that is none of ours may still have one in it."""
+    url, query, _ = url.partition("?")
     before, at, after = url.rpartition("@")
-    return f"{before.partition('//')[0]}//…@{after}" if at else url
+    shown = f"{before.partition('//')[0]}//…@{after}" if at else url
+    return f"{shown}?…" if query else shown

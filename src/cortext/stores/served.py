@@ -194,15 +194,25 @@ class ServedStore(SessionStore):
     def heads(self, owner: str | None = None, *, last: bool = False) -> Iterator[Session]:
         """All sessions, or one owner's, without their records; with `last`, as recent as their
         last record. One whose head cannot be read is named in the log and left out."""
-        for id, head, line in self._heads(None if owner is None else as_text(owner), last):
+        for session, messages in self._outlines(owner, last):
+            for message in messages:
+                session.updated_at = max(session.updated_at, message.timestamp)
+            yield session
+
+    def latest(self, owner: str | None = None) -> Iterator[tuple[Session, list[SessionMessage]]]:
+        """The same, as they are, each with its last record, if it has one that can be read."""
+        return self._outlines(owner, True)
+
+    def _outlines(
+        self, owner: str | None, last: bool
+    ) -> Iterator[tuple[Session, list[SessionMessage]]]:
+        for id, head, line in self._heads(None if owner is None else _short(owner), last):
             try:
                 session, _ = self._head_in(id, head)
             except SessionStorageError as error:
                 warn_of(Damage(f"not listed: {error}", path=self._where(id)))
                 continue
-            for message in _decoded([line] if line else []).messages:
-                session.updated_at = max(session.updated_at, message.timestamp)
-            yield session
+            yield session, _decoded([line] if line else []).messages
 
     def exists(self, id: str) -> bool:
         return self._fetch(check_id(id), 0) is not None
@@ -265,14 +275,17 @@ def _change(
     session: Session, stored: StoredRecords | None, rows: Sequence[Row] | None = None
 ) -> Change:
     head = log.encode_head_line(session, stored).rstrip(b"\n")
-    return Change(head, as_text(session.owner), rows)
+    return Change(head, _short(session.owner), rows)
 
 
 def _row(message: SessionMessage, line: bytes) -> Row:
-    key = as_text(message.id)
-    if len(key) > _LONGEST_ID:
-        key = hashlib.sha256(key.encode()).hexdigest()
-    return Row(key, line.rstrip(b"\n"))
+    return Row(_short(message.id), line.rstrip(b"\n"))
+
+
+def _short(text: str) -> str:
+    """As an index of any server takes it."""
+    text = as_text(text)
+    return text if len(text) <= _LONGEST_ID else hashlib.sha256(text.encode()).hexdigest()
 
 
 def _decoded(lines: Sequence[bytes]) -> Lines:

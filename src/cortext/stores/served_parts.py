@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Sequence
 from typing import NamedTuple
+
+Holder = tuple[int, int, str]
+INNER = "@"
+"""How the name of an inner space begins: no space that a URL names does."""
 
 
 class Row(NamedTuple):
@@ -50,3 +56,8 @@ class Since(NamedTuple):
     mark: Mark
     anew: bool
     lines: Sequence[bytes]
+
+
+def holder(id: str) -> Holder:
+    """Who has a session alone: a thread of this process, and not of one that was forked from it."""
+    return os.getpid(), threading.get_ident(), id

@@ -14,6 +14,9 @@ from cortext.model.ids import check_id
 T = TypeVar("T")
 TIMEOUT = 10.0
 """Seconds in which a call has an answer, or an error that says why not."""
+_FIRST = 2.0
+"""The same where nobody listens, and nobody did before."""
+_NOBODY = ("Connection refused", "No such file or directory", "Name or service not known")
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
 _AGAIN = "is it running? try again when it is back: a message with the same id is stored once"
@@ -54,9 +57,13 @@ class Address(NamedTuple):
 def address_of(url: str) -> Address:
     """The address that a URL names; ValueError, which repeats no password, if it has none."""
     scheme, _, rest = url.partition(":")
-    parts = urlsplit(f"x:{rest}")
+    try:
+        parts = urlsplit(f"x:{rest}")
+    except ValueError:
+        parts = urlsplit("")  # what is said of it would repeat a password
     user, _, hosts = parts.netloc.rpartition("@")
-    if not rest.startswith("//") or "@" in parts.path or parts.fragment:
+    odd = parts.fragment or "@" in parts.path or "@" in parts.query
+    if odd or not parts.scheme or not rest.startswith("//"):
         raise ValueError(
             f"not the URL of a server: {scheme}://USER:PASSWORD@HOST:PORT/…, where in a user's "
             "name or a password '/' is written %2F, '@' %40, '?' %3F, '#' %23 and '%' %25"
@@ -79,18 +86,22 @@ def until_answered(
     attempt: Callable[[], T],
     *,
     passing: tuple[type[Exception], ...],
-    no_answer: Callable[[Exception], Exception],
+    no_answer: Callable[[Exception, float], Exception],
+    answered_before: bool,
     within: float = TIMEOUT,
 ) -> T:
     """What the server answers in the end. An attempt is made again after errors that are
-    `passing`, so it may reach the server twice: what is sent has to bear that."""
-    deadline, pause = time.monotonic() + within, _FIRST_PAUSE
+    `passing`, so it may reach the server twice: what is sent has to bear that. `no_answer` is told
+    the last error and how long it took."""
+    start, pause = time.monotonic(), _FIRST_PAUSE
     while True:
         try:
             return attempt()
         except passing as error:
-            if time.monotonic() + pause >= deadline:
-                raise no_answer(error) from error
+            nobody = not answered_before and any(words in str(error) for words in _NOBODY)
+            waited = time.monotonic() - start
+            if waited + pause >= (min(_FIRST, within) if nobody else within):
+                raise no_answer(error, waited) from error
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -102,11 +113,11 @@ def refused(server: str, address: Address, error: Exception, hint: str = "") -> 
 
 
 def unanswered(
-    server: str, address: Address, error: Exception, within: float = TIMEOUT
+    server: str, address: Address, error: Exception, waited: float
 ) -> SessionStorageError:
     """That there was no answer in time, and what went wrong at last."""
     said = address.scrubbed(str(error))
-    sentence = f"no answer from {server} at {address.shown} within {within:g} s"
+    sentence = f"no answer from {server} at {address.shown} within {round(waited, 1):g} s"
     return SessionStorageError(f"{sentence}: {said}" if said else sentence, hint=_AGAIN)
 
 

@@ -1,0 +1,70 @@
+"""Several who mask something at once: the note of what is to be forgotten is whole."""
+
+import os
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from cortext import paths
+from cortext.app.forgetting import begun_path, forget_words, forgetting, is_unfinished
+
+
+def row(id: str) -> Any:
+    return SimpleNamespace(identity=("tool", id))
+
+
+def noted(id: str) -> bool:
+    with open(begun_path(), encoding="utf-8") as note:
+        return f'"{id}"' in note.read()
+
+
+def test_one_after_the_other() -> None:
+    """The second waits, and its note is there until it is done itself."""
+    order: list[str] = []
+    inside = threading.Event()
+
+    def second() -> None:
+        inside.wait(60)
+        with forgetting([row("two")]):
+            order.append("second")
+            assert noted("two")
+            assert not is_unfinished()
+            order.append("noted")
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with forgetting([row("one")]):
+        inside.set()
+        thread.join(0.3)
+        assert noted("one")
+        assert not noted("two")
+        order.append("first")
+    thread.join(60)
+    assert order == ["first", "second", "noted"]
+    assert not os.path.exists(begun_path())
+
+
+def test_one_that_was_killed() -> None:
+    """What it noted is unfinished until somebody ends it; the next one takes it over."""
+    code = (
+        "import os\n"
+        "from types import SimpleNamespace\n"
+        "from cortext.app.forgetting import forgetting\n"
+        "with forgetting([SimpleNamespace(identity=('tool', 'killed'))]):\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    run = [sys.executable, "-c", code]
+    assert subprocess.run(run, check=False, timeout=60).returncode == -9
+    assert is_unfinished()
+    with forgetting([row("next")]):
+        assert noted("killed")
+        assert noted("next")
+        assert not is_unfinished()
+    assert not is_unfinished()
+    assert subprocess.run(run, check=False, timeout=60).returncode == -9
+    forget_words()
+    assert not is_unfinished()
+    assert not os.path.exists(begun_path())
+    assert os.path.dirname(begun_path()) == os.path.dirname(paths.redaction_key())
