@@ -8,6 +8,7 @@
         ├── SessionNotFoundError  (also LookupError)
         ├── SessionCorruptedError (also ValueError)
         ├── SessionLockedError    (also TimeoutError)
+        ├── SessionOwnerError     (also PermissionError)
         ├── NewerVersionError
         └── ReplicationError      (of conversations.redis_link)
 
@@ -121,6 +122,18 @@ class SessionLockedError(SessionStorageError, TimeoutError):
             f"{path} is {state}",
             path=path,
             hint="try again when that process is done, or end it",
+        )
+
+
+class SessionOwnerError(SessionStorageError, PermissionError):
+    """Someone named as the owner of a session who is not: nothing was read or written. It does not
+    say who is."""
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        super().__init__(
+            f"session {id} belongs to another owner",
+            hint="use another id, or name its owner",
         )
 
 

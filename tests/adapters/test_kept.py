@@ -32,7 +32,7 @@ def test_it_is_kept_at_a_path_or_url(kind: str, tmp_path: Path) -> None:
     assert read is not None
     assert [message.content for message in read.messages] == ["hello"]
     assert [head.id for head in Kept(where, "tests").heads()] == ["one"]
-    assert list(Kept(where, "others").heads()) == []
+    assert [head.id for head in Kept(where, "others").heads()] == ["one"]
 
 
 def test_what_is_no_store_is_refused() -> None:
@@ -88,3 +88,36 @@ def test_people_find_it(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "2962 metres." in shown
     assert "cubits" in shown
     assert os.listdir(tmp_path / "data/cortext")
+
+
+@pytest.mark.parametrize("kind", ["", "log:", "document:"])
+def test_it_is_listed_where_the_program_runs(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has to say so; what a framework says itself counts more. Elsewhere it is not shown."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    monkeypatch.chdir(here)
+    kept = Kept(f"{kind}{tmp_path / 'mine'}", "tests")
+    for id, folder in (("talk-here", ""), ("talk-there", str(there))):
+        session = kept.new_session(id, working_dir=folder)
+        kept.append(id, [SessionMessage("user", "Where are we?")], lambda session=session: session)
+    for folder, other in ((here, there), (there, here)):
+        listed = ok(folder, "list")
+        assert f"talk-{folder.name}" in listed
+        assert f"talk-{other.name}" not in listed
+
+
+def test_a_program_whose_folder_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps its sessions, which were had nowhere."""
+    kept = Kept(tmp_path / "mine", "tests")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    kept.append("one", [SessionMessage("user", "Hello")], lambda: kept.new_session("one"))
+    monkeypatch.chdir(tmp_path)
+    assert kept.head("one").working_dir == ""

@@ -7,12 +7,23 @@ options = ClaudeAgentOptions(session_store=store)
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from typing import Any, cast
 
 from cortext.adapters.claude_agent_sdk_entries import KEY, entries_of, message_of, own_entries
 from cortext.adapters.claude_agent_sdk_summaries import Stamp, Summaries
-from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, inner_store, log
+from cortext.adapters.following import Follower
+from cortext.adapters.kept import (
+    Kept,
+    PathOrUrl,
+    beside,
+    head_of,
+    id_of,
+    inner_store,
+    is_anothers,
+    log,
+)
 from cortext.adapters.needs import needs
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.model.keys import name_of
@@ -22,6 +33,7 @@ from cortext.model.title import WHOLE, generate_title
 from cortext.model.values import json_copy
 from cortext.stores.lines import LineStore
 from cortext.stores.log import LogStore
+from cortext.stores.served import ServedStore
 
 with needs("claude-agent-sdk"):
     from claude_agent_sdk import SessionStore, fold_session_summary
@@ -43,9 +55,10 @@ class CortextSessionStore(SessionStore):
     """Transcripts of the SDK's sessions, durable with every `append`.
 
     Any number of processes may append to one session. An entry with a uuid is stored once. The
-    project key is the owner of a session. Transcripts of sub-agents are kept in a folder of their
-    own, so that no list takes them for conversations. A session of another program can be resumed
-    by its id, if it has no other owner.
+    project key is the owner of a session; both keys together name one, so that another project's is
+    not found. Transcripts of sub-agents are kept in a folder of their own, so that no list takes
+    them for conversations. A session of another program can be resumed by its id, if it has no
+    other owner.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
@@ -57,6 +70,7 @@ class CortextSessionStore(SessionStore):
                 kept.store.first_lines = _KNOWN_AGAIN
         store = self._kept.store
         self._summaries = Summaries(store.folder if isinstance(store, LogStore) else None)
+        self._folds: dict[str, _Fold] = {}
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Add entries in order; durable when it returns."""
@@ -68,7 +82,8 @@ class CortextSessionStore(SessionStore):
         return cast("list[SessionStoreEntry] | None", await beside(self._load, key))
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        """The sessions of a project and when they were written to; not those of sub-agents."""
+        """The sessions of a project and when they were written to; not those of sub-agents. Those
+        that another framework began for this owner are among them: they can be resumed."""
         return await beside(self._list, project_key)
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
@@ -90,21 +105,23 @@ class CortextSessionStore(SessionStore):
 
     def _place(self, key: SessionKey) -> tuple[Kept, str]:
         project, session = key["project_key"], key["session_id"]
+        if not session.strip():
+            raise InvalidIdError(session)
         subpath = key.get("subpath")
         if subpath is not None:
             return self._agents, id_of(project, session, subpath)
         id = id_of(project, session)
-        if not self._kept.store.exists(id) and self._is_anothers(project, session):
+        if not self._kept.store.exists(id) and self._is_begun_elsewhere(project, session):
             return self._kept, session
         return self._kept, id
 
-    def _is_anothers(self, project: str, session: str) -> bool:
+    def _is_begun_elsewhere(self, project: str, session: str) -> bool:
         """Whether a session of another program has this id, and may be read by this project."""
         try:
             head = _head(self._kept, session)
         except InvalidIdError:
             return False
-        return head is not None and head.owner in ("", project)
+        return head is not None and not is_anothers(head, project)
 
     def _append(self, key: SessionKey, messages: list[SessionMessage]) -> None:
         kept, id = self._place(key)
@@ -146,12 +163,12 @@ class CortextSessionStore(SessionStore):
 
     def _list(self, project: str) -> list[SessionStoreListEntry]:
         return [
-            {"session_id": head.metadata["session_id"], "mtime": _ms(stamp)}
+            {"session_id": _name(head), "mtime": _ms(stamp)}
             for head, stamp in self._stamped(project)
         ]
 
     def _stamped(self, project: str) -> Iterator[tuple[Session, Stamp]]:
-        for head in _heads(self._kept, project):
+        for head in self._kept.heads(project, last=True):
             try:
                 yield head, _stamp(self._kept, head)
             except FileNotFoundError:
@@ -159,19 +176,27 @@ class CortextSessionStore(SessionStore):
 
     def _summarize(self, project: str) -> list[SessionSummaryEntry]:
         stamped = {head.id: (head, stamp) for head, stamp in self._stamped(project)}
-        found = self._summaries.of(
-            project,
-            [(id, stamp) for id, (_, stamp) in stamped.items()],
-            lambda id: _fold(self._kept, stamped[id][0]),
-        )
+        if isinstance(self._kept.store, ServedStore):
+            found = {id: self._folded(project, head) for id, (head, _) in stamped.items()}
+        else:
+            found = self._summaries.of(
+                project,
+                [(id, stamp) for id, (_, stamp) in stamped.items()],
+                lambda id: _fold(self._kept, project, stamped[id][0]),
+            )
         return [
             {
-                "session_id": head.metadata["session_id"],
+                "session_id": _name(head),
                 "mtime": _ms(stamp),
                 "data": json_copy(found[id]),
             }
             for id, (head, stamp) in stamped.items()
         ]
+
+    def _folded(self, project: str, head: Session) -> dict[str, Any]:
+        """On a server: what was added since the last list is read."""
+        fold = self._folds.setdefault(head.id, _Fold(self._kept, head.id))
+        return fold.now(project, head)
 
     def _delete(self, key: SessionKey) -> None:
         kept, id = self._place(key)
@@ -180,6 +205,7 @@ class CortextSessionStore(SessionStore):
             for subpath in self._subpaths(project, session):
                 self._agents.delete(id_of(project, session, subpath))
             self._summaries.forget(id)
+            self._folds.pop(id, None)
         kept.delete(id)
 
     def _subpaths(self, project: str, session: str) -> list[str]:
@@ -207,7 +233,7 @@ def _heads(kept: Kept, *key: str) -> Iterator[Session]:
 def _head(kept: Kept, id: str) -> Session | None:
     """A session without its messages, where the store can read a head alone."""
     try:
-        return kept.store.head(id) if isinstance(kept.store, LogStore) else kept.store.load(id)
+        return head_of(kept.store, id)
     except SessionNotFoundError:
         return None
 
@@ -220,9 +246,41 @@ def _blocks(kept: Kept, id: str) -> Iterator[list[SessionMessage]]:
         yield kept.store.load(id).messages
 
 
-def _fold(kept: Kept, head: Session) -> dict[str, Any]:
-    key = cast("SessionKey", head.metadata)
+def _name(head: Session) -> str:
+    """The SDK's id of a session; that of another framework has none but its own."""
+    ours = head.metadata.get("framework") == KEY
+    return str(head.metadata["session_id"]) if ours else head.id
+
+
+class _Fold:
+    """The summary of a session on a server, and how far it was read for that."""
+
+    def __init__(self, kept: Kept, id: str) -> None:
+        self._kept = kept
+        self._follower = Follower(kept.store, id)
+        self._summary: SessionSummaryEntry | None = None
+        self._one_at_a_time = threading.Lock()
+
+    def now(self, project: str, head: Session) -> dict[str, Any]:
+        key: SessionKey = {"project_key": project, "session_id": _name(head)}
+        with self._one_at_a_time:
+            anew, messages = self._follower.new()
+            if anew or self._summary is None:
+                self._summary = fold_session_summary(None, key, [])
+            if head.metadata.get("framework") == KEY:
+                entries = cast("list[SessionStoreEntry]", own_entries(messages))
+                self._summary = fold_session_summary(self._summary, key, entries)
+            elif messages:
+                self._summary["data"] = _fold(self._kept, project, head)
+            return json_copy(self._summary["data"])
+
+
+def _fold(kept: Kept, project: str, head: Session) -> dict[str, Any]:
+    key: SessionKey = {"project_key": project, "session_id": _name(head)}
     summary = fold_session_summary(None, key, [])
+    if head.metadata.get("framework") != KEY:
+        given = entries_of(kept.store.read(head.id).session, head.id)
+        return fold_session_summary(summary, key, cast("list[SessionStoreEntry]", given))["data"]
     for messages in _blocks(kept, head.id):
         entries = cast("list[SessionStoreEntry]", own_entries(messages))
         summary = fold_session_summary(summary, key, entries)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cortext.adapters.kept import log
 from cortext.durability.replace import side_dir
 from cortext.errors import CortextError
+from cortext.lifecycle.summaries import summaries_path
 from cortext.model import json
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Summaries:
             return
         import sqlite3
 
-        path = os.path.join(self._folder, ".cortext", "claude-summaries.sqlite")
+        path = summaries_path(self._folder)
         try:
             side_dir(self._folder)
             with closing(sqlite3.connect(path, timeout=1)) as db, db:

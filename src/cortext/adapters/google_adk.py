@@ -36,8 +36,8 @@ class CortextSessionService(BaseSessionService):
 
     An event is durable when `append_event` returns. Any number of processes may append to one
     session: no event is lost, and none is refused because others came first. A user is the owner of
-    his sessions. A session that another program began can be continued by its id, if it has no
-    other owner.
+    his sessions; app, user and id together name one, so that another user's is not found. A session
+    that another program began can be continued by its id, if it has no other owner.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
@@ -85,7 +85,8 @@ class CortextSessionService(BaseSessionService):
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
         """The sessions of an app and a user, or of all its users, without their events; the one
-        used last is the last."""
+        used last is the last. Those of a user that another framework began are among them: every
+        app can go on with them."""
         sessions = await beside(self._sessions.of_app, app_name, user_id)
         return ListSessionsResponse(sessions=sessions)
 

@@ -7,12 +7,14 @@ these is the one with the event.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
 from cortext.adapters.as_json import from_store, to_store
 from cortext.adapters.needs import needs
+from cortext.adapters.open_calls import OpenCalls
 from cortext.formats import stubs
 from cortext.model import json
 from cortext.model.message import SessionMessage
@@ -92,23 +94,52 @@ def made_of(record: SessionMessage, names: Mapping[str, str], invocation: str) -
     return made
 
 
-def mended(events: Sequence[Event], invocation: str) -> list[Event]:
+def mended(
+    events: Sequence[Event], invocation: str, among: Sequence[Event] | None = None
+) -> list[Event]:
     """The events with a sentence in the place of each result that will not come: of calls of other
-    invocations, which nobody waits for. `invocation` may still go on."""
-    answered = {one.id for event in events for one in event.get_function_responses()}
+    invocations, which nobody waits for. `invocation` may still go on. They may
+    stand `among` others."""
+    open_calls = _open_calls(events)
+    others = events if among is None else among
+    made = Counter(call.id for one in others for call in one.get_function_calls() if open_calls)
     # A long-running call waits for its client, and one that began a task for the task.
     waiting = {id for event in events for id in event.long_running_tool_ids or ()}
     waiting |= {event.isolation_scope for event in events if event.isolation_scope}
     whole: list[Event] = []
-    for event in events:
+    for number, event in enumerate(events):
+        calls = [] if event.invocation_id == invocation else event.get_function_calls()
+        ids = {call.id for call in calls if (number, call.id) in open_calls} - waiting
+        again = {id for id in ids if made[id] > 1}
+        if again:
+            event = _renamed(event, again)
+            ids = ids - again | {f"{id}.{event.id}" for id in again}
         whole.append(event)
-        if event.invocation_id == invocation:
-            continue
-        calls = [call for call in event.get_function_calls() if call.id]
-        lost = [call for call in calls if call.id not in answered and call.id not in waiting]
-        if lost:
+        if ids:
+            lost = [call for call in event.get_function_calls() if call.id in ids]
             whole.append(_stand_in(event, lost))
     return whole
+
+
+def _open_calls(events: Sequence[Event]) -> set[tuple[int, str | None]]:
+    """The calls without a result: the number of an event, and the id of the call."""
+    calls: OpenCalls[tuple[int, str | None]] = OpenCalls()
+    for number, event in enumerate(events):
+        for answer in event.get_function_responses():
+            calls.answer(answer.id or "")
+        for call in event.get_function_calls():
+            if call.id:
+                calls.add(call.id, number, (number, call.id))
+    return calls.left()
+
+
+def _renamed(event: Event, ids: set[str | None]) -> Event:
+    """The framework takes calls with one id for one call."""
+    renamed = event.model_copy(deep=True)
+    for call in renamed.get_function_calls():
+        if call.id in ids:
+            call.id = f"{call.id}.{event.id}"
+    return renamed
 
 
 def mend_last(events: list[Event], invocation: str) -> None:
@@ -117,7 +148,7 @@ def mend_last(events: list[Event], invocation: str) -> None:
     start = len(events)
     while start and events[start - 1].invocation_id == events[-1].invocation_id:
         start -= 1
-    events[start:] = mended(events[start:], invocation)
+    events[start:] = mended(events[start:], invocation, events)
 
 
 def _stand_in(event: Event, calls: list[types.FunctionCall]) -> Event:

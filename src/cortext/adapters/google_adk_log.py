@@ -106,6 +106,14 @@ class Events:
             self.last = event.timestamp
 
 
+class Outline(Events):
+    """What a list says of them: the events themselves are not kept."""
+
+    def take(self, records: Iterable[SessionMessage]) -> None:
+        super().take(records)
+        self._events.clear()
+
+
 def _read(stored: Any) -> Event | None:
     if isinstance(stored, Event):
         return stored.model_copy(deep=True)

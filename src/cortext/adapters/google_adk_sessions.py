@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from cortext.adapters.as_json import to_store, value_of
 from cortext.adapters.google_adk_events import KEY, own_event, records_of
-from cortext.adapters.google_adk_log import Delta, Events, Open, Shared, shared_record
-from cortext.adapters.kept import Kept, PathOrUrl, id_of, inner_store, log
+from cortext.adapters.google_adk_log import Delta, Events, Open, Outline, Shared, shared_record
+from cortext.adapters.kept import Kept, PathOrUrl, id_of, inner_store, is_anothers, log
 from cortext.adapters.needs import needs
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.model import json
@@ -22,6 +22,7 @@ from cortext.model.values import json_copy
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
 from cortext.stores.seen import Fingerprint
+from cortext.stores.served import ServedStore
 
 with needs("google-adk"):
     from google.adk.events.event import Event
@@ -60,6 +61,7 @@ class Sessions:
         self._shared.store = inner_store(self._kept.store, "state")
         self._open: dict[tuple[str, str], Open[Any]] = {}
         self._listed: dict[str, _Listed] = {}
+        self._outlines: dict[str, Open[Outline]] = {}
         self._threads = threading.Lock()
 
     def create(self, key: Key, state: Delta) -> bool:
@@ -88,12 +90,16 @@ class Sessions:
         return self._session(key, head, state, last, events)
 
     def of_app(self, app: str, user: str | None) -> list[Session]:
+        """The sessions of an app, and those of other programs that its users own."""
         found: list[Session] = []
         for head in self._kept.heads(user):
-            if head.metadata.get("app_name") != app:
+            ours = head.metadata.get("framework") == KEY
+            if head.metadata.get("app_name") != app if ours else not head.owner:
                 continue
             listed = self._summary(head)
-            key = Key(app, head.owner, str(head.metadata.get("session_id", head.id)))
+            # One of another program has its own id for a key, and no app.
+            session = str(head.metadata.get("session_id", head.id)) if ours else head.id
+            key = Key(app, head.owner, session)
             found.append(self._session(key, head, listed.state, listed.last, []))
         return sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id))
 
@@ -124,6 +130,7 @@ class Sessions:
             return
         self._kept.delete(id)
         self._listed.pop(id, None)
+        self._outlines.pop(id, None)
 
     def user_state(self, app: str, user: str) -> Json:
         return self._shared_state(_user_id(app, user))
@@ -142,7 +149,7 @@ class Sessions:
         except InvalidIdError:
             raise SessionNotFoundError(key.session) from None
         # Of another program, and nobody else's.
-        if head.metadata.get("framework") == KEY or head.owner not in ("", key.user):
+        if head.metadata.get("framework") == KEY or is_anothers(head, key.user):
             raise SessionNotFoundError(key.session)
         return key.session
 
@@ -175,8 +182,13 @@ class Sessions:
         )
 
     def _summary(self, head: ours.Session) -> _Listed:
-        """Read anew only if the file changed."""
+        """Read anew only if the file changed; on a server, what was added since the last list."""
         store = self._kept.store
+        if isinstance(store, ServedStore):
+            outline = self._outlines.setdefault(head.id, Open(store, head.id, Outline))
+            with outline.lock:
+                now = outline.now()
+                return _Listed(None, {**_initial(head), **now.state}, now.last)
         file = None
         if isinstance(store, LogStore):
             file = Fingerprint.at(f"{store.folder}/{head.id}.jsonl")

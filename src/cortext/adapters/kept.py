@@ -21,9 +21,9 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from cortext import paths
 from cortext.durability.lock import FileLock
 from cortext.durability.replace import side_dir
-from cortext.errors import CortextError, SessionNotFoundError
-from cortext.lifecycle.known import remember_program
-from cortext.model.keys import id_of as id_of
+from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError, SessionOwnerError
+from cortext.lifecycle.known import remember_documents, remember_program
+from cortext.model import keys
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
@@ -41,7 +41,7 @@ log: logging.Logger = logging.getLogger("cortext.adapters")
 P = ParamSpec("P")
 T = TypeVar("T")
 PathOrUrl = str | os.PathLike[str] | None
-_URL = re.compile(r"[a-z][a-z0-9+]+:")
+_URL = re.compile(r"[a-z][a-z0-9+]+:|[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def open_kept(path_or_url: PathOrUrl) -> SessionStore:
@@ -49,7 +49,7 @@ def open_kept(path_or_url: PathOrUrl) -> SessionStore:
     if path_or_url is None:
         return LogStore(paths.program_sessions())
     if isinstance(path_or_url, str) and (found := _URL.match(path_or_url)):
-        kind = found[0][:-1]
+        kind = found[0].partition(":")[0]
         # Conversations of the service are logs of sessions too.
         if kind == "file":
             return LogStore(path_or_url[len("file:") :])
@@ -60,6 +60,21 @@ def open_kept(path_or_url: PathOrUrl) -> SessionStore:
             f"(a path, or one of {kinds()}, file:)"
         )
     return LogStore(path_or_url)
+
+
+def id_of(*key: str) -> str:
+    """The id of the session for a key of a framework; InvalidIdError for a single one that is
+    empty: all who forgot to give one would share a session."""
+    if len(key) == 1 and not key[0].strip():
+        error = InvalidIdError(key[0])
+        error.hint = "give the conversation an id that is not empty"
+        raise error
+    return keys.id_of(*key)
+
+
+def is_anothers(head: Session, owner: str) -> bool:
+    """Whether a session has an owner, and it is not this one."""
+    return head.owner not in ("", owner)
 
 
 class Row(NamedTuple):
@@ -97,13 +112,15 @@ class Kept:
             with self._changing(id):
                 if not self.store.exists(id):
                     self.store.save(begin())
-                    if self._remembered and isinstance(self.store, LogStore):
-                        remember_program(self.store.folder)
+                    if self._remembered:
+                        _remember(self.store)
             return self.store.append(id, *messages)
 
     def new_session(self, id: str, **fields: Any) -> Session:
-        """The head of a session of this framework."""
+        """The head of a session of this framework, which is had where the program runs if nobody
+        says where."""
         metadata = {"framework": self.framework, **fields.pop("metadata", {})}
+        fields["working_dir"] = fields.get("working_dir") or _current_folder()
         return Session(id, metadata=metadata, **fields)
 
     def read(self, id: str) -> Session | None:
@@ -135,6 +152,18 @@ class Kept:
         """A session, without its messages where the store can read a head alone."""
         return head_of(self.store, id)
 
+    def check_owner(self, id: str, owner: str, name: str) -> None:
+        """SessionOwnerError if a session, which a caller has by this name, is another's than of the
+        owner whom he names. Who names none may have all; and what has no owner is for all."""
+        if not owner:
+            return
+        try:
+            head = self.head(id)
+        except SessionNotFoundError:
+            return
+        if is_anothers(head, owner):
+            raise SessionOwnerError(name)
+
     def amend(self, id: str, **fields: Any) -> None:
         """Change fields of a head, and nothing else."""
         if isinstance(self.store, (LogStore, ServedStore)):
@@ -155,18 +184,23 @@ class Kept:
     def delete(self, id: str) -> bool:
         return self.store.delete(id)
 
-    def heads(self, owner: str | None = None) -> Iterator[Session]:
-        """The sessions of this framework, of one owner or of all; without their messages where the
-        store can read a head alone."""
+    def heads(self, owner: str | None = None, *, last: bool = False) -> Iterator[Session]:
+        """All sessions, of one owner or of all, whichever framework began them: each can go on
+        with what another began. Without their messages where the store can read a head alone;
+        with `last`, on a server as recent as their last message."""
         if isinstance(self.store, ServedStore):
-            return self._ours(self.store.heads(owner), owner)
-        return self._ours(self._each_head(), owner)
+            return _of(owner, self.store.heads(owner, last=last))
+        return _of(owner, self._each_head())
 
-    def _ours(self, heads: Iterable[Session], owner: str | None) -> Iterator[Session]:
-        for head in heads:
-            ours = head.metadata.get("framework") == self.framework
-            if ours and (owner is None or head.owner == owner):
-                yield head
+    def latest(self, owner: str | None = None) -> Iterator[tuple[Session, list[SessionMessage]]]:
+        """The same, each with its last message, if it has one."""
+        if isinstance(self.store, ServedStore):
+            for head, last in self.store.latest(owner):
+                if owner is None or head.owner == owner:
+                    yield head, last
+        else:
+            for head in self.heads(owner):
+                yield head, self.tail(head.id, 1)
 
     def _each_head(self, ids: Iterable[str] | None = None) -> Iterator[Session]:
         for id in self.store.list_session_ids() if ids is None else ids:
@@ -182,8 +216,7 @@ class Kept:
         if isinstance(self.store, LogStore):
             return list(islice(self._indexed(self.store.folder, owner), limit))
         if isinstance(self.store, ServedStore):
-            heads = self._ours(self.store.heads(owner, last=True), owner)
-            rows = [_row(head, head.updated_at) for head in heads]
+            rows = [_row(head, head.updated_at) for head in self.heads(owner, last=True)]
         else:
             rows = [_row(head, self._used(head)) for head in self.heads(owner)]
         return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
@@ -197,7 +230,7 @@ class Kept:
         with SpawnIndex(folder, DOCUMENT) as index:
             listed = index.list()
         for row in listed:
-            for head in self._ours(self._each_head([row.key]), owner):
+            for head in _of(owner, self._each_head([row.key])):
                 yield _row(head, row.active_at if row.messages else head.updated_at)
 
     def _used(self, head: Session) -> datetime:
@@ -211,9 +244,42 @@ class Kept:
         return self.store.alone(id) if isinstance(self.store, ServedStore) else self._one_at_a_time
 
 
+def _of(owner: str | None, heads: Iterable[Session]) -> Iterator[Session]:
+    return (head for head in heads if owner is None or head.owner == owner)
+
+
+def name_in(head: Session) -> str:
+    """What a program names a session by: what the one that began it gave, where that alone leads
+    to the session, else the session's id."""
+    for name in ("session_id", "thread_id", "conversation_id"):
+        given = head.metadata.get(name)
+        if isinstance(given, str) and given.strip() and id_of(given) == head.id:
+            return given
+    return head.id
+
+
+def _remember(store: SessionStore) -> None:
+    """Have lists show what is in a folder of files."""
+    from cortext.stores.document import SessionStorage
+
+    if isinstance(store, LogStore):
+        remember_program(store.folder)
+    elif isinstance(store, SessionStorage):
+        remember_documents(str(store.storage_dir))
+
+
+def _current_folder() -> str:
+    """Where the program runs; "" where that was removed, or may not be known."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
 def _row(head: Session, used: datetime) -> Row:
-    id = str(head.metadata.get("session_id", head.id))
-    return Row(id, head.owner, head.title, head.created_at, used, head.pending is not None)
+    # A message may be a little older than the session that was made for it.
+    used, waits = max(used, head.created_at), head.pending is not None
+    return Row(name_in(head), head.owner, head.title, head.created_at, used, waits)
 
 
 def head_of(store: SessionStore, id: str) -> Session:

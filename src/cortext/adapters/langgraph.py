@@ -11,7 +11,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Any
 
-from cortext.adapters.kept import Kept, PathOrUrl, beside
+from cortext.adapters.kept import Kept, PathOrUrl, beside, name_in
 from cortext.adapters.langgraph_checkpoints import Checkpoints, Where
 from cortext.adapters.langgraph_messages import FRAMEWORK, MessagesState, add_messages
 from cortext.adapters.langgraph_threads import Threads
@@ -40,7 +40,8 @@ _some: Any = list
 class CortextSaver(BaseCheckpointSaver[int]):
     """Checkpoints in a store of ours: a path, a URL, or nothing for the default place. What is put
     is durable when the call returns. It can be used from several threads, event loops and
-    processes at once; `with` and `async with` close it.
+    processes at once; `with` and `async with` close it. A config's `user_id` is the owner of a
+    thread: who names another one is refused with SessionOwnerError.
 
     With a serializer that is not LangGraph's default, conversations are not written: a serializer
     that encrypts is there so that nobody can read them."""
@@ -64,9 +65,10 @@ class CortextSaver(BaseCheckpointSaver[int]):
         return Checkpoints(self._threads, Codec(self.serde))
 
     def threads(self, owner: str | None = None) -> Sequence[str]:
-        """The ids of all threads, or of one owner's (`user_id`), the last begun first."""
+        """The ids of all threads, or of one owner's (`user_id`), the last begun first. What another
+        framework began is among them as soon as a run has added to it."""
         heads = sorted(self._threads.heads(owner), key=lambda head: head.created_at)
-        return [str(head.metadata.get("thread_id", head.id)) for head in reversed(heads)]
+        return [name_in(head) for head in reversed(heads)]
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return self._checkpoints.get(Where.of(config))

@@ -64,7 +64,7 @@ class Checkpoints:
         self._threads, self._codec = threads, codec
 
     def get(self, where: Where) -> CheckpointTuple | None:
-        thread = self._threads.open(where.thread)
+        thread = self._threads.open(where.thread, where.owner)
         with thread.log.lock:
             thread.log.catch_up()
             if not where.ns and not where.id:
@@ -78,8 +78,9 @@ class Checkpoints:
         one = given.get("checkpoint_id")
         ids = [str(given["thread_id"])] if config else self._threads.ids()
         rows: list[Found] = []
+        owner = str(given.get("user_id") or "")
         for thread_id in ids:
-            log = self._threads.open(thread_id).log
+            log = self._threads.open(thread_id, owner).log
             with log.lock:
                 log.catch_up()
                 for ns, id in log.spots():
@@ -114,7 +115,7 @@ class Checkpoints:
         self, where: Where, checkpoint: Checkpoint, meta: Any, new_versions: ChannelVersions
     ) -> str:
         """Its id."""
-        thread = self._threads.open(where.thread)
+        thread = self._threads.open(where.thread, where.owner)
         log = thread.log
         with log.lock:
             log.catch_up()
@@ -131,7 +132,7 @@ class Checkpoints:
     def put_writes(
         self, where: Where, writes: Sequence[tuple[str, Any]], task: str, path: str
     ) -> None:
-        thread = self._threads.open(where.thread)
+        thread = self._threads.open(where.thread, where.owner)
         log, id = thread.log, where.id or ""
         with log.lock:
             log.catch_up()
@@ -156,7 +157,7 @@ class Checkpoints:
 
     def history(self, where: Where, channels: Sequence[str]) -> dict[str, DeltaChannelHistory]:
         """What channels wrote since they were stored whole; only that is decoded."""
-        log = self._threads.open(where.thread).log
+        log = self._threads.open(where.thread, where.owner).log
         with log.lock:
             log.catch_up()
             start = log.saved(where.ns, where.id)

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Annotated, Any, cast
 
 from cortext.adapters.needs import needs
+from cortext.adapters.open_calls import OpenCalls
 from cortext.model import json
 from cortext.model.ids import derived_id
 from cortext.model.message import ROLES, Role, SessionMessage
@@ -31,6 +32,8 @@ MESSAGES = "messages"
 """The channel that holds a conversation."""
 NO_RESULT = "The tool was interrupted before it answered: there is no result."
 _NO_ANSWER = "no-answer-"
+_Call = tuple[int, str | None]
+"""The number of the message that makes a call, and the id of the call."""
 _ROLES: dict[str, Role] = {
     "human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
@@ -56,7 +59,7 @@ def answered(messages: Sequence[Any], *, all: bool = False) -> list[Any]:
         return list(messages)
     made: list[Any] = []
     waiting: list[ToolMessage] = []
-    for message in messages:
+    for number, message in enumerate(messages):
         if waiting and not isinstance(message, ToolMessage):
             made += waiting
             waiting = []
@@ -64,9 +67,9 @@ def answered(messages: Sequence[Any], *, all: bool = False) -> list[Any]:
         if isinstance(message, AIMessage):
             waiting = [
                 ToolMessage(NO_RESULT, tool_call_id=call["id"] or "", name=call["name"],
-                            status="error", id=f"{_NO_ANSWER}{call['id']}")
+                            status="error", id=f"{_NO_ANSWER}{message.id or number}-{call['id']}")
                 for call in message.tool_calls
-                if call["id"] in open_calls
+                if (number, call["id"]) in open_calls
             ]  # fmt: skip
     return made + waiting
 
@@ -152,18 +155,18 @@ def mark_of(record: SessionMessage) -> str:
     return blake2b(json.encode(said), digest_size=6).hexdigest()
 
 
-def _unanswered(messages: Sequence[Any], all: bool) -> set[str | None]:
-    open_calls: set[str | None] = set()
-    passed: set[str | None] = set()
-    for message in messages:
+def _unanswered(messages: Sequence[Any], all: bool) -> set[_Call]:
+    calls: OpenCalls[_Call] = OpenCalls()
+    last_said = -1
+    for number, message in enumerate(messages):
         if isinstance(message, AIMessage):
-            open_calls.update(call["id"] for call in message.tool_calls)
+            for call in message.tool_calls:
+                calls.add(call["id"] or "", number, (number, call["id"]))
         elif isinstance(message, ToolMessage):
-            open_calls.discard(message.tool_call_id)
-            passed.discard(message.tool_call_id)
+            calls.answer(message.tool_call_id)
         elif isinstance(message, HumanMessage):
-            passed |= open_calls
-    return open_calls if all else passed
+            last_said = number
+    return {call for call in calls.left() if all or call[0] < last_said}
 
 
 def _fields(message: BaseMessage) -> dict[str, Any]:

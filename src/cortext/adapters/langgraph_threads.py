@@ -43,7 +43,9 @@ class Threads:
         self._recent: Recent[Open] = Recent(64)
         self._making = threading.Lock()
 
-    def open(self, thread_id: str) -> Open:
+    def open(self, thread_id: str, owner: str = "") -> Open:
+        """A thread; SessionOwnerError if it is another's than of the owner that is named."""
+        self.kept.check_owner(id_of(thread_id), owner, thread_id)
         with self._making:
             found = self._recent.get(thread_id)
             if found is None:
@@ -62,7 +64,8 @@ class Threads:
                 continue
 
     def heads(self, owner: str | None) -> Iterator[Session]:
-        """Of the conversations of all threads, or of one owner's."""
+        """Of the conversations of all threads, or of one owner's: those that a run has added to,
+        whoever began them."""
         mine = set(self.logs.list_session_ids())
         for id in mine.intersection(self.kept.store.list_session_ids()):
             try:

@@ -40,7 +40,9 @@ ConversationRow = Row
 
 
 class CortextLog:
-    """Where conversations are kept; any number of processes may write to one of them at once."""
+    """Where conversations are kept; any number of processes may write to one of them at once. With
+    an `owner`, one that is another's is refused with SessionOwnerError, before anything is read or
+    written."""
 
     def __init__(self, path_or_url: PathOrUrl = None, *, owner: str = "") -> None:
         self._log = Log(path_or_url, owner)
@@ -76,7 +78,8 @@ class CortextLog:
     def conversations(
         self, *, owner: str | None = None, limit: int | None = None
     ) -> list[ConversationRow]:
-        """Those of one owner or of all, the one used last first; at most `limit`."""
+        """Those of one owner or of all, the one used last first; at most `limit`. Those that
+        another framework began are among them: llm can go on with them."""
         return self._log.kept.rows(owner, limit)
 
     def close(self) -> None:
@@ -226,7 +229,3 @@ class CortextAsyncConversation(_KeptConversation, AsyncConversation):
 
 def _messages(items: list[dict[str, Any]]) -> list[Message]:
     return [Message.from_dict(item) for item in items]  # pyright: ignore[reportArgumentType]
-
-
-def _why(error: Exception | None) -> str | None:
-    return None if error is None else f"{type(error).__name__}: {error}"

@@ -42,7 +42,8 @@ class Seen(NamedTuple):
 
 
 class Log:
-    """Conversations of `llm` by their ids. What it does waits for the disk."""
+    """Conversations of `llm` by their ids. What it does waits for the disk. With an `owner`, one
+    that is another's is refused with SessionOwnerError."""
 
     def __init__(self, path_or_url: PathOrUrl, owner: str = "") -> None:
         self.kept: Kept = Kept(path_or_url, KEY)
@@ -69,7 +70,7 @@ class Log:
         tokens: int | None = None,
     ) -> Seen:
         """Keep what is new in a conversation's messages, from its first to its last."""
-        id = id_of(name)
+        id = self._id(name)
         if seen is not None and list(chain[: len(seen.messages)]) == list(seen.messages):
             begin = len(seen.messages)
             hashes = _hashes(chain[begin:], seen.tip)
@@ -92,7 +93,7 @@ class Log:
         """The messages of a conversation, as they were said, and the id of its last record; none
         if there is no such one."""
         try:
-            session, damages = self.kept.store.read(id_of(name))
+            session, damages = self.kept.store.read(self._id(name))
         except SessionNotFoundError:
             return [], None
         for damage in damages:
@@ -105,7 +106,7 @@ class Log:
     def pending(self, name: str) -> dict[str, Any] | None:
         """The call that waits there; None if none does."""
         try:
-            head = self.kept.head(id_of(name))
+            head = self.kept.head(self._id(name))
         except SessionNotFoundError:
             return None
         if not isinstance(head.pending, dict):
@@ -116,7 +117,12 @@ class Log:
 
     def set_pending(self, name: str, call: dict[str, Any] | None) -> None:
         pending = None if call is None else {"framework": KEY, "tool_call": call}
-        self.kept.amend(id_of(name), pending=pending)
+        self.kept.amend(self._id(name), pending=pending)
+
+    def _id(self, name: str) -> str:
+        id = id_of(name)
+        self.kept.check_owner(id, self.owner, name)
+        return id
 
     def _known(self, id: str, hashes: Sequence[str]) -> int:
         """How many messages of a chain are kept: all up to the last that is."""

@@ -6,9 +6,9 @@ await Runner.run(agent, "Where is my parcel?", session=session)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, log
 from cortext.adapters.needs import needs
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CortextSession", "SessionRow"]
 _PENDING = "state"
+T = TypeVar("T")
 
 
 class SessionRow(NamedTuple):
@@ -50,7 +51,8 @@ class CortextSession(SessionABC):
     """The history of one conversation, durable with every `add_items`.
 
     Any number of processes may add to it at once. Records that another framework or a tool made
-    are items too, so a program continues what was begun elsewhere.
+    are items too, so a program continues what was begun elsewhere. With an `owner`, a session that
+    is another's is refused with SessionOwnerError, before anything is read or written.
     """
 
     def __init__(
@@ -94,18 +96,18 @@ class CortextSession(SessionABC):
         self, *, wrapper: RunContextWrapper[Any] | None = None
     ) -> TResponseInputItem | None:
         """Remove the last item and give it; None if there is none."""
-        popped = await beside(self._kept.change, self._id, _pop)
+        popped = await beside(self._change, _pop)
         return cast("TResponseInputItem | None", popped)
 
     async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
         """Remove all items, and a run that waits. Owner and title stay."""
-        await beside(self._kept.change, self._id, _clear)
+        await beside(self._change, _clear)
 
     async def _atomic_replace_items(self, items: list[TResponseInputItem]) -> bool:
         # The framework's compaction asks for it by this name; without it, it clears the session
         # and then adds, and a process that dies between the two leaves nothing.
         messages = [message_of(item) for item in items]
-        replaced = await beside(self._kept.change, self._id, lambda found: _put(found, messages))
+        replaced = await beside(self._change, lambda found: _put(found, messages))
         return replaced is not None
 
     async def save_pending(self, state: RunState[Any] | None) -> None:
@@ -130,7 +132,8 @@ class CortextSession(SessionABC):
     async def list_sessions(
         cls, path_or_url: PathOrUrl = None, *, owner: str | None = None, limit: int | None = None
     ) -> list[SessionRow]:
-        """The sessions there, of one owner or of all, those used last first; at most `limit`."""
+        """The sessions there, of one owner or of all, those used last first; at most `limit`. Those
+        that another framework began are among them: this one can go on with them."""
         rows = await beside(Kept(path_or_url, KEY).rows, owner, limit)
         return [SessionRow(*row) for row in rows]
 
@@ -138,7 +141,15 @@ class CortextSession(SessionABC):
         """Let go of open files. It can be used again afterwards."""
         self._kept.close()
 
+    def _check(self) -> None:
+        self._kept.check_owner(self._id, self.owner, self.session_id)
+
+    def _change(self, change: Callable[[Session], T]) -> T | None:
+        self._check()
+        return self._kept.change(self._id, change)
+
     def _items(self, most: int | None) -> list[dict[str, Any]]:
+        self._check()
         items = _items_of(self._messages()) if most is None or most < 0 else self._last(most)
         # Only a log gives each reader values of its own.
         return items if isinstance(self._kept.store, LogStore) else json_copy(items, "items")
@@ -163,6 +174,7 @@ class CortextSession(SessionABC):
         return []
 
     def _add(self, messages: list[SessionMessage]) -> None:
+        self._check()
         self._kept.append(self._id, messages, lambda: self._begin(messages))
 
     def _begin(self, messages: Sequence[SessionMessage] = ()) -> Session:
@@ -174,15 +186,15 @@ class CortextSession(SessionABC):
         return session
 
     def _head(self) -> Session | None:
+        self._check()
         try:
             return self._kept.head(self._id)
         except SessionNotFoundError:
             return None
 
     def _set_pending(self, pending: dict[str, Any] | None) -> None:
-        store = self._kept.store
-        if not store.exists(self._id):
-            store.save(self._begin())
+        self._check()
+        self._kept.append(self._id, [], self._begin)
         self._kept.amend(self._id, pending=pending)
 
 

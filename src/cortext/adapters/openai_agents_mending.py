@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+
+from cortext.adapters.open_calls import OpenCalls
 
 INTERRUPTED = (
     "No result was recorded: the call was interrupted or never approved. It may have taken effect "
@@ -26,23 +29,40 @@ _TOGETHER = frozenset(
 
 def mended(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The items with a sentence in the place of each result that is missing."""
-    answered = {
-        (item.get("type"), item.get("call_id"))
-        for item in items
-        if str(item.get("type")).endswith("_output")
-    }
+    lost = _lost(items)
+    if not lost:
+        return list(items)
+    times = Counter(item.get("call_id") for item in items if item.get("type") in _OUTPUTS)
     whole: list[dict[str, Any]] = []
     open_calls: list[dict[str, Any]] = []
-    for item in items:
-        kind = item.get("type")
-        if open_calls and kind not in _TOGETHER:
+    for number, item in enumerate(items):
+        if open_calls and item.get("type") not in _TOGETHER:
             whole += map(_stand_in, open_calls)
             open_calls.clear()
-        whole.append(item)
-        output = _OUTPUTS.get(str(kind))
-        if output and item.get("call_id") and (output, item["call_id"]) not in answered:
+        if number in lost:
+            if times[item["call_id"]] > 1:
+                # The runner takes calls with one id for one call.
+                item = {**item, "call_id": f"{item['call_id']}.{number}"}
             open_calls.append(item)
+        whole.append(item)
     return whole + list(map(_stand_in, open_calls))
+
+
+def _lost(items: Sequence[dict[str, Any]]) -> set[int]:
+    """The numbers of the calls that have no result."""
+    calls: OpenCalls[int] = OpenCalls()
+    turn = 0
+    for number, item in enumerate(items):
+        kind, id = str(item.get("type")), item.get("call_id")
+        if kind not in _TOGETHER:
+            turn = number
+        if not id:
+            continue
+        if kind in _OUTPUTS:
+            calls.add(f"{_OUTPUTS[kind]} {id}", turn, number)
+        elif kind.endswith("_output"):
+            calls.answer(f"{kind} {id}")
+    return calls.left()
 
 
 def _stand_in(call: dict[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
-from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, log
+from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, log, name_in
 from cortext.adapters.needs import needs
 from cortext.adapters.pydantic_ai_log import Log, OpenLog, saved_in
 from cortext.adapters.pydantic_ai_messages import KEY
@@ -33,11 +33,26 @@ with needs("pydantic-ai"):
         ConversationStore,
     )
     from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.run import AgentRunResult
     from pydantic_ai.tools import DeferredToolRequests
 
-__all__ = ["CortextConversationStore"]
+__all__ = ["CortextConversationStore", "OwnerConflict"]
 _WAITING: TypeAdapter[DeferredToolRequests] = TypeAdapter(DeferredToolRequests)
 _MOST_OPEN = 64
+
+
+class OwnerConflict(ConversationConflict):
+    """A conversation was saved under a scope that it does not have; nothing was written. It does
+    not say which it has."""
+
+    def __init__(self, conversation_id: str, *, is_owned: bool) -> None:
+        super().__init__(conversation_id)
+        self.message = (
+            f"session {conversation_id} belongs to another owner"
+            if is_owned
+            else f"session {conversation_id} has no owner: load and save it without a scope"
+        )
+        self.args = (self.message,)
 
 
 class CortextConversationStore(ConversationStore):
@@ -45,7 +60,8 @@ class CortextConversationStore(ConversationStore):
 
     A save is durable when it returns, and checked against the revision over all processes: of two
     that save at once, one gets `ConversationConflict` and has written nothing. A scope is the owner
-    of a conversation. A fork is a copy, so a `delete` removes the messages for good, and of this
+    of a conversation: for another scope it is not there, and a save under another is refused with
+    OwnerConflict. A fork is a copy, so a `delete` removes the messages for good, and of this
     conversation alone. A conversation that another program began can be loaded by its id; records
     that it adds later are messages too.
     """
@@ -68,12 +84,26 @@ class CortextConversationStore(ConversationStore):
                 last.state = "interrupted"
         return loaded
 
+    async def save(
+        self, conversation: Conversation | AgentRunResult[Any], *, scope: str | None = None
+    ) -> list[ConversationEntry]:
+        """As in the framework. Where the scope is what is wrong, OwnerConflict says so: to load it
+        again would not help."""
+        inner = getattr(conversation, "conversation", conversation)
+        id = cast("Conversation", inner).conversation_id
+        record = None if scope is None else await self.read_record(id)
+        if record is not None and record.scope != scope:
+            raise OwnerConflict(id, is_owned=record.scope is not None)
+        return await super().save(conversation, scope=scope)
+
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
         return await beside(self._record, conversation_id)
 
     async def read_records(
         self, *, scope: str | None = None, limit: int | None = None
     ) -> Sequence[ConversationRecord]:
+        """As in the framework. Those that another framework began are among them: they can be
+        loaded."""
         return await beside(self._records, scope, limit)
 
     async def write_record(
@@ -120,11 +150,10 @@ class CortextConversationStore(ConversationStore):
 
     def _records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
         found: list[ConversationRecord] = []
-        for head in self._kept.heads(scope):
-            last = self._kept.tail(head.id, 1)
+        for head, last in self._kept.latest(scope):
             record = saved_in(last[0]) if last else None
             if record is None:
-                record = self._record(str(head.metadata.get("conversation_id", head.id)))
+                record = self._record(name_in(head))
             if record is not None and (scope is None or record.scope == scope):
                 found.append(record)
         found.sort(key=lambda record: record.updated_at, reverse=True)

@@ -34,7 +34,7 @@ def test_entries_come_back_as_they_were(
     asyncio.run(CortextSessionStore(redis_url).append(AGENT, [task]))
     (id,) = stored(redis_url).list_session_ids()
     assert stored(redis_url).head(id).owner == "proj"
-    (agents,) = stored(f"{redis_url}/subagents").heads()
+    (agents,) = stored(redis_url).inner("subagents").heads()
     assert agents.parent_id == id
 
 

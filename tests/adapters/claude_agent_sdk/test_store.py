@@ -22,6 +22,7 @@ from claude_agent_sdk import (
 from claude_agent_sdk.testing import run_session_store_conformance
 
 from cortext.adapters.claude_agent_sdk import CortextSessionStore
+from cortext.errors import InvalidIdError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
@@ -289,6 +290,25 @@ def test_another_owners_conversation_is_not_shown(tmp_path: Path) -> None:
 
     asyncio.run(main())
     assert LogStore(tmp_path).load(SESSION).messages == messages
+
+
+def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
+    """For the project that owns it, with its first words, and it can be resumed."""
+    for id, owner in ((SESSION, "proj"), ("bobs", "bob")):
+        said = [SessionMessage("user", "begun elsewhere")]
+        LogStore(tmp_path).save(Session(id, owner=owner, messages=said))
+
+    async def main() -> None:
+        store = CortextSessionStore(tmp_path)
+        assert [row["session_id"] for row in await store.list_sessions("proj")] == [SESSION]
+        [summary] = await store.list_session_summaries("proj")
+        assert summary["session_id"] == SESSION
+        assert "begun elsewhere" in json.dumps(summary["data"])
+        assert await store.load(KEY)
+        with pytest.raises(InvalidIdError, match="not a valid id: ''"):
+            await store.append({"project_key": "proj", "session_id": ""}, LINES[:1])
+
+    asyncio.run(main())
 
 
 def test_keys_of_any_shape(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_lists_are_by_owner(tmp_path: Path) -> None:
             ("a/1", "I am a/1"),
         ]
         assert [row.waits for row in rows] == [False, False]
-        assert len(await CortextSession.list_sessions(tmp_path)) == 3
+        assert len(await CortextSession.list_sessions(tmp_path)) == 4
         assert await CortextSession.list_sessions(tmp_path, owner="nobody") == []
         assert await CortextSession.list_sessions() == []
 

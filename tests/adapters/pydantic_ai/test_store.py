@@ -329,13 +329,13 @@ def test_a_message_that_cannot_be_read(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8").startswith(changed)
 
 
-def test_others_are_not_listed(tmp_path: Path) -> None:
-    """Sessions of other programs are not conversations of this store, until it saves one."""
+def test_others_are_listed(tmp_path: Path) -> None:
+    """Sessions of other programs are conversations of this store too: it can load them."""
     LogStore(tmp_path).save(Session("other", messages=[SessionMessage("user", "x")]))
     store = CortextConversationStore(tmp_path)
     asyncio.run(store.save(Conversation(conversation_id="mine", messages=talk("a"))))
     listed = asyncio.run(store.list_conversations())
-    assert [each.conversation_id for each in listed] == ["mine"]
+    assert sorted(each.conversation_id for each in listed) == ["mine", "other"]
 
 
 def test_the_same_entries_again(tmp_path: Path) -> None:

@@ -1,0 +1,15 @@
+"""A run that waits before anything was said."""
+
+from pathlib import Path
+
+from cortext.adapters.kept import Kept
+from cortext.adapters.openai_agents import CortextSession
+from cortext.lifecycle.known import program_folders
+
+
+def test_a_run_that_waits_before_anything_was_said(tmp_path: Path) -> None:
+    """It begins the session as the first message would: lists know where it is."""
+    session = CortextSession("s", tmp_path / "mine")
+    session._set_pending({"state": {}})
+    assert str(tmp_path / "mine") in program_folders()
+    assert [row.waits for row in Kept(tmp_path / "mine", "openai-agents").rows()] == [True]
