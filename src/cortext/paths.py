@@ -154,6 +154,11 @@ def known_programs() -> str:
     return os.path.join(data_home(), "cortext", "program-folders")
 
 
+def known_documents() -> str:
+    """The file that names every other folder in which programs keep sessions as documents."""
+    return os.path.join(data_home(), "cortext", "document-folders")
+
+
 def redaction_key() -> str:
     """What the marks of redacted secrets are made with."""
     return os.path.join(data_home(), "cortext", "redaction.key")

@@ -121,3 +121,24 @@ def test_what_cannot_be_copied_is_named_and_stays(tmp_path: Path) -> None:
     assert (result.copied, result.present) == ([], ["good"])
     assert [failure.id for failure in result.failed] == ["bad", "more"]
     assert target.load("more").messages[-1].content == "only here"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_that_comes_up_meanwhile_is_not_taken_for_ours(kind: str, tmp_path: Path) -> None:
+    """A stranger of the same id that is saved after we looked: nothing is lost, and it is told."""
+    source = open_session_store("memory:")
+    source.save(Session("one", messages=[SessionMessage("user", "ours")]))
+    target = open_session_store(f"{kind}:{tmp_path}/t")
+    real = target.save
+
+    def save(session: Session) -> None:
+        theirs = Session("one", messages=[SessionMessage("user", "theirs")])
+        open_session_store(f"{kind}:{tmp_path}/t").save(theirs)
+        real(session)
+
+    target.save = save  # type: ignore[method-assign]
+    result = copy_sessions(source, target)
+    assert [failure.reason for failure in result.failed] == [
+        "one was written to in the target at the same time"
+    ]
+    assert {message.content for message in target.load("one").messages} == {"ours", "theirs"}

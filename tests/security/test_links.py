@@ -15,7 +15,7 @@ from cortext.app.installed import Installed
 from cortext.app.masking import redaction_key
 from cortext.durability.follow import Known
 from cortext.errors import CortextError
-from cortext.lifecycle.known import remember_program, remember_workspace
+from cortext.lifecycle.known import remember_documents, remember_program, remember_workspace
 from tests.command import begin, cortext, folder_of, ok
 
 VICTIM = b"somebody else's\n"
@@ -50,6 +50,7 @@ def _find_sound() -> None:
 WRITERS: dict[str, tuple[Callable[[], str], Callable[[], object]]] = {
     "workspaces": (paths.known_workspaces, lambda: remember_workspace("/x")),
     "program-folders": (paths.known_programs, lambda: remember_program("/x")),
+    "document-folders": (paths.known_documents, lambda: remember_documents("/x")),
     ".masked": (masked.path, _mask),
     ".known": (lambda: f"{paths.archive()}/.known/claude.json", _know),
     "errors.log": (paths.log_file, lambda: write_error("it", ValueError("x"))),

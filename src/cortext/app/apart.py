@@ -18,7 +18,8 @@ from cortext.config import Config
 from cortext.index.catalog import Catalog
 from cortext.index.documents import Shelf
 from cortext.index.listed import AUR, DOCUMENT, Listed
-from cortext.lifecycle.known import program_folders
+from cortext.index.tools import made_of
+from cortext.lifecycle.known import document_folders, program_folders
 
 
 class Apart(NamedTuple):
@@ -30,11 +31,13 @@ class Apart(NamedTuple):
 
 
 def shelves(config: Config, roots: Iterable[str]) -> list[Shelf]:
-    """The folders in which programs may keep documents: the default one, those of workspaces, and
-    those that a person named; only such as are there."""
-    found = [Shelf(paths.document_dir())]
+    """The folders in which programs may keep documents: the default one, those of workspaces,
+    those that they chose, and those that a person named; only such as are there."""
+    default, *chosen = document_folders()
+    found = [Shelf(default)]
     found += [Shelf(paths.project_document_dir(root), root) for root in roots]
-    found += [Shelf(os.path.abspath(folder)) for folder in config["sources.documents"]]
+    named = map(os.path.abspath, config["sources.documents"])
+    found += [Shelf(folder) for folder in (*chosen, *named)]
     return [shelf for shelf in found if isdir(shelf.folder)]
 
 
@@ -136,15 +139,25 @@ def _not_among(rows: list[Listed], known: Sequence[Listed]) -> list[Listed]:
 def called(query: str, rows: Sequence[Listed]) -> list[Listed]:
     """What is kept in the file, or the folder, that is named; or the conversations that were made
     of the session that is called so, if that is not listed itself."""
+    from cortext.index.resolve import by_other_id
+
+    return named(query, rows) or by_other_id(query, rows) or became({query.strip()}, rows)
+
+
+def named(query: str, rows: Sequence[Listed]) -> list[Listed]:
+    """What is kept in the file, or the folder, that is named, or is listed under this id."""
+    from cortext.index.resolve import by_id
+
     text = query.strip()
-    if text.startswith("/"):
-        named = text.rstrip("/")
-        return [
-            row
-            for row in rows
-            if (row.path if row.tool else f"{row.root}/{row.path}") in (text, named)
-        ]
-    if not text or any(row.key == text and row.tool for row in rows):
-        return []
-    parents = (f"{AUR}:{text}", f"{DOCUMENT}:{text}")
-    return [row for row in rows if text in row.text and row.parent_id in parents]
+    if not text.startswith("/"):
+        return by_id(text, rows)
+    path = text.rstrip("/")
+    return [
+        row for row in rows if (row.path if row.tool else f"{row.root}/{row.path}") in (text, path)
+    ]
+
+
+def became(ids: Iterable[str], rows: Sequence[Listed]) -> list[Listed]:
+    """The conversations that were made of sessions of these ids."""
+    parents = {f"{tool}:{id}" for tool in (AUR, DOCUMENT) for id in ids}
+    return [row for row in rows if made_of(row) and row.parent_id in parents]

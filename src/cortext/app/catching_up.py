@@ -53,7 +53,7 @@ def take_in_grown(
     for session in sessions:
         if end is not None and time.monotonic() > end:
             break
-        for place in holders[session.key]:
+        for place in holders.get(session.key, ()):
             now[place] = take_in(now[place])
         seen.append(session)
     catalog.remember_taken(seen)

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from cortext import paths
-from cortext.app.apart import called, list_apart, not_elsewhere
+from cortext.app.apart import became, list_apart, named, not_elsewhere
 from cortext.app.resting import rested, resting
 from cortext.app.whereabouts import below, once
 from cortext.config import Config
@@ -34,6 +34,7 @@ class Wanted(NamedTuple):
     words: str = ""
     order: str = "updated_at"
     tool: str | None = None
+    owner: str | None = None
 
     @property
     def may_be_had_in_tool(self) -> bool:
@@ -47,7 +48,7 @@ class Wanted(NamedTuple):
             self.may_be_had_in_tool
             and self.kind in (None, "", "chat")
             and self.status in (None, "", "active", "paused")
-            and not self.tags
+            and not (self.tags or self.owner)
         )
 
     @property
@@ -99,6 +100,9 @@ class Conversations:
         """How many transcripts nobody looked at yet."""
         self.searched: tuple[int, int] | None = None
         """How many conversations `find` looked through for the words, and of how many."""
+        self.origin: str = ""
+        """The session that `find` was asked for, where it found what was made of it."""
+        self._kept: list[Listed] = []
 
     def list(
         self,
@@ -162,6 +166,7 @@ class Conversations:
             others = tuple(paths.project_document_dir(root) for root in roots if root != self.root)
             notes = [note for note in notes if not note.startswith(others)]
         self.damaged = notes
+        self._kept = [*found.spawned, *found.documents]
         return not_elsewhere(self._catalog, found, known)
 
     def _paused(self, rows: list[Listed]) -> list[Listed]:
@@ -215,28 +220,54 @@ class Conversations:
         contents: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> Sequence[Listed]:
-        """The one that is meant, several, or none. What is here comes before what is elsewhere; a
-        number is that of the last list, wherever it led. With `contents`, if nothing is called so:
-        those in which the words were said; `searched` then says how many were looked through, and
+        """The one that is meant, several, or none. The id that a list shows comes before any other
+        name, and of what has the same kind of name, what is here before what is elsewhere; a number
+        is that of the last list, wherever it led. With `contents`, if nothing is called so: those
+        in which the words were said; `searched` then says how many were looked through, and
         `progress` is told while new ones are."""
-        from cortext.index.resolve import by_id, by_part, is_number
+        from cortext.index.resolve import is_number
 
-        self.searched = None
-        scopes = dict.fromkeys((self.everywhere, True))
-        listings: list[list[Listed]] = []
-        for everywhere in scopes:
-            listing = self.list(wanted, everywhere=everywhere, patience=None, copies=True)
-            rows, self.missing = listing
-            listings.append(rows)
-            found = called(query, rows) or by_id(query, rows)
-            if found := found or self._numbered(query, rows) or by_part(query, rows):
-                return once(found, self.root)
-            if self._catalog.unread:
-                # What is meant may be there: another of that name would be the wrong one.
-                raise _could_not_read(self._catalog.unread[0])
+        self.searched, self.origin = None, ""
+        here = self._all(wanted, self.everywhere)
+        listings = [here]
+        found = named(query, here) or self._numbered(query, here)
+        if not found:
+            # What is meant may be in what was not read: another of that name would be wrong.
+            if not (self.everywhere or self._catalog.unread):
+                listings.append(self._all(wanted, True))
+            found = self._by_any_name(query, listings)
+        if found:
+            return once(found, self.root)
+        if self._catalog.unread:
+            raise _could_not_read(self._catalog.unread[0])
         if not contents or is_number(query):
             return []
         return once(self._with_contents(query, listings, progress), self.root)
+
+    def _all(self, wanted: Wanted, everywhere: bool) -> list[Listed]:
+        """All that can be meant."""
+        listing = self.list(wanted, everywhere=everywhere, patience=None, copies=True)
+        rows, self.missing = listing
+        return rows
+
+    def _by_any_name(self, query: str, listings: Sequence[list[Listed]]) -> list[Listed]:
+        """What has it as the best kind of name that anything has it as."""
+        from cortext.index.resolve import by_other_id, by_part
+
+        for names in (named, by_other_id, self._became, by_part):
+            for rows in listings:
+                if found := names(query, rows):
+                    return found
+        return []
+
+    def _became(self, query: str, rows: Sequence[Listed]) -> list[Listed]:
+        """The conversations that were made of a session which is not listed itself."""
+        from cortext.index.resolve import by_other_id
+
+        ids = {query.strip(), *(row.key for row in by_other_id(query, self._kept))}
+        found = became(ids, rows)
+        self.origin = next((row.key for row in self._kept if found and row.key in ids), "")
+        return found
 
     def _with_contents(
         self,
@@ -311,6 +342,11 @@ def filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
         tests.append(lambda row: row.status == wanted.status)
     if wanted.tags:
         tests.append(lambda row: set(wanted.tags) <= set(row.tags))
+    if wanted.owner:
+        from cortext.index.showing import shown
+
+        owner = shown(wanted.owner)  # as rows have it
+        tests.append(lambda row: row.owner == owner)
     if wanted.since is not None:
         tests.append(lambda row: row.last_active >= (wanted.since or 0))
     if wanted.with_session:

@@ -27,7 +27,8 @@ class Copied(NamedTuple):
 
 def copy_sessions(source: SessionStore, target: SessionStore) -> Copied:
     """Copy all sessions. One that the target has already is left alone if it is equal, and
-    brought up to date if the source has all its messages; it is never cut back."""
+    brought up to date if the source has all its messages; it is never cut back, and never mixed
+    with another of the same id."""
     result = Copied([], [], [])
     for id in source.list_session_ids():
         try:
@@ -49,11 +50,17 @@ def _copy(session: Session, target: SessionStore) -> bool:
             return False
         ours = {message.id for message in session.messages}
         others = sum(message.id not in ours for message in stored.messages)
+        if stored.created_at != session.created_at:
+            raise ValueError(f"{session.id} is another session in the target, with the same id")
         if stored.updated_at > session.updated_at:
             raise ValueError(f"{session.id} was updated later in the target")
         if others:
             raise ValueError(f"{session.id} has {others} messages in the target that are not ours")
+    count = len(session.messages)
     target.save(session)
+    # What others wrote after the look above is kept by `save`, and stands after ours.
+    if len(session.messages) != count:
+        raise ValueError(f"{session.id} was written to in the target at the same time")
     if target.load(session.id) != session:
         raise ValueError(f"{session.id} did not come back equal from the target")
     return True

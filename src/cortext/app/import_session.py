@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.app.capture import capture
+from cortext.app.conversations import Conversations, Wanted
 from cortext.app.tool_session import chat_of
 from cortext.bridges.live import live_sessions
 from cortext.index.catalog import Catalog
-from cortext.index.listed import Listed
+from cortext.index.listed import DOCUMENT, Listed
+from cortext.index.resolve import by_id, by_other_id
 from cortext.lifecycle.known import known_workspaces
 
 
@@ -25,7 +27,10 @@ class Imported(NamedTuple):
 
 def already_here(query: str) -> list[str]:
     """The conversations that were had in a tool's session whose id is, or begins with, `query`,
-    with all that was said in them: an import may have been cut short."""
+    with all that was said in them: an import may have been cut short. None, if a program has a
+    session of that id."""
+    if by_id(query, _of_programs()):
+        return []
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
         rows = catalog.list(roots)
@@ -33,6 +38,16 @@ def already_here(query: str) -> list[str]:
     for row in found:
         capture(row.root, row.place, whole=True)
     return [row.key for row in found]
+
+
+def is_own_id(name: str) -> bool:
+    """Whether a program knows a session by this id."""
+    return bool(by_other_id(name, _of_programs()))
+
+
+def _of_programs() -> list[Listed]:
+    conversations = Conversations(paths.workspace_root(), everywhere=True)
+    return conversations.list(Wanted(tool=DOCUMENT)).rows
 
 
 def import_session(row: Listed, root: str | None = None) -> Imported:

@@ -108,7 +108,7 @@ def _say_whence(row: Listed, made: Bound, session: Session) -> None:
     allow(made.place, row.tool, row.key)
 
     def change(head: Session) -> bool:
-        for name in ("agent", "model", "summary", "tags", "tools", "stop_reason"):
+        for name in ("agent", "model", "owner", "summary", "tags", "tools", "stop_reason"):
             setattr(head, name, getattr(session, name))
         head.total_prompt_tokens = session.total_prompt_tokens
         head.total_completion_tokens = session.total_completion_tokens

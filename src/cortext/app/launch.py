@@ -30,7 +30,7 @@ from cortext.bridges.launch import (
 )
 from cortext.config import Config
 from cortext.errors import CortextError
-from cortext.index.listed import Listed
+from cortext.index.listed import DOCUMENT, Listed
 from cortext.model import wire
 from cortext.model.ids import new_id
 
@@ -106,8 +106,8 @@ def prepare(
     if found and not fork and not _lacks_opening(row, tool, found):
         return _natively(row, tool, found, extra, notes)
     if row.tool and not fork:
-        row = adopt(row)
-        notes.append(f"it is kept as {row.key} from now on")
+        before, row = row, adopt(row)
+        notes += [f"it is kept as {row.key} from now on", *_goes_on(before)]
     return _converted(row, tool, budget, fork, extra, notes)
 
 
@@ -250,6 +250,14 @@ def _command(row: Listed, tool: str, cwd: str) -> str:
     if row.tool or tool not in ("claude", "gemini") or not has_command(tool, cwd):
         return ""
     return f"/workspace.resume {row.key}"
+
+
+def _goes_on(row: Listed) -> list[str]:
+    """A program knows nothing of the conversation that was made of its session."""
+    if row.tool != DOCUMENT:
+        return []
+    later = f"`cortext import {row.key}` brings over what is said there later"
+    return [f"the program still writes to {row.key}: {later}"]
 
 
 def _warnings(row: Listed) -> list[str]:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from cortext.index.listed import AUR, Listed
+from cortext.index.listed import AUR, DOCUMENT, Listed
 
 _LAST = "\U0010ffff"
 """The last character that there is."""
@@ -17,13 +17,16 @@ class Names:
 
     def __init__(self, rows: Iterable[Listed]) -> None:
         self._ends: Counter[str] = Counter()
+        self._own: Counter[str] = Counter()
         keys: list[str] = []
         rows = list(rows)
         paths = Counter([row.path for row in rows])
         seen: set[tuple[str, int, int]] = set()
         for row in rows:
-            if row.tool:
+            if tool := row.tool:
                 keys.append(row.key)
+                if tool == DOCUMENT and (own := row.own_id):
+                    self._own[own] += 1
                 continue
             if paths[row.path] > 1:
                 # Of copies in which as much was said it is all the same which one is meant.
@@ -39,12 +42,13 @@ class Names:
         self._whole = Counter(keys)
 
     def count(self, name: str) -> int:
-        """How many have this name; where no session has, of sessions those whose id begins so."""
+        """How many have this name; where no session has, of sessions those whose id begins so, or
+        which a program knows by it."""
         if whole := self._whole[name]:
             return whole + self._ends[name]
         first = bisect_left(self._keys, name)
         last = bisect_left(self._keys, f"{name}{_LAST}", first)
-        return last - first + self._ends[name]
+        return last - first + self._ends[name] + self._own[name]
 
     def of(self, row: Listed, *shorter: str) -> str:
         """A name that no other has and that every command takes: one that is `shorter`, its id,

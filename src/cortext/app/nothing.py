@@ -21,6 +21,7 @@ _FREED: dict[str, Callable[[Question], Question]] = {
     "--type": lambda q: q._replace(wanted=q.wanted._replace(kind=None)),
     "--status": lambda q: q._replace(wanted=q.wanted._replace(status=None)),
     "--tag": lambda q: q._replace(wanted=q.wanted._replace(tags=())),
+    "--owner": lambda q: q._replace(wanted=q.wanted._replace(owner=None)),
     "--in": lambda q: q._replace(narrow=q.narrow._replace(folder="")),
     "--role": lambda q: q._replace(narrow=q.narrow._replace(role="")),
     "--since": lambda q: q._replace(narrow=q.narrow._replace(since=None)),

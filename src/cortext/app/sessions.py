@@ -17,7 +17,7 @@ from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
 from cortext.model.title import generate_title
 from cortext.stores.port import SessionStore
-from cortext.stores.registry import open_session_store
+from cortext.stores.registry import SERVERS, open_session_store
 
 log: logging.Logger = logging.getLogger("cortext.app")
 
@@ -41,16 +41,17 @@ def list_sessions(
     search: str | None = None,
     tags: Sequence[str] = (),
     sort_by: str = "updated_at",
+    owner: str | None = None,
 ) -> list[SessionSummary]:
     """The sessions of a store, newest first unless `sort_by` says otherwise."""
-    store = open_existing(url)
+    store = open_readable(url)
     if store is None:
         return []
     if isinstance(store, IndexedStorage):
         index = SessionIndex(store)
-        return index.list(limit=limit, search=search, tags=tags, sort_by=sort_by)
+        return index.list(limit=limit, search=search, tags=tags, sort_by=sort_by, owner=owner)
     found = [summary for id in store.list_session_ids() if (summary := _summarize(store, id))]
-    wanted = [summary for summary in found if _matches(summary, search, tags)]
+    wanted = [summary for summary in found if _matches(summary, search, tags, owner)]
     by_name = sort_by in ("title", "id")
     wanted.sort(key=lambda summary: getattr(summary, sort_by), reverse=not by_name)
     return wanted[:limit]
@@ -70,7 +71,7 @@ def _summarize(store: SessionStore, id: str) -> SessionSummary | None:
 
 def show_session(url: str, given: str) -> Found:
     """One session by its id or the beginning of it, as far as it can be read."""
-    store = open_existing(url)
+    store = open_readable(url)
     if store is None:
         raise SessionNotFoundError(given)
     reading = store.read(complete_id(store, given))
@@ -80,6 +81,16 @@ def show_session(url: str, given: str) -> Found:
 def open_existing(url: str) -> SessionStore | None:
     """The store of a URL; None, and nothing is made, when its folder is not there."""
     return open_session_store(url) if os.path.isdir(folder_of(url)) else None
+
+
+def open_readable(url: str) -> SessionStore | None:
+    """As `open_existing`; that of a server as well, which is asked nothing before it is used."""
+    return open_session_store(url) if is_server(url) else open_existing(url)
+
+
+def is_server(url: str) -> bool:
+    """Whether a store is no folder."""
+    return url.partition(":")[0] in SERVERS
 
 
 def folder_of(url: str) -> str:
@@ -100,6 +111,8 @@ def complete_id(store: SessionStore, given: str) -> str:
     return ids[0]
 
 
-def _matches(summary: SessionSummary, search: str | None, tags: Sequence[str]) -> bool:
+def _matches(
+    summary: SessionSummary, search: str | None, tags: Sequence[str], owner: str | None
+) -> bool:
     titled = not search or search.casefold() in summary.title.casefold()
-    return titled and set(tags) <= set(summary.tags)
+    return titled and owner in (None, summary.owner) and set(tags) <= set(summary.tags)

@@ -15,11 +15,9 @@ from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.index.catalog import Catalog
 from cortext.index.listed import AUR, DOCUMENT, Listed
 from cortext.index.spawned import SUFFIX, SpawnIndex
+from cortext.lifecycle.summaries import remove_summaries
 from cortext.lifecycle.workspace import Workspace
 from cortext.stores.log import LogStore
-
-_SUMMARIES = "claude-summaries.sqlite"
-"""What an adapter remembers of the sessions of a folder, and makes anew where it is not there."""
 
 
 def delete(row: Listed, *, unless: Callable[[], bool] | None = None) -> TrashEntry:
@@ -125,7 +123,7 @@ def _purge_lists(origins: Iterable[str]) -> None:
     logs = {os.path.dirname(origin) for origin in origins if origin.endswith(SUFFIX)}
     for folder in {spawned, *logs}:
         with storage_errors("empty the trash of", folder):
-            remove_if_there(os.path.join(folder, ".cortext", _SUMMARIES))
+            remove_summaries(folder)
         if os.path.exists(os.path.join(folder, ".cortext", "spawned.sqlite3")):
             with SpawnIndex(folder, AUR if folder == spawned else DOCUMENT) as index:
                 index.purge()

@@ -25,11 +25,13 @@ def choose(
     *,
     everywhere: bool = False,
     forgiving: bool = False,
+    origins: bool = True,
     wanted: Wanted = EVERYTHING,
 ) -> Listed:
     """The one that is meant. Several: a person is asked; a program gets AmbiguousIdError. Where
     nothing is lost by it, be `forgiving`: words that were said in it, or a misspelt title, are
-    good enough, and that is said."""
+    good enough, and that is said. Without `origins`, a conversation is not named by the session
+    that it was made of, while there is that."""
     if not query.strip():
         raise click.UsageError("say which conversation: its id, or words of its title")
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
@@ -51,9 +53,18 @@ def choose(
         if not is_said or len(query.split()) > 1:
             _say_nearest(query, conversations)
         raise _not_found(query)
+    if conversations.origin and len(found) == 1 and not origins:
+        raise _is_another(conversations.origin, found[0])
     row = found[0] if len(found) == 1 else ask(found, query)
     say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
     return row
+
+
+def _is_another(origin: str, row: Listed) -> CortextError:
+    return CortextError(
+        f"{origin} is kept as the conversation {row.key} by now, and there are both",
+        hint=f"`cortext delete {row.key}` deletes the conversation; lists have {origin} again then",
+    )
 
 
 def _not_found(query: str) -> SessionNotFoundError:

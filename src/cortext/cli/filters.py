@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from cortext.app.conversations import Wanted
 from cortext.cli.options import Since, all_option
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 F = TypeVar("F", bound=Callable[..., Any])
 _STATUSES = ["active", "paused", "completed", "interrupted"]
+
+
+def complete_owner(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The owners whose name begins so, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from cortext import paths
+    from cortext.app.conversations import Conversations
+
+    rows = Conversations(paths.workspace_root(), everywhere=True).list().rows
+    owners = sorted({row.owner for row in rows if row.owner})
+    return [CompletionItem(owner) for owner in owners if owner.startswith(incomplete)]
+
+
+def owner_option(command: F) -> F:
+    return click.option(
+        "--owner",
+        metavar="NAME",
+        shell_complete=complete_owner,
+        help="Only those that a program keeps for this user.",
+    )(command)
 
 
 def filters(command: F) -> F:
@@ -25,6 +51,7 @@ def filters(command: F) -> F:
             help="Only with this status.",
         ),
         click.option("--tag", "tags", multiple=True, help="Only with this tag; repeatable."),
+        owner_option,
         click.option(
             "--since", type=Since(), help="Only those active since: 2026-01-31, yesterday, 7d, 3mo."
         ),

@@ -146,6 +146,7 @@ def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
         "tool": row.tool or None,
         "tools": sorted(row.tools),
         "status": row.status or None,
+        "owner": row.owner or None,
         **where_it_is(row),
         "message": hit.number if hit.number > 0 else None,
         "role": hit.role,

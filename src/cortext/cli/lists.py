@@ -30,7 +30,7 @@ _TIGHT = 60
 """Columns of one in which a time is told as how long ago it is."""
 _LEAST = 16
 """Columns of a title, before there is room for what can be done without."""
-_SPARE = ("MESSAGES", "STATUS", "ID", "WORKSPACE", "TOOL")
+_SPARE = ("OWNER", "MESSAGES", "STATUS", "ID", "WORKSPACE", "TOOL")
 """What can be done without, the first before the others."""
 _STEPS = ((60, "m"), (24, "h"), (7, "d"), (52, "w"))
 _NUMBER = 3
@@ -155,6 +155,7 @@ def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
             "tags": row.tags,
             "model": row.model or None,
             "agent": row.agent or None,
+            "owner": row.owner or None,
             "parent_id": row.parent_id or None,
             "tool": row.tool or None,
             "tools": sorted(row.tools),
@@ -248,6 +249,9 @@ def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
         shown["MESSAGES"] = counts
     if any(row.tools for row in rows):
         shown["TOOL"] = [",".join(sorted(row.tools)) for row in rows]
+    owners = () if narrow else [row.owner for row in rows]
+    if any(owners):
+        shown["OWNER"] = [*owners]
     shown["TITLE"] = [_titled(row) for row in rows]
     return columns([*shown], [list(line) for line in zip(*shown.values(), strict=True)])
 
@@ -311,7 +315,7 @@ def columns(headings: list[str], rows: list[list[str]]) -> str:
         widest = _WIDEST - _FOR_TOOL if "TOOL" in headings else _WIDEST
         widest = widest if edge >= _ROOMY else _LITTLE
         widths = [
-            min(width, widest) if name in ("ID", "WORKSPACE") else width
+            min(width, widest) if name in ("ID", "WORKSPACE", "OWNER") else width
             for name, width in zip(headings, widths, strict=True)
         ]
         kept = _kept(dict(zip(headings, widths, strict=True)), edge)

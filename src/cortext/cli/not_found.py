@@ -79,6 +79,7 @@ def _given(option: str, question: Question) -> str:
         "--type": wanted.kind,
         "--status": wanted.status,
         "--tag": " --tag ".join(wanted.tags),
+        "--owner": wanted.owner,
         "--role": narrow.role,
         "--in": short(narrow.folder),
     }

@@ -22,13 +22,16 @@ def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -
     what conversations of a service are kept in: a log."""
     if value is None:
         return None
-    from cortext.stores.registry import STORES
+    from cortext.stores.registry import SERVERS, STORES
 
     kind, colon, path = value.partition(":")
+    if colon and kind in SERVERS:
+        return _server(value)
     if colon and path and kind == "file":
         return f"log:{_folder(path)}"
     if not colon or kind not in STORES or kind == "memory" or not path:
         kinds = ", ".join(f"{name}:PATH" for name in (*STORES, "file") if name != "memory")
+        kinds += ", redis://HOST:PORT/DB, postgresql://HOST/DATABASE"
         raise click.BadParameter(f"{_shown(value)!r} is not a store; give {kinds}")
     return value
 
@@ -40,6 +43,17 @@ def _folder(path: str) -> str:
         return folder(path)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _server(url: str) -> str:
+    """Opening sends nothing, and says what is wrong with a URL without its password."""
+    from cortext.stores.registry import open_session_store
+
+    try:
+        open_session_store(url).close()
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return url
 
 
 def _shown(url: str) -> str:
@@ -55,7 +69,8 @@ def store_option(command: F) -> F:
         metavar="URL",
         default=lambda: os.environ.get("CORTEXT_STORE") or None,
         callback=check_store,
-        help="Sessions of a store: document:PATH, log:PATH, workspace:PATH or file:PATH.",
+        help="Sessions of a store: document:PATH, log:PATH, workspace:PATH, file:PATH, "
+        "redis://HOST:PORT/DB or postgresql://HOST/DATABASE.",
     )(command)
 
 

@@ -23,6 +23,7 @@ def facts(session: Session, key: str, status: str) -> list[str]:
     """What there is to say about a session: on one line, and its summary on another."""
     found = [key, session.kind, status, local(session.updated_at), session.model]
     found += [f"#{tag}" for tag in session.tags]
+    found += [f"of {session.owner}"] if session.owner else []
     found.append(counted(len(session.messages), "message"))
     if session.total_tokens:
         found.append(counted(session.total_tokens, "token"))

@@ -8,7 +8,7 @@ from cortext.formats import document
 from cortext.index.database import bounded, micros, plain
 from cortext.index.documents import Row
 from cortext.index.listed import facts
-from cortext.index.showing import shown, shown_native, told, told_all
+from cortext.index.showing import own_id, shown, shown_native, told, told_all
 from cortext.model.session import Session
 from cortext.model.title import generate_title
 from cortext.stores.checks import refuse_newer
@@ -71,9 +71,11 @@ def _text(session: Session, note: str, print: str) -> str:
         tokens=session.total_tokens,
         model=shown(session.model),
         agent=shown(session.agent),
+        owner=shown(session.owner),
         parent_id=shown(session.parent_id),
         # Whatever is written into the file, what was said may be other words.
         lines=print,
         native=shown_native(session.native),
+        own_id=own_id(session),
         stop_reason=shown(session.stop_reason),
     )

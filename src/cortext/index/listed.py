@@ -147,7 +147,13 @@ class Listed(NamedTuple):
 
     @property
     def agent(self) -> str:
-        return self._fact(9)
+        return self._fact(9).partition(_TAG)[0]
+
+    @property
+    def owner(self) -> str:
+        """Whose it is, as a program says; "" if nobody says."""
+        # A list asks this of every row; most have none.
+        return self._fact(9).partition(_TAG)[2] if _TAG in self.text else ""
 
     @property
     def parent_id(self) -> str:
@@ -166,7 +172,12 @@ class Listed(NamedTuple):
     @property
     def had_in(self) -> str:
         """The folder that a personal conversation was had in; "" if that is not known."""
-        return self._fact(13)
+        return "" if self.tool else self._fact(13)
+
+    @property
+    def own_id(self) -> str:
+        """By which id its program knows a session, where that is another than its key."""
+        return self._fact(13) if self.is_apart else ""
 
     @property
     def where(self) -> str:
@@ -219,18 +230,23 @@ def facts(
     tokens: int = 0,
     model: str = "",
     agent: str = "",
+    owner: str = "",
     parent_id: str = "",
     lines: str = "",
     native: Sequence[str] = (),
     had_in: str = "",
+    own_id: str = "",
     stop_reason: str = "",
 ) -> str:
-    """What `Listed.text` is made of, in its order. `native` are TOOL:ID."""
+    """What `Listed.text` is made of, in its order. `native` are TOOL:ID. What has an `own_id` was
+    not `had_in` a folder: where it was is in its root."""
+    # What has no owner is as it was before there were any: a search need not read it again.
+    agent = f"{agent}{_TAG}{owner}" if owner else agent
     numbers = (str(created_at), str(messages), str(tokens))
     return _FACT.join(
         (
             *(note, kind, title, summary, _TAG.join(tags), *numbers),
-            *(model, agent, parent_id, lines, _TAG.join(native), had_in, stop_reason),
+            *(model, agent, parent_id, lines, _TAG.join(native), own_id or had_in, stop_reason),
         )
     )
 

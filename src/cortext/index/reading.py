@@ -64,6 +64,7 @@ def read_conversation(root: str, path: str, old: Listed | None, now: str) -> Lis
         tokens=_tokens(place),
         model=shown(head.model),
         agent=shown(head.agent),
+        owner=shown(head.owner),
         parent_id=shown(head.parent_id),
         lines=str(lines),
         native=shown_native(head.native),

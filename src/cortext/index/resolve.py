@@ -19,13 +19,22 @@ _ENOUGH = 4
 
 
 def resolve(query: str, rows: Sequence[Listed]) -> list[Listed]:
-    """One match, several, or none: by its id, the beginning of it, or words."""
-    return by_id(query, rows) or by_part(query, rows)
+    """One match, several, or none: by an id, the beginning of one, or words."""
+    return by_id(query, rows) or by_other_id(query, rows) or by_part(query, rows)
 
 
 def by_id(query: str, rows: Sequence[Listed]) -> list[Listed]:
-    """Those whose own id it is, or that of a session that they were had in."""
-    return _first(query.strip(), rows, (_is_called, _was_had_in))
+    """Those that lists have under this id: nothing else that it may name comes before them."""
+    return _first(query.strip(), rows, (_is_called, _is_key))
+
+
+def by_other_id(query: str, rows: Sequence[Listed]) -> list[Listed]:
+    """The sessions that their programs know by this id, and the conversations that were had in a
+    tool's session of it."""
+    text = " ".join(query.split())  # as rows have it
+    # The ids stand at the end of the text: most rows have none.
+    some = [row for row in rows if text in row.text] if text else []
+    return [row for row in some if text == row.own_id or text in row.native]
 
 
 def by_part(query: str, rows: Sequence[Listed]) -> list[Listed]:
@@ -59,11 +68,8 @@ def _is_called(row: Listed, text: str) -> bool:
     return (row.path.endswith(f"/{text}") or row.path == text) and not row.tool
 
 
-def _was_had_in(row: Listed, text: str) -> bool:
-    if row.key == text and row.tool:
-        return True
-    # The ids stand at the end of the text: most rows have none.
-    return text in row.text and text in row.native
+def _is_key(row: Listed, text: str) -> bool:
+    return row.key == text and bool(row.tool)
 
 
 def _begins_with(row: Listed, text: str) -> bool:

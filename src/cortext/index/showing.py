@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cortext.index.database import plain
 from cortext.model.secret_hint import could_hold
 from cortext.model.text import clean
 
+if TYPE_CHECKING:
+    from cortext.model.session import Session
+
 _CUT = "..."
+_OWN_IDS = "session_id", "thread_id", "conversation_id"
 _OF_KEYS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _HALF = 12
 """Characters of a key that would tell something of it."""
@@ -44,6 +48,14 @@ def _without_half(text: str) -> str:
 def told_all(texts: Iterable[str]) -> list[str]:
     """Those of the texts of which something is left."""
     return [text for text in map(told, texts) if text]
+
+
+def own_id(session: Session) -> str:
+    """The id that a framework gave a session, as its adapter wrote it into the head; "" where that
+    is the session's id."""
+    found = (session.metadata.get(name) for name in _OWN_IDS)
+    given = next((id for id in found if isinstance(id, str) and id), session.id)
+    return told(given) if given != session.id else ""
 
 
 def shown_native(entries: Iterable[Mapping[str, Any]]) -> list[str]:

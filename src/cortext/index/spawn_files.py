@@ -16,7 +16,7 @@ from cortext.formats.parts import join
 from cortext.formats.records import Damage, Lines, decode_lines
 from cortext.index.database import micros, plain
 from cortext.index.listed import AUR, Listed, facts, tool_root
-from cortext.index.showing import shown, told, told_all
+from cortext.index.showing import own_id, shown, told, told_all
 from cortext.index.spawned import SUFFIX, Read
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -121,8 +121,10 @@ def _row(fd: int, path: str, id: str, old: Listed | None, found: os.stat_result)
         messages=turns.shown,
         model=shown(session.model),
         agent=shown(session.agent),
+        owner=shown(session.owner),
         parent_id=shown(session.parent_id),
         lines=str(turns.counted),
+        own_id=own_id(session),
     )
     status = _WORDS.get(session.status, session.status)
     root = tool_root(AUR, plain(session.working_dir))

@@ -21,7 +21,7 @@ from cortext.index.scan import FRESH_NS
 
 T = TypeVar("T")
 SUFFIX = ".jsonl"
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE sessions (id TEXT PRIMARY KEY, inode INTEGER, size INTEGER, time INTEGER,
     root TEXT NOT NULL, status TEXT NOT NULL, last_active INTEGER, text TEXT NOT NULL);

@@ -52,6 +52,18 @@ def remember_program(folder: str) -> None:
         _remember(paths.known_programs(), folder)
 
 
+def document_folders() -> list[str]:
+    """Where programs keep sessions as documents: the default place, and those that they chose by
+    an adapter."""
+    return [paths.document_dir(), *_read(paths.known_documents())]
+
+
+def remember_documents(folder: str) -> None:
+    """As `remember_program`, of documents: in a folder of logs, other files are none of ours."""
+    if folder != paths.document_dir():
+        _remember(paths.known_documents(), folder)
+
+
 def _remember(path: str, folder: str) -> None:
     if folder in _read(path):
         return

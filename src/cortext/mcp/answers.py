@@ -60,6 +60,7 @@ class Conversation(msgspec.Struct, kw_only=True):
     messages: int | None
     summary: str
     resume: str
+    owner: str | None = None
 
 
 class Text(msgspec.Struct, kw_only=True):
@@ -123,6 +124,7 @@ def conversation(row: Listed, id: str) -> Conversation:
         last_active=when(row.last_active),
         messages=None if row.tool and not row.messages else row.messages,
         summary=short(row.summary, _LONG),
+        owner=one_line(row.owner) or None,
         resume=reopens(row, id, shlex.quote),
     )
 

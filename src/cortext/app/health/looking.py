@@ -131,7 +131,10 @@ def _read(
 def _own_locks() -> list[str]:
     """The locks that are of no session."""
     data = os.path.dirname(paths.archive())
-    lists = [f"{path}.lock" for path in (paths.known_workspaces(), paths.known_programs())]
+    lists = [
+        f"{path}.lock"
+        for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents())
+    ]
     setup = os.path.join(data, "setup.json.lock")
     return [os.path.join(paths.archive(), ".lock"), *lists, setup, paths.watch_mark()]
 

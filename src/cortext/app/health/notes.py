@@ -46,7 +46,7 @@ def check_notes() -> Iterator[Found]:
     for tool in TOOLS:
         path = os.path.join(paths.archive(), ".known", f"{tool}.json")
         yield _of(path, _is_known, _known)
-    for path in (paths.known_workspaces(), paths.known_programs()):
+    for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents()):
         yield _of(path, lambda data: not _bad_lines(data), _folders)
     yield _of(forgotten.path(), lambda data: not _cut_lines(data), _forgotten)
     yield _of(os.path.join(paths.data_home(), "cortext", "setup.json"), _is_object, _setup)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cortext.app.copy import copy_sessions
-from cortext.app.sessions import open_existing
+from cortext.app.sessions import open_readable
 from cortext.cli.options import check_store
 from cortext.cli.text import clean
 from cortext.stores.registry import open_session_store
@@ -17,10 +17,11 @@ from cortext.stores.registry import open_session_store
 def command(source: str, target: str) -> None:
     """Copy all sessions of SOURCE to TARGET.
 
-    Both are stores: document:PATH, log:PATH or workspace:PATH. The source is kept. Run it again
-    to bring the target up to date.
+    Both are stores: document:PATH, log:PATH, workspace:PATH, redis://HOST:PORT/DB or
+    postgresql://HOST/DATABASE. The source is kept. Run it again to bring the target up to date: a
+    session that has messages there which it has not here is named and left as it is.
     """
-    store = open_existing(source)
+    store = open_readable(source)
     if store is None:
         raise click.UsageError(f"there is no folder at {source}")
     result = copy_sessions(store, open_session_store(target))

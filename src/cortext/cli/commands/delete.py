@@ -21,7 +21,7 @@ def command(id: tuple[str, ...], yes: bool) -> None:
     """Move a conversation, with its markdown, or a session of `spawn` to the trash; of a session of
     an AI tool, our copy: what the tool itself keeps is not touched. Of a session that a program
     keeps by an adapter, all that the adapter keeps of it, as the checkpoints of a thread."""
-    row = choose(" ".join(id))
+    row = choose(" ".join(id), origins=False)
     if row.tool == AUR:
         from cortext.cli.spawning import delete_one
 

@@ -94,7 +94,13 @@ def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: 
 
 
 def _is_file(name: str) -> bool:
-    return name == "-" or os.path.lexists(name) or "/" in name or name.endswith(_ENDINGS)
+    if name == "-" or os.path.lexists(name) or name.endswith(_ENDINGS):
+        return True
+    if "/" not in name:
+        return False
+    from cortext.app.import_session import is_own_id
+
+    return not is_own_id(name)
 
 
 def _joined(names: tuple[str, ...]) -> tuple[str, ...]:

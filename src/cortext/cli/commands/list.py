@@ -34,8 +34,8 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 @json_option
 def command(store: str | None, as_json: bool, forget: bool, **options: Any) -> None:
     """List the conversations of this workspace, and the sessions that were had in its folder, in AI
-    tools, in `spawn` and in programs that keep them as documents, the latest first; with --store,
-    the sessions of a store. In a terminal the newest are shown (setting list.limit), else all."""
+    tools, in `spawn` and in programs that keep them, the latest first; with --store, the sessions
+    of a store. In a terminal the newest are shown (setting list.limit), else all."""
     if forget:
         _forget()
     if store:
@@ -74,16 +74,14 @@ def _list_store(store: str, as_json: bool, options: dict[str, Any]) -> None:
     if any(options[name] for name in ("everywhere", "kind", "status", "since", "tool")):
         raise click.UsageError("--all, --type, --status, --since and --tool are for conversations")
     limit = options["limit"] or 50
-    search, tags = options["search"], options["tags"]
-    found = list_sessions(
-        store, limit=limit + 1, search=search, tags=tags, sort_by=options["sort_by"]
-    )
+    which = {name: options[name] for name in ("search", "tags", "owner")}
+    found = list_sessions(store, limit=limit + 1, sort_by=options["sort_by"], **which)
     if as_json:
         print_json([summary.to_dict() for summary in found[:limit]])
     elif found:
         _print_sessions(found[:limit])
     else:
-        _say_why(store, filtered=bool(search or tags))
+        _say_why(store, filtered=any(which.values()))
     if len(found) > limit:
         click.echo(f"there are more than {limit}: -n {limit * 2}", err=True)
 
@@ -104,11 +102,14 @@ def _say_why(store: str, *, filtered: bool) -> None:
     """Nothing was found: say whether there is nothing at all."""
     import os
 
-    from cortext.app.sessions import folder_of
+    from cortext.app.sessions import folder_of, is_server
+    from cortext.conversations.urls import without_secrets
 
     folder = folder_of(store)
     if filtered:
         click.echo("no session matches", err=True)
+    elif is_server(store):
+        click.echo(f"no sessions in {one_line(without_secrets(store))}", err=True)
     elif os.path.isdir(folder):
         click.echo(f"no sessions in {one_line(store)}", err=True)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.cli.filters import wanted
+from cortext.cli.filters import owner_option, wanted
 from cortext.cli.lists import SOURCES
 from cortext.cli.options import Since, Until, complete_id, complete_type, json_option, plain_words
 
@@ -107,6 +107,7 @@ def complete_tag(
     shell_complete=complete_tag,
     help="Only with this tag; repeatable.",
 )
+@owner_option
 @click.option(
     "--role", type=Role(_ROLES, case_sensitive=False), help="Only what these said; `me` is user."
 )
