@@ -25,10 +25,12 @@ FIGURES = os.path.join(_FOLDER, "growth.json")
 CHART = os.path.join(_FOLDER, "growth.svg")
 PAGE = os.path.join(_FOLDER, "growth.md")
 BEGIN, END = "<!-- growth: made by `make bench-growth` -->\n", "<!-- growth: end -->"
+TOP, TOP_END = "<!-- growth: which run -->\n", "<!-- growth: which run, end -->"
 _QUICK = (
-    "**These are figures of a quick run**, which stops at 10⁴ and does not repeat itself: they "
-    "show how the page is made. On a machine that does other work too, the last column of such a "
-    "run says little. `make bench-growth` puts whole ones in their place."
+    "> **These are figures of a quick run** of {date}, which stops at {most} and measures each "
+    "size in {rounds}: they show how the page is made. On a machine that does other work too, the "
+    "last column of such a run says little, and it may contradict what the text says is meant. A "
+    "whole run (`make bench-growth`) will put others in their place."
 )
 _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -61,11 +63,25 @@ def save(path: str, figures: Mapping[str, Any]) -> None:
 
 def with_table(page: str, figures: Mapping[str, Any]) -> str:
     """A page with the tables of these figures between its marks. ValueError if it has none."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    page = _between(page, TOP, TOP_END, warning(figures))
+    return _between(page, BEGIN, END, f"\n{_tables(figures)}\n")
+
+
+def _between(page: str, first: str, last: str, made: str) -> str:
+    before, begin, rest = page.partition(first)
+    _, end, after = rest.partition(last)
     if not (begin and end):
-        raise ValueError(f"{PAGE} has no place for the tables: {BEGIN.strip()} … {END}")
-    return f"{before}{BEGIN}\n{_tables(figures)}\n{END}{after}"
+        raise ValueError(f"{PAGE} has no place for what is made: {first.strip()} … {last}")
+    return f"{before}{first}{made}{last}{after}"
+
+
+def warning(figures: Mapping[str, Any]) -> str:
+    """What has to be known before figures of a quick run are read; nothing for a whole one."""
+    seconds = figures["seconds"]
+    if is_whole(seconds):
+        return ""
+    most = max(int(size) for sizes in seconds.values() for size in sizes)
+    return _QUICK.format(date=figures["date"], most=_power(most), rounds=_rounds(figures)) + "\n"
 
 
 def chart(seconds: Seconds) -> str:
@@ -109,19 +125,25 @@ def _tables(figures: Mapping[str, Any]) -> str:
         f"Measured on {figures['date']} with Python {figures['python']} and SQLite "
         f"{figures['sqlite']} on {figures['cpus']} processors; "
     )
-    first += "one round" if rounds == 1 else f"medians of {rounds} rounds"
+    first += _rounds(figures) if rounds == 1 else f"medians of {_rounds(figures)}"
     if rounds > 1:
         first += f", half of which are within {_noise(seconds):.0%} of their median"
     first += ".\n"
-    if not is_whole(seconds):
-        first += f"\n{_QUICK}\n"
     return "\n".join([first, *(_table(panel, figures["seconds"]) for panel in PANELS)])
+
+
+def _rounds(figures: Mapping[str, Any]) -> str:
+    return "one round" if figures["rounds"] == 1 else f"{figures['rounds']} rounds"
+
+
+def _power(size: int) -> str:
+    return f"10{str(len(str(size)) - 1).translate(_POWERS)}"
 
 
 def _table(panel: Panel, seconds: Seconds) -> str:
     curves = [curve for curve in _in(panel) if points_of(seconds, curve.key)]
     sizes = sorted({size for curve in curves for size, _ in points_of(seconds, curve.key)})
-    heads = [f"10{str(len(str(size)) - 1).translate(_POWERS)}" for size in sizes]
+    heads = [_power(size) for size in sizes]
     cells = [[f"{panel.title}, by {panel.over}", *heads, "with ten times as much"]]
     cells += [["---", *("--:" for _ in sizes), "---"]]
     for curve in curves:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import peer_chart, peer_table
+from bench import peer_chart, peer_table, peer_words
 from bench.peer_rows import Found
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "explanation"
@@ -18,11 +18,14 @@ FIGURES = DOCS / "bench.json"
 CHART = DOCS / "bench.svg"
 _BLOCK = re.compile(r"(<!-- made by bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 PARTS: dict[str, Callable[[Found], str]] = {
+    "warning": peer_words.warning,
     "machine": peer_table.machine,
+    "replaced": peer_table.replaced,
     "tables": peer_table.tables,
     "notes": peer_table.notes,
     "ahead": peer_table.ahead,
     "behind": peer_table.behind,
+    "meaning": peer_words.meaning,
 }
 
 

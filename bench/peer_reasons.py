@@ -3,6 +3,16 @@ in which a run finds us behind; a test asks that there is one for each."""
 
 from __future__ import annotations
 
+_TWICE = (
+    "An item stands there twice: as the message that every tool reads, and as the framework had "
+    "it, by which it comes back equal."
+)
+_THREE = (
+    "A step is three durable appends here, the checkpoint, what was written in it and the "
+    "conversation; SqliteSaver commits twice. And the list that LangGraph hands over, which is "
+    "all of it, is compared with the one before, so that only what is new is written."
+)
+_BOTH = "The framework is imported either way, and the adapter and cortext besides."
 _AFTERWARDS = (
     "Here the cut took the end of the last message itself, which stands last in the file. There "
     "something else stands last: a page of an index, or what is written after the message."
@@ -34,3 +44,23 @@ REASONS: dict[tuple[str, str], str] = {
     ("torn", "files"): _AFTERWARDS,
     ("torn", "redis"): _AFTERWARDS,
 }
+EXCHANGED: dict[tuple[str, str], str] = {
+    ("disk", ""): _TWICE,
+    ("import", ""): _BOTH,
+    ("memory", ""): _BOTH,
+    ("torn", ""): _AFTERWARDS,
+    ("list", ""): (
+        "It looks at the head of every session, which is a file or a key of its own; there the "
+        "rows of one table are asked for."
+    ),
+    ("append", "in-langgraph"): _THREE,
+    ("append at long", "in-langgraph"): _THREE,
+    ("append at longer", "in-langgraph"): _THREE,
+    ("rate", "in-langgraph"): _THREE,
+    ("writers", "in-langgraph"): (
+        "LangGraph reads the list, adds to it and puts all of it: of two that do so at once, the "
+        "next list has one's message, whatever keeps it, and how many are left is chance. What is "
+        "missing there stands in the conversation that ours keeps of the thread."
+    ),
+}
+"""Why an adapter of ours is behind what it replaces: by the row and the adapter, or by the row."""

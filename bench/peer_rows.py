@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from bench.peers import PEERS
+
 Found = dict[str, Any]
 """What a run found: the JSON."""
 PLACES = {
@@ -43,6 +45,9 @@ _ROWS = (
     Row("import", "import", "ms", 1e3),
     Row("memory", "RSS", "MB"),
 )
+
+
+KEYS = [row.key for row in _ROWS]
 
 
 def rows(found: Found) -> list[Row]:
@@ -124,8 +129,49 @@ def verdicts(found: Found) -> Iterator[Verdict]:
             ours = max((each for each in able if each[1]["ours"]), key=_first, default=None)
             theirs = max((each for each in able if not each[1]["ours"]), key=_first, default=None)
             if ours and theirs:
-                factor = ours[0] / theirs[0] if theirs[0] else float("inf") if ours[0] else 1.0
-                yield Verdict(row, place, ours[1], theirs[1], factor)
+                yield Verdict(row, place, ours[1], theirs[1], _factor(ours[0], theirs[0]))
+
+
+class Exchange(NamedTuple):
+    """An adapter of ours and what a program had in its place, row by row."""
+
+    key: str
+    ours: Found
+    theirs: Found
+    verdicts: list[Verdict]
+    only_ours: list[Row]
+    """What the other cannot do at all."""
+
+
+def exchanges(found: Found) -> Iterator[Exchange]:
+    """Those whose both sides this run has."""
+    there = found["contestants"]
+    for key, make in PEERS.items():
+        ours, theirs = there.get(key), there.get(make.replaces)
+        if not (ours and theirs):
+            continue
+        able = [row for row in rows(found) if ours["cells"].get(row.key) is not None]
+        both = [row for row in able if theirs["cells"].get(row.key) is not None]
+        judged = [
+            Verdict(
+                row,
+                make.place,
+                ours,
+                theirs,
+                _factor(_goodness(row, ours), _goodness(row, theirs)),
+            )
+            for row in both
+        ]
+        yield Exchange(key, ours, theirs, judged, [row for row in able if row not in both])
+
+
+def missing(found: Found) -> list[str]:
+    """The names of contestants that this run has not measured."""
+    return [make.name for key, make in PEERS.items() if key not in found["contestants"]]
+
+
+def _factor(ours: float, theirs: float) -> float:
+    return ours / theirs if theirs else float("inf") if ours else 1.0
 
 
 def _first(each: tuple[float, Found]) -> float:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench.peer_reasons import REASONS, UNDECIDED
+from bench.peer_reasons import EXCHANGED, REASONS, UNDECIDED
 from bench.peer_rows import (
     ENOUGH,
+    KEYS,
     PLACES,
+    Exchange,
     Found,
     Row,
     Verdict,
+    exchanges,
     figure,
     noise,
     of_place,
@@ -87,6 +90,44 @@ def notes(found: Found) -> str:
     return "\n".join(lines)
 
 
+def replaced(found: Found) -> str:
+    """Each adapter of ours beside what a program had before it changed one import, with the rows in
+    which it lost by that, and why."""
+    return "\n\n".join(_exchange(each) for each in exchanges(found))
+
+
+def _exchange(each: Exchange) -> str:
+    lines = [f"### {each.ours['name']}, for {each.theirs['name']}", ""]
+    lines += ["| | ours | what it replaces | |", "|---|---|---|---|"]
+    for row in rows_of(each):
+        verdict = next((one for one in each.verdicts if one.row == row), None)
+        ours = _shown(row, each.ours)
+        if verdict:
+            lines.append(
+                f"| {row.title} | {ours} | {_shown(row, each.theirs)} | {_standing(verdict)} |"
+            )
+        else:
+            why = each.theirs["why"].get(row.key) or "it could not be measured"
+            lines.append(f"| {row.title} | {ours} | {why} | only ours |")
+    lost = [one for one in each.verdicts if not one.holds]
+    lines += [""] + [f"- **{one.row.title}**: {exchanged(each.key, one)}" for one in lost]
+    return "\n".join(lines).rstrip()
+
+
+def rows_of(each: Exchange) -> list[Row]:
+    """In the order of the page."""
+    order = [*(one.row for one in each.verdicts), *each.only_ours]
+    return sorted(order, key=lambda row: KEYS.index(row.key))
+
+
+def exchanged(key: str, verdict: Verdict) -> str:
+    """Why an adapter is behind what it replaces; "" if nobody has said."""
+    if not verdict.decided:
+        return UNDECIDED
+    row = verdict.row.key
+    return EXCHANGED.get((row, key)) or EXCHANGED.get((row, "")) or ""
+
+
 def ahead(found: Found) -> str:
     """A line for each row and place: ours beside the best of the others."""
     lines = ["| | ours | the best of the others | |", "|---|---|---|---|"]
@@ -103,11 +144,15 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _who(row: Row, one: Found) -> str:
+    return f"{one['name']}: {_shown(row, one)}"
+
+
+def _shown(row: Row, one: Found) -> str:
     unit = f" {row.unit}" if row.unit else ""
     value = one["cells"][row.key]
     shown = told(row, one) if isinstance(value, list) else figure(row, value) + unit
     beside = f" ({one['floors'][row.key]:.2f} x raw)" if row.key in one["floors"] else ""
-    return f"{one['name']}: {shown}{beside}"
+    return f"{shown}{beside}"
 
 
 def _standing(verdict: Verdict) -> str:
@@ -143,12 +188,11 @@ def machine(found: Found) -> str:
     """The machine, the run and its noise, in words."""
     about = found["machine"]
     middle, lowest, highest = noise(found)
-    trial = " This is a trial run with small sizes (`--quick`)." if found["quick"] else ""
     return (
         f"Measured on {found['when']} in {found['minutes']:.0f} minutes: {about['cpu']}, "
         f"{about['cores']} cores, {about['memory']} GB, {about['system']}, {about['disk']}, "
         f"Python {about['python']}, SQLite {about['sqlite']}, {about['redis']}, "
-        f"{about['postgres']}.{trial}\n\n"
+        f"{about['postgres']}.\n\n"
         f"**Noise:** a raw append with `fdatasync` was measured {len(found['floors'])} times "
         f"through the run: median {middle:.2f} ms, lowest {lowest:+.0f} %, highest "
         f"{highest:+.0f} %. A difference that is smaller than that means nothing."
@@ -158,5 +202,6 @@ def machine(found: Found) -> str:
 def told_on_terminal(found: Found) -> Iterator[str]:
     yield tables(found)
     yield notes(found)
+    yield replaced(found)
     yield ahead(found)
     yield machine(found).replace("**", "")

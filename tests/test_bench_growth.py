@@ -42,6 +42,21 @@ def test_the_chart_is_that_of_the_figures() -> None:
     assert Path(growth_page.CHART).read_text(encoding="utf-8") == growth_page.chart(SECONDS)
 
 
+def test_a_quick_run_is_told_before_the_figures_and_a_whole_one_is_not() -> None:
+    """By the code, from the sizes that were measured."""
+    sizes = {"messages": growth.MESSAGES, "sessions": growth.SESSIONS}
+    over = {panel.key: panel.over for panel in PANELS}
+    whole = {curve.key: {str(size): [1.0] for size in sizes[over[curve.panel]]} for curve in CURVES}
+    quick = {
+        key: {size: spent for size, spent in each.items() if int(size) <= growth.QUICK}
+        for key, each in whole.items()
+    }
+    told = growth_page.with_table(PAGE, {**FIGURES, "seconds": quick, "rounds": 1})
+    assert "figures of a quick run" in told.partition(growth_page.BEGIN)[0]
+    assert "stops at 10⁴" in told
+    assert "quick run" not in growth_page.with_table(PAGE, {**FIGURES, "seconds": whole})
+
+
 def test_every_curve_was_measured() -> None:
     """None is left out, and none is drawn that is not in the tables."""
     assert sorted(SECONDS) == sorted(curve.key for curve in CURVES)

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from bench import peer_chart, peer_page, peer_table
+from bench import peer_chart, peer_page, peer_table, peer_words
 from bench.forks import in_child, in_children
+from bench.peer_bounds import FULL, QUICK
 from bench.peer_places import cut_files
-from bench.peer_rows import rows, verdicts
+from bench.peer_rows import exchanges, missing, rows, verdicts
 from bench.peers import PEERS
 
 
@@ -44,8 +45,63 @@ def test_the_chart_is_made_from_the_figures(found: dict[str, Any]) -> None:
 
 
 def test_every_contestant_is_in_the_figures(found: dict[str, Any]) -> None:
-    """One that is left out would flatter us."""
-    assert list(found["contestants"]) == list(PEERS)
+    """One that is left out would flatter us. A trial may lack some of ours, and names them."""
+    there = list(found["contestants"])
+    assert there == [key for key in PEERS if key in there]
+    left_out = [key for key in PEERS if key not in there]
+    assert not left_out or found["quick"]
+    assert all(PEERS[key].ours for key in left_out)
+    text = peer_page.PAGE.read_text(encoding="utf-8")
+    assert [name for name in missing(found) if name not in text.partition("## The run")[0]] == []
+
+
+def test_a_trial_is_told_at_the_top_and_a_whole_run_is_not(found: dict[str, Any]) -> None:
+    """With the sizes that were used; the text says those, too."""
+    text = peer_page.PAGE.read_text(encoding="utf-8")
+    found["quick"], found["bounds"] = True, QUICK._asdict()
+    trial = peer_page.page(text, found)
+    assert "figures of a trial" in trial.partition("## The run")[0]
+    assert "conversations of 1,000 and 5,000 messages" in trial.partition("## The run")[0]
+    assert "up to 100 times" in trial
+    found["quick"], found["bounds"] = False, FULL._asdict()
+    whole = peer_page.page(text, found)
+    assert "figures of a trial" not in whole
+    assert "conversations of 1,000 and" not in whole
+    assert "up to 2,000 times" in whole
+    assert peer_words.warning(found) == ""
+
+
+def test_every_adapter_stands_beside_what_it_replaces(found: dict[str, Any]) -> None:
+    """Who it replaces keeps its messages in the same place, and is somebody else's."""
+    for make in PEERS.values():
+        if make.replaces:
+            assert (make.ours, PEERS[make.replaces].ours) == (True, False)
+            assert make.place == PEERS[make.replaces].place
+    assert next(exchanges(found)).key == "in-openai-agents"
+
+
+def test_where_an_adapter_loses_the_page_says_why(found: dict[str, Any]) -> None:
+    """Each row in which what it replaces is ahead has a reason in bench/peer_reasons.py."""
+    unexplained = [
+        f"{each.key}: {verdict.row.key}"
+        for each in exchanges(found)
+        for verdict in each.verdicts
+        if not verdict.holds and not peer_table.exchanged(each.key, verdict)
+    ]
+    assert unexplained == []
+
+
+def test_an_adapter_is_judged_by_itself(found: dict[str, Any]) -> None:
+    """That another store of ours is faster does not help it."""
+    found["contestants"]["in-openai-agents"]["cells"]["last"] = 1e6
+    lost = [
+        verdict.row.key
+        for each in exchanges(found)
+        for verdict in each.verdicts
+        if each.key == "in-openai-agents" and not verdict.holds
+    ]
+    assert "last" in lost
+    assert "- **last 20" in peer_table.replaced(found)
 
 
 def test_every_empty_cell_says_why(found: dict[str, Any]) -> None:

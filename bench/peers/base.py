@@ -26,6 +26,8 @@ class Peer:
     # What it keeps its messages on: "files" (SQLite too), "redis" or "postgres".
     place: ClassVar[str] = "files"
     ours: ClassVar[bool] = False
+    # Of an adapter of ours, the key of whom a program takes it for.
+    replaces: ClassVar[str] = ""
     # "peers" share a virtual environment; "" is ours, any other is that of an adapter.
     venv: ClassVar[str] = "peers"
     # Who cannot append through an API: the reason, which the table gives.

@@ -117,6 +117,46 @@ class GoogleAdk(Peer):
         self._loop.close()
 
 
+class Ours(GoogleAdk):
+    """Our adapter as the service."""
+
+    name = "cortext in google-adk"
+    distribution = "cortext-sessions"
+    imports = "from cortext.adapters.google_adk import CortextSessionService"
+    syncs = True  # 20 fdatasync for 20 appends
+    ours = True
+    replaces = "google-adk"
+    no_search = "measured once, with the log"
+
+    def _make(self, folder: str) -> Any:
+        from cortext.adapters.google_adk import CortextSessionService
+
+        self._path = f"{folder}/sessions"
+        return CortextSessionService(self._path)
+
+    def _clone(self, session_id: str, count: int) -> None:
+        from cortext import SessionMessage, open_session_store
+        from cortext.adapters.kept import id_of
+
+        store = open_session_store(f"log:{self._path}")
+        id = id_of(*OWNER.values(), session_id)
+        [last] = store.tail(id, 1)
+        event = last.extra["google_adk"]
+        ids = [f"{last.id}-{n}" for n in range(count)]
+        copies = [
+            SessionMessage(
+                last.role,
+                last.content,
+                timestamp=last.timestamp,
+                id=new,
+                extra={"google_adk": {**event, "id": new}},
+            )
+            for new in ids
+        ]
+        store.append(id, *copies)
+        store.close()
+
+
 class InPostgres(GoogleAdk):
     """DatabaseSessionService with asyncpg."""
 

@@ -102,5 +102,31 @@ class InPostgres(LangGraph):
         self._saver.setup()
 
 
+class Ours(LangGraph):
+    """Our adapter in the same graph."""
+
+    name = "cortext in LangGraph"
+    distribution = "cortext-sessions"
+    imports = (
+        "from cortext.adapters.langgraph import CortextSaver; "
+        "from langgraph.graph import MessagesState, StateGraph"
+    )
+    syncs = True  # 60 for 20 appends: the checkpoint, its writes and the conversation
+    ours = True
+    replaces = "langgraph"
+    no_search = "measured once, with the log"
+
+    def _prepare(self, folder: str) -> None:
+        from cortext.adapters.langgraph import CortextSaver
+
+        self._saver = CortextSaver(f"{folder}/threads")
+
+    def newest(self, n: int) -> Sequence[Any] | None:
+        return self._saver.threads()[:n]
+
+    def close(self) -> None:
+        self._saver.close()
+
+
 def _config(session_id: str) -> dict[str, Any]:
     return {"configurable": {"thread_id": session_id}}

@@ -122,13 +122,37 @@ class Ours(OpenAIAgents):
     distribution = "cortext-sessions"
     imports = "from cortext.adapters.openai_agents import CortextSession"
     ours = True
+    replaces = "openai-agents"
     no_search = "measured once, with the log"
 
     def _prepare(self, folder: str) -> None:
         from cortext.adapters.openai_agents import CortextSession
 
-        self._folder, self._session_class = f"{folder}/sessions", CortextSession
-        self._make = lambda id: CortextSession(id, self._folder)
+        self._where, self._session_class = self._place(folder), CortextSession
+        self._make = lambda id: CortextSession(id, self._where)
+
+    def _place(self, folder: str) -> str:
+        return f"{folder}/sessions"
 
     def newest(self, n: int) -> Sequence[Any] | None:
-        return self._run(self._session_class.list_sessions(self._folder))[:n]
+        return self._run(self._session_class.list_sessions(self._where, limit=n))
+
+
+class OursInRedis(Ours):
+    """The same with the URL of a server."""
+
+    name = "cortext in openai-agents on Redis"
+    place = "redis"
+    replaces = "openai-agents-redis"
+    no_search = "sessions on a server are not in the full-text index"
+
+    def _place(self, folder: str) -> str:
+        return server()
+
+
+class OursInPostgres(OursInRedis):
+    """The same again."""
+
+    name = "cortext in openai-agents on PostgreSQL"
+    place = "postgres"
+    replaces = "openai-agents-postgres"

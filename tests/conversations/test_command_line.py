@@ -59,7 +59,8 @@ def test_one_is_shown(folder: Path) -> None:
     ("url", "said"),
     [
         ("file://kept", "write file:kept for a folder here"),
-        ("redis://:secret@h/0", "workspace:PATH, file:PATH"),
+        ("mysql://:secret@h/0", "redis://HOST:PORT/DB, postgresql://HOST/DATABASE"),
+        ("redis://:sec/ret@h/0", "in a user's name or a password '/' is written %2F"),
         ("file:", "workspace:PATH, file:PATH"),
     ],
 )
@@ -69,3 +70,4 @@ def test_what_cannot_be_listed_is_said(url: str, said: str) -> None:
     assert done.returncode == 2
     assert said in " ".join(done.stderr.split())
     assert "secret" not in done.stderr
+    assert "ret@" not in done.stderr
