@@ -168,17 +168,6 @@ def test_charts_of_plain_characters(workspace: Path) -> None:
     assert "?" not in done.stdout
 
 
-def test_how_far_it_is_where_there_is_much(workspace: Path) -> None:
-    """A line in a terminal for more than 200, gone at the end; none in a pipe."""
-    folder = keep(workspace, "000-plan-x")
-    for number in range(1, 202):
-        shutil.copytree(folder, folder.with_name(f"{number:03}-plan-x"))
-    out = in_terminal(workspace, "stats")
-    assert "\rreading 200 of 202 conversations" in out
-    assert re.search(r"\r +\r\x1b\[1m202 conversations", out)
-    assert cortext(workspace, "stats").stderr == ""
-
-
 def test_bars() -> None:
     """By eighths, never nothing for something, never too long."""
     assert [bar(value, 8, 2) for value in (0, 1, 4, 5, 8)] == ["  ", "▎ ", "█ ", "█▎", "██"]

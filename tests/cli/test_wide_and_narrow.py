@@ -164,11 +164,14 @@ def test_what_came_too_soon_is_kept_later(
     _wait_for(homes.data / "cortext/archive/.known/claude.json")
 
 
-def test_stats_name_what_they_do_not_count(space: Path) -> None:
-    """Someone may have only sessions of tools."""
-    done = cortext(space, "stats")
-    assert "sessions of AI tools are not counted; `cortext import SESSION`" in done.stderr
-    assert "begin one" not in done.stderr
+def test_stats_count_the_sessions_of_tools(space: Path) -> None:
+    """Someone may have only these; `--tool` keeps to one tool."""
+    shown = ok(space, "stats", "--json")
+    tools = {share["name"]: share for share in json.loads(shown)["tools"]}
+    assert {"claude", "codex"} <= set(tools)
+    assert all(share["messages"] for share in tools.values())
+    (only,) = json.loads(ok(space, "stats", "--tool", "codex", "--json"))["tools"]
+    assert only == tools["codex"]
 
 
 def test_the_longest_are_told_apart(tmp_path: Path, homes: Homes) -> None:
@@ -177,7 +180,7 @@ def test_the_longest_are_told_apart(tmp_path: Path, homes: Homes) -> None:
         (tmp_path / name / ".workspace").mkdir(parents=True)
         put(tmp_path / name, "001-plan-x", "hello", title=name)
         ok(tmp_path / name, "list")
-    shown = ok(tmp_path / "one", "stats", "--all")
+    shown = ok(tmp_path / "one", "stats", "--all", "--type", "plan")
     names = re.findall(r"(\w+)/\d{4}-\d\d-\d\d/001-plan-x", shown)
     assert sorted(names) == ["one", "two"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 
 from msgspec import Struct
@@ -11,15 +10,10 @@ from msgspec import Struct
 from cortext import clock
 from cortext.app.archive import Size, sizes
 from cortext.app.conversations import Conversations, Wanted
-from cortext.app.prices import Prices, read_prices, recorded_cost
-from cortext.errors import CortextError, SessionNotFoundError
+from cortext.app.counted import Part, count
+from cortext.app.prices import Prices, read_prices
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
-from cortext.model.message import SessionMessage
-from cortext.model.session import Session
-from cortext.model.tokens import tokens_of
 
-UNKNOWN = "not recorded"
 _LONGEST = 5
 
 Progress = Callable[[int, int], None]
@@ -80,7 +74,8 @@ class Cost(Struct):
 
 
 class Long(Struct):
-    """Conversations of several workspaces may have one `id`; `workspace` tells them apart."""
+    """Conversations of several workspaces may have one `id`; `workspace` tells them apart. Of a
+    session that belongs to none it is the folder that it was had in."""
 
     id: str
     title: str
@@ -129,42 +124,33 @@ def gather(
     everywhere: bool = False,
     since: int | None = None,
     kind: str | None = None,
+    tool: str | None = None,
     progress: Progress | None = None,
+    known: dict[Listed, Part] | None = None,
 ) -> Stats:
-    """Count the conversations of a workspace, or of all that are known. One at a time is read;
-    what is wrong with one is named in the result, and what can be read of it is counted."""
+    """Count the conversations of a workspace or folder, or all that are known, with the sessions of
+    tools that belong to none. One at a time is read; what is wrong with one is named in the result,
+    and what can be read of it is counted. Rows that are `known` are not read again; the others are
+    known then, and those that are gone are not."""
     conversations = Conversations(root, everywhere=everywhere)
     prices = read_prices(str(conversations.config["stats.prices"]))
-    listing = conversations.list(Wanted(kind=kind, since=since, tool=""))
-    count = _Count(None if since is None else clock.from_micros(since), prices)
-    workspaces: dict[str, Workspace] = {}
+    wanted = Wanted(kind=kind, since=since, tool=tool)
+    listing = conversations.list(wanted, patience=None)
+    moment = None if since is None else clock.from_micros(since)
+    total = _Total(moment, prices)
+    known = {} if known is None else known
+    for gone in known.keys() - {*listing.rows}:
+        del known[gone]
     for number, row in enumerate(listing.rows, 1):
-        if row.root not in workspaces:
-            workspaces[row.root] = Workspace(row.root)
-        count.add(row, _read(workspaces[row.root], row, count.damaged))
+        if row not in known:
+            known[row] = count(row, moment)
+        total.add(row, known[row])
         if progress is not None:
             progress(number, len(listing.rows))
-    return count.stats(listing.missing)
+    return total.stats(listing.missing)
 
 
-def _read(workspace: Workspace, row: Listed, damaged: list[Damaged]) -> Session | None:
-    if not row.status:
-        return None
-    try:
-        session, damages = workspace.store.read(row.path)
-    except SessionNotFoundError:
-        return None
-    except CortextError as error:
-        damaged.append(Damaged(row.key, str(error)))
-        return None
-    bad = next((damage for damage in damages if damage.fatal), None)
-    if bad is not None:
-        where = bad.path if bad.line is None else f"{bad.path}, line {bad.line}"
-        damaged.append(Damaged(row.key, f"{where}: {bad.detail}"))
-    return session
-
-
-class _Count:
+class _Total:
     """What is counted so far; its size grows with days and names, not with conversations."""
 
     def __init__(self, since: datetime | None, prices: Prices) -> None:
@@ -176,75 +162,59 @@ class _Count:
         self._cost = Cost()
         self._hours, self._weekdays = [0] * 24, [0] * 7
         self._longest: list[Long] = []
-        self.damaged: list[Damaged] = []
+        self._damaged: list[Damaged] = []
 
-    def add(self, row: Listed, session: Session | None) -> None:
+    def add(self, row: Listed, part: Part) -> None:
         status = row.status or "no session"
         self._totals.conversations += 1
         self._totals.by_status[status] = self._totals.by_status.get(status, 0) + 1
-        messages = self._counted(session)
-        self._add_times(messages)
-        tokens, cost = 0, None
-        if session is not None:
-            tokens, cost = self._add_cost(session, messages)
-        names = (row.kind or "chat", _tool(session), (session and session.model) or UNKNOWN)
+        self._add_times(part)
+        tokens, cost = self._add_cost(part)
+        names = (row.kind or "chat", part.tool, part.model)
         for shares, name in zip(self._shares, names, strict=True):
             share = shares.setdefault(name, Share(name))
             share.conversations += 1
-            share.messages += len(messages)
+            share.messages += part.messages
             share.tokens += tokens
-            share.cost_usd += cost or 0.0
-        self._longest.append(Long(row.key, row.title, len(messages), row.address, row.root))
+            share.cost_usd += cost
+        self._longest.append(Long(row.key, row.title, part.messages, row.address, row.cwd))
         self._longest = sorted(self._longest, key=lambda long: -long.messages)[:_LONGEST]
+        if part.damage:
+            self._damaged.append(Damaged(row.key, part.damage))
 
-    def _counted(self, session: Session | None) -> Sequence[SessionMessage]:
-        if session is None:
-            return ()
-        if self._since is None:
-            return session.messages
-        return [message for message in session.messages if message.timestamp >= self._since]
-
-    def _add_times(self, messages: Sequence[SessionMessage]) -> None:
-        self._totals.messages += len(messages)
-        seen: Counter[date] = Counter()
-        for message in messages:
-            asked = message.role == "user"
-            self._totals.exchanges += asked
-            try:
-                at = message.timestamp.astimezone()
-            except (OverflowError, ValueError):
-                continue  # a time at the end of the calendar has no local one
-            seen[at.date()] += 1
-            if asked:
-                self._hours[at.hour] += 1
-                self._weekdays[at.weekday()] += 1
-        for day, number in seen.items():
+    def _add_times(self, part: Part) -> None:
+        self._totals.messages += part.messages
+        self._totals.exchanges += part.exchanges
+        for day, number in part.days.items():
             found = self._days.setdefault(day, Day(day.isoformat()))
             found.conversations += 1
             found.messages += number
+        for counts, added in ((self._hours, part.hours), (self._weekdays, part.weekdays)):
+            for place, number in added.items():
+                counts[place] += number
 
-    def _add_cost(
-        self, session: Session, messages: Sequence[SessionMessage]
-    ) -> tuple[int, float | None]:
+    def _add_cost(self, part: Part) -> tuple[int, float]:
         """Add tokens and cost of one conversation; what was added."""
-        prompt, completion, reported = tokens_of(session, messages)
+        if part.tokens is None:
+            return 0, 0.0
+        prompt, completion, reported = part.tokens
         kind = self._tokens.reported if reported else self._tokens.estimated
         kind.prompt += prompt
         kind.completion += completion
         kind.conversations += 1
-        cost, total = recorded_cost(session, messages), self._cost
+        cost, total = part.recorded_usd, self._cost
         if cost is not None:
             total.recorded += 1
             total.recorded_usd += cost
         else:
-            cost = self._prices.cost(session.model, prompt, completion)
+            cost = self._prices.cost(part.model, prompt, completion)
             if cost is not None:
                 total.from_prices += 1
                 total.from_prices_usd += cost
                 total.on_estimates += not reported
         total.unknown += cost is None
         total.usd += cost or 0.0
-        return prompt + completion, cost
+        return prompt + completion, cost or 0.0
 
     def stats(self, missing: list[str]) -> Stats:
         days = [self._days[day] for day in sorted(self._days)]
@@ -263,7 +233,7 @@ class _Count:
             longest=[long for long in self._longest if long.messages],
             busiest_day=max(days, key=lambda day: day.messages, default=None),
             streak=streak(set(self._days), clock.now().astimezone().date()),
-            damaged=self.damaged,
+            damaged=self._damaged,
             missing_workspaces=missing,
             archive=sizes(),
         )
@@ -284,11 +254,3 @@ def streak(days: set[date], today: date) -> Streak:
 
 def _ranked(shares: Iterable[Share]) -> list[Share]:
     return sorted(shares, key=lambda share: (-share.messages, -share.conversations, share.name))
-
-
-def _tool(session: Session | None) -> str:
-    """The tools that a conversation was had in, so that the parts add up to the whole."""
-    if session is None:
-        return UNKNOWN
-    names = {str(native["tool"]) for native in session.native if native.get("tool")}
-    return " + ".join(sorted(names)) or session.agent or UNKNOWN

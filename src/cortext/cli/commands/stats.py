@@ -11,9 +11,11 @@ import click
 
 from cortext import clock, paths
 from cortext.cli.chart import bar, can_draw, columns, counted, short, size
-from cortext.cli.not_counted import names_of, say_not_counted
+from cortext.cli.lists import SOURCES
+from cortext.cli.longest import names_of
 from cortext.cli.options import Since, all_option, json_option, print_json
 from cortext.cli.text import cells, clean, fit
+from cortext.cli.waiting import Bar
 
 if TYPE_CHECKING:
     from cortext.app.archive import Size
@@ -23,7 +25,6 @@ _DAYS = 30
 _HEIGHT = 6
 _PIPED = 80
 _WIDEST = 110
-_MANY = 200
 _SHOWN = 8
 _SHORTEST, _LONGEST = 6, 30
 _ASCII = {ord("·"): "-", ord("…"): "~"}
@@ -34,20 +35,28 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 @all_option
 @click.option("--since", type=Since(), help="Only since then: 2026-01-31, 7d, 4w or 3mo.")
 @click.option("--type", "kind", metavar="TYPE", help="Only conversations of this type.")
+@click.option(
+    "--tool",
+    type=click.Choice(SOURCES, case_sensitive=False),
+    help="Only those that took place in this tool.",
+)
 @json_option
-def command(everywhere: bool, since: int | None, kind: str | None, as_json: bool) -> None:
+def command(
+    everywhere: bool, since: int | None, kind: str | None, tool: str | None, as_json: bool
+) -> None:
     """Count your conversations: how many, when, of which type, in which tool, at what cost."""
     from cortext.app.stats import gather
 
-    progress = _Progress()
+    waiting = Bar("reading conversations")
     stats = gather(
         paths.workspace_root(),
         everywhere=everywhere,
         since=since,
         kind=kind,
-        progress=progress.say if sys.stderr.isatty() else None,
+        tool=tool,
+        progress=waiting.progress,
     )
-    progress.clear()
+    waiting.clear()
     if as_json:
         print_json(stats)
     elif stats.totals.conversations:
@@ -55,29 +64,13 @@ def command(everywhere: bool, since: int | None, kind: str | None, as_json: bool
     else:
         _Report(stats).archive()
         click.echo("no conversations to count", err=True)
-    if not as_json:
-        say_not_counted(stats, everywhere=everywhere, since=since, kind=kind)
+        where = "" if everywhere else "`cortext stats --all` counts those of all folders; "
+        click.echo(f"hint: {where}`cortext new brainstorm TOPIC` begins one", err=True)
     for root in stats.missing_workspaces:
         click.echo(f"warning: {clean(root, lines=False)} is not there now", err=True)
     for damaged in stats.damaged:
         what = clean(f"{damaged.id}: {damaged.detail}", lines=False)
         click.echo(f"warning: counted as far as it can be read: {what}", err=True)
-
-
-class _Progress:
-    """A line that says how far it is, where there is much to read."""
-
-    def __init__(self) -> None:
-        self._shown = False
-
-    def say(self, done: int, total: int) -> None:
-        if total > _MANY and done % 50 == 0:
-            self._shown = True
-            click.echo(f"\rreading {done:,} of {total:,} conversations", nl=False, err=True)
-
-    def clear(self) -> None:
-        if self._shown:
-            click.echo("\r" + " " * 60 + "\r", nl=False, err=True)
 
 
 class _Report:
@@ -160,7 +153,7 @@ class _Report:
         self._say(f"  streak   {counted(now, 'day')}, longest {counted(best, 'day')}")
 
     def _shares(self, title: str, shares: list[Share]) -> None:
-        from cortext.app.stats import UNKNOWN
+        from cortext.app.counted import UNKNOWN
 
         if [share.name for share in shares] == [UNKNOWN]:
             return
