@@ -1,6 +1,5 @@
 """What is counted, of real conversations on disk."""
 
-import shutil
 import time
 from collections.abc import Generator
 from datetime import UTC, date, datetime, timedelta
@@ -10,12 +9,9 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, clock, open_session_store
-from cortext.app.counted import Part
-from cortext.app.counted import count as counted
 from cortext.app.prices import Price, Prices, read_prices
 from cortext.app.stats import Share, Stats, Streak, gather, streak
 from cortext.errors import CortextError
-from cortext.index.listed import Listed
 from cortext.model.message import Role
 
 NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)  # a Thursday
@@ -243,20 +239,3 @@ def test_bad_prices_are_named(name: str, text: str | None, says: str, tmp_path: 
         read_prices(str(path))
     assert str(path) in str(caught.value)
     assert caught.value.hint
-
-
-def test_what_is_known_is_not_read_again(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what changed since, and what is gone is forgotten."""
-    keep(workspace, "001-a", said("user", 1))
-    gone = keep(workspace, "002-b", said("user", 1))
-    known: dict[Listed, Part] = {}
-    first = count(workspace, known=known)
-    shutil.rmtree(gone)
-    keep(workspace, "003-c", said("user", 1))
-    looked: list[str] = []
-    monkeypatch.setattr(
-        "cortext.app.stats.count", lambda row, since: looked.append(row.id) or counted(row, since)
-    )
-    then = count(workspace, known=known)
-    assert (looked, len(known)) == (["003-c"], 2)
-    assert then.totals == first.totals

@@ -38,24 +38,28 @@ class Part(NamedTuple):
     damage: str = ""
 
 
+def uncounted(row: Listed, damage: str = "") -> Part:
+    """Of a conversation that is not read, or cannot be: that it is there."""
+    return Part(_APART.get(row.tool, row.tool) or UNKNOWN, damage=damage)
+
+
 def count(row: Listed, since: datetime | None = None) -> Part:
     """Read a conversation and count it, as far as it can be read."""
     if not row.status:
-        return Part()
+        return uncounted(row)
     try:
         session, damages = read(row, _LONGEST_RESULT)
     except SessionNotFoundError:
-        return Part()
+        return uncounted(row)
     except CortextError as error:
-        return Part(damage=str(error))
+        return uncounted(row, str(error))
     except OSError as error:
-        return Part(damage=f"{row.path}: {reason_of(error)}")
+        return uncounted(row, f"{row.path}: {reason_of(error)}")
     messages = session.messages
     if since is not None:
         messages = [message for message in messages if message.timestamp >= since]
-    part = _when(messages)
-    return part._replace(
-        tool=_tool(row, session),
+    return _when(messages)._replace(
+        tool=uncounted(row).tool if row.tool else _had_in(session),
         model=session.model or UNKNOWN,
         messages=len(messages),
         tokens=tokens_of(session, messages),
@@ -89,9 +93,7 @@ def _worst(damages: Sequence[Damage]) -> str:
     return f"{where}: {bad.detail}"
 
 
-def _tool(row: Listed, session: Session) -> str:
+def _had_in(session: Session) -> str:
     """The tools that a conversation was had in, so that the parts add up to the whole."""
-    if row.tool:
-        return _APART.get(row.tool, row.tool)
     names = {str(native["tool"]) for native in session.native if native.get("tool")}
     return " + ".join(sorted(names)) or session.agent or UNKNOWN

@@ -126,27 +126,23 @@ def gather(
     kind: str | None = None,
     tool: str | None = None,
     progress: Progress | None = None,
-    known: dict[Listed, Part] | None = None,
+    more: Iterable[tuple[Listed, Part]] = (),
 ) -> Stats:
     """Count the conversations of a workspace or folder, or all that are known, with the sessions of
-    tools that belong to none. One at a time is read; what is wrong with one is named in the result,
-    and what can be read of it is counted. Rows that are `known` are not read again; the others are
-    known then, and those that are gone are not."""
+    tools that belong to none (not those with a `tool` of ""), and `more` that somebody has read
+    already. One at a time is read; what is wrong with one is named in the result, and what can be
+    read of it is counted."""
     conversations = Conversations(root, everywhere=everywhere)
     prices = read_prices(str(conversations.config["stats.prices"]))
-    wanted = Wanted(kind=kind, since=since, tool=tool)
-    listing = conversations.list(wanted, patience=None)
-    moment = None if since is None else clock.from_micros(since)
-    total = _Total(moment, prices)
-    known = {} if known is None else known
-    for gone in known.keys() - {*listing.rows}:
-        del known[gone]
+    listing = conversations.list(Wanted(kind=kind, since=since, tool=tool), patience=None)
+    start = None if since is None else clock.from_micros(since)
+    total = _Total(start, prices)
     for number, row in enumerate(listing.rows, 1):
-        if row not in known:
-            known[row] = count(row, moment)
-        total.add(row, known[row])
+        total.add(row, count(row, start))
         if progress is not None:
             progress(number, len(listing.rows))
+    for row, part in more:
+        total.add(row, part)
     return total.stats(listing.missing)
 
 

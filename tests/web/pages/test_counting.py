@@ -1,15 +1,23 @@
 """What the charts count of sessions that belong to no workspace."""
 
+import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from cortext import clock
+from cortext.app import counted
+from cortext.app.conversations import Conversations
+from cortext.app.reading import read
 from cortext.bridges.writing import Turn, open_writer
+from cortext.index.listed import Listed
 from cortext.web.pages import counting
 from cortext.web.pages.counting import Counting
 from cortext.web.pages.shelf import Shelf
+from tests import homes
 
 AT = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
@@ -17,12 +25,7 @@ AT = datetime(2026, 3, 4, 12, tzinfo=UTC)
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with four messages in Claude Code and two in Codex."""
-    names = ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "AURORA_HOME")
-    for name in names:
-        monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
-        monkeypatch.delenv(name, raising=False)
+    move(tmp_path, monkeypatch)
     for tool, count in (("claude", 4), ("codex", 2)):
         turns = [
             Turn("assistant" if n % 2 else "user", AT + timedelta(minutes=n), f"{tool} said {n}")
@@ -30,6 +33,14 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ]
         open_writer(tool, f"{tmp_path}/.{tool}").write(turns, cwd=str(tmp_path), title="")
     return tmp_path
+
+
+def move(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "AURORA_HOME"):
+        monkeypatch.setenv(name, str(home / name.lower()))
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def test_messages_of_tools_are_counted(tools: Path) -> None:
@@ -42,11 +53,81 @@ def test_messages_of_tools_are_counted(tools: Path) -> None:
     assert sum(day.messages for day in found.days.values()) == 6
 
 
+def test_hours_and_weekdays_are_those_of_tools_too(tools: Path) -> None:
+    """What the person said at noon on a Wednesday, in whichever tool."""
+    found = Counting().count(Shelf().rows())
+    assert (found.hours[12], sum(found.hours)) == (3, 3)
+    assert found.weekdays == [0, 0, 3, 0, 0, 0, 0]
+
+
+def test_tokens_models_and_cost_of_tools_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the tools recorded them, in all and by model; the price file says what they cost."""
+    move(tmp_path, monkeypatch)
+    shutil.copytree(homes.lay_out(tmp_path / "recorded").own["codex"], tmp_path / ".codex")
+    prices = tmp_path / "prices.toml"
+    prices.write_text('[models."stub-*"]\ninput = 1.0\noutput = 10.0\n')
+    monkeypatch.setenv("CORTEXT_STATS_PRICES", str(prices))
+    [row] = Shelf().rows()
+    session = read(row)[0]
+    assert session.total_tokens > 0
+    found = Counting().count([row])
+    cost = (session.total_prompt_tokens + 10 * session.total_completion_tokens) / 1_000_000
+    assert found.tokens == session.total_tokens
+    assert found.cost.usd == pytest.approx(cost)
+    assert [(one.name, one.tokens) for one in found.models] == [
+        (session.model, session.total_tokens)
+    ]
+
+
+def test_a_session_is_read_again_only_after_it_changed(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often the page is looked at."""
+    seen: list[str] = []
+
+    def reading(row: Listed, longest: int) -> object:
+        seen.append(row.tool)
+        return read(row, longest)
+
+    monkeypatch.setattr(counted, "read", reading)
+    monkeypatch.setattr(counting, "FRESH", 0)
+    counts = Counting()
+    for _ in range(3):
+        counts.count(listed())
+    assert sorted(seen) == ["claude", "codex"]
+    [path] = (tools / ".claude").rglob("*.jsonl")
+    lines = path.read_text().splitlines()
+    later = lines[-1].replace("claude said 3", "and more").replace("12:03", "12:09")
+    last = json.loads(later) | {"uuid": str(uuid4()), "parentUuid": json.loads(lines[-1])["uuid"]}
+    path.write_text("\n".join([*lines, json.dumps(last)]) + "\n")
+    assert counts.count(listed()).messages == 7
+    assert sorted(seen) == ["claude", "claude", "codex"]
+
+
+def listed() -> list[Listed]:
+    return Conversations("", everywhere=True).list().rows
+
+
 def test_what_is_not_read_yet_is_said(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there was no time to count, the page does not say that there is nothing."""
-    monkeypatch.setattr(counting.Warming, "start", lambda self: None)
+    monkeypatch.setattr(counting.LooseParts, "catch_up", lambda *_: None)
     found = Counting().count(Shelf().rows())
-    assert (found.messages, found.unread) == (0, 2)
+    assert (found.conversations, found.messages, found.unread) == (2, 0, 2)
+
+
+def test_what_cannot_be_read_is_said(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts as one that is there, and the others are counted."""
+
+    def broken(row: Listed, longest: int) -> object:
+        if row.tool == "codex":
+            raise OSError(5, "Input/output error")
+        return read(row, longest)
+
+    monkeypatch.setattr(counted, "read", broken)
+    found = Counting().count(Shelf().rows())
+    assert (found.conversations, found.messages, found.damaged, found.unread) == (2, 4, 1, 0)
 
 
 def test_days_in_a_row_are_those_of_the_calendar(

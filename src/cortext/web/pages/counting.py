@@ -1,37 +1,28 @@
-"""What the page of charts counts: conversations of workspaces message by message, as `cortext
-stats` does, and beside them the sessions that belong to none: of these the search index knows how
-many messages it has read."""
+"""What the page of charts counts: every conversation message by message, those of workspaces as
+`cortext stats --all` does, and in the same way the sessions that belong to none."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cortext import clock, paths
-from cortext.app.new_texts import State
-from cortext.app.stats import Cost, Day, Share, Stats, gather, streak
-from cortext.app.warming import Warming
-from cortext.index.listed import TOOL_NAMES, Listed
-from cortext.index.spots import Identity
-from cortext.index.words import Words
-from cortext.web.pages.cards import local
+from cortext import paths
+from cortext.app.loose_parts import LooseParts
+from cortext.app.stats import Cost, Day, Share, gather
+from cortext.index.listed import Listed
 from cortext.web.pages.shelf import NAMES
 
 FRESH = 20.0
 """Seconds for which a count is good enough: all messages are read for one."""
 WAIT = 3.0
 """Seconds that a count waits for what is new to be read."""
-_LOOK = 0.02
-UNKNOWN = "not recorded"
 
 
 class Counted(NamedTuple):
-    """Everything that the page shows. `hours` and `weekdays` are of workspaces only, where the
-    messages themselves are read; `loose` is how many sessions belong to no workspace, and `unread`
-    those of them whose messages nobody has counted yet."""
+    """Everything that the page shows. `loose` is how many sessions belong to no workspace, and
+    `unread` those of them that nobody has read yet."""
 
     conversations: int
     messages: int
@@ -55,7 +46,7 @@ class Counting:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._warming = Warming()
+        self._parts = LooseParts()
         self._found: Counted | None = None
         self._counted = float("-inf")
 
@@ -63,90 +54,48 @@ class Counting:
         with self._lock:
             if self._found is None or time.monotonic() > self._counted + FRESH:
                 loose = [row for row in rows if row.tool]
-                self._catch_up(loose)
-                stats = gather(paths.workspace_root(), everywhere=True)
-                self._found = together(stats, loose, read_messages(loose))
+                self._parts.catch_up(loose, WAIT)
+                self._found = self._count(loose)
                 # What is being read just now is there the next time.
-                goes_on = self._warming.goes_on
+                goes_on = self._parts.goes_on
                 self._counted = float("-inf") if goes_on else time.monotonic()
             return self._found
 
-    def _catch_up(self, loose: Sequence[Listed]) -> None:
-        """Have what is new read, for a while: the first time that is everything."""
-        if not loose:
-            return
-        self._warming.start()
-        end = time.monotonic() + WAIT
-        while self._warming.goes_on and time.monotonic() < end:
-            time.sleep(_LOOK)
+    def _count(self, loose: Sequence[Listed]) -> Counted:
+        known = self._parts.of(loose)
+        stats = gather(paths.workspace_root(), everywhere=True, tool="", more=known.parts)
+        reported, guessed = stats.tokens.reported, stats.tokens.estimated
+        return Counted(
+            conversations=stats.totals.conversations,
+            messages=stats.totals.messages,
+            tokens=sum(each.prompt + each.completion for each in (reported, guessed)),
+            cost=stats.cost,
+            days={day.day: day for day in stats.days},
+            tools=_named(stats.tools),
+            types=_ranked(stats.types),
+            models=_ranked(stats.models),
+            hours=stats.hours,
+            weekdays=stats.weekdays,
+            streak=stats.streak.current,
+            longest_streak=stats.streak.longest,
+            loose=len(loose),
+            unread=known.unread,
+            damaged=len(stats.damaged),
+        )
 
 
-def read_messages(loose: Sequence[Listed]) -> dict[Identity, int]:
-    """How many messages each of the sessions has, of those that are known."""
-    with Words.at_home() as words:
-        known = words.known()
-    found = {row.identity: row.messages for row in loose if row.messages}
-    for row in loose:
-        if row.identity in known and row.identity not in found:
-            found[row.identity] = State.read(known[row.identity]).held
-    return found
-
-
-def together(stats: Stats, loose: Sequence[Listed], said: Mapping[Identity, int]) -> Counted:
-    """Both. A session of a tool counts on the day on which something was last said in it; `said` is
-    how many messages each has, where that is known."""
-    days = {day.day: Day(day.day, day.conversations, day.messages) for day in stats.days}
-    tools, types, models = (_by_name(s) for s in (stats.tools, stats.types, stats.models))
-    for row in loose:
-        name = f"{local(row.last_active):%Y-%m-%d}"
-        day = days.setdefault(name, Day(name))
-        day.conversations += 1
-        messages = said.get(row.identity, 0)
-        day.messages += messages
-        _add(tools, NAMES.get(row.tool, row.tool), messages, row.tokens)
-        _add(types, row.kind or "chat", messages, row.tokens)
-        _add(models, row.model or UNKNOWN, messages, row.tokens)
-    in_a_row = streak({date.fromisoformat(day) for day in days}, clock.now().astimezone().date())
-    reported, guessed = stats.tokens.reported, stats.tokens.estimated
-    own = reported.prompt + reported.completion + guessed.prompt + guessed.completion
-    return Counted(
-        conversations=stats.totals.conversations + len(loose),
-        messages=stats.totals.messages + sum(said.get(row.identity, 0) for row in loose),
-        tokens=own + sum(row.tokens for row in loose),
-        cost=stats.cost,
-        days=days,
-        tools=_ranked(tools),
-        types=_ranked(types),
-        models=_ranked(models),
-        hours=stats.hours,
-        weekdays=stats.weekdays,
-        streak=in_a_row.current,
-        longest_streak=in_a_row.longest,
-        loose=len(loose),
-        unread=sum(row.identity not in said for row in loose),
-        damaged=len(stats.damaged),
-    )
-
-
-def _by_name(shares: Iterable[Share]) -> dict[str, Share]:
+def _named(shares: Iterable[Share]) -> list[Share]:
     """With the names that the pages have for tools."""
     found: dict[str, Share] = {}
     for share in shares:
-        name = " + ".join(TOOL_NAMES.get(part, part) for part in share.name.split(" + "))
+        name = " + ".join(NAMES.get(part, part) for part in share.name.split(" + "))
         one = found.setdefault(name, Share(name))
         one.conversations += share.conversations
         one.messages += share.messages
         one.tokens += share.tokens
         one.cost_usd += share.cost_usd
-    return found
+    return _ranked(found.values())
 
 
-def _add(shares: dict[str, Share], name: str, messages: int, tokens: int) -> None:
-    share = shares.setdefault(name, Share(name))
-    share.conversations += 1
-    share.messages += messages
-    share.tokens += tokens
-
-
-def _ranked(shares: dict[str, Share]) -> list[Share]:
-    return sorted(shares.values(), key=lambda one: (-one.conversations, -one.messages, one.name))
+def _ranked(shares: Iterable[Share]) -> list[Share]:
+    return sorted(shares, key=lambda one: (-one.conversations, -one.messages, one.name))
