@@ -382,6 +382,21 @@ async def test_metrics_tell_neither_ids_nor_texts() -> None:
     assert 'method="other"' in found
 
 
+@in_loop
+async def test_metrics_name_every_method_of_the_service() -> None:
+    """Only what it does not have is `other`."""
+    app = create_app(MemoryConversationStore(), tokens={TOKEN: "anna"})
+    async with _client(app) as client:
+        paths = (await client.get("/schema")).json()["paths"]
+        methods = {method.upper() for path in paths.values() for method in path}
+        for method in methods:
+            await client.request(method, "/v1/conversations/x")
+        found = (await client.get("/metrics")).text
+    assert {"GET", "POST", "PATCH", "DELETE"} <= methods
+    assert [f'method="{method}"' in found for method in methods] == [True] * len(methods)
+    assert 'method="other"' not in found
+
+
 def _client(app: Any, address: str = "127.0.0.1") -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app, client=(address, 1), raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 MEDIA_TYPE = "text/plain; version=0.0.4"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-_METHODS = frozenset(("GET", "POST", "DELETE", "HEAD", "OPTIONS"))
+_METHODS = frozenset(("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"))
 
 
 class Metrics:
