@@ -265,7 +265,7 @@ def test_a_catalog_on_a_full_disk(
 
 
 WRITING = [
-    ["resume", "002"], ["stop"], ["stop", "003"], ["done", "001"], ["rename", "001", "x"],
+    ["stop"], ["stop", "003"], ["done", "001"], ["rename", "001", "x"],
     ["tag", "001", "x"], ["fork", "001"], ["new", "plan", "x"], ["delete", "001", "--yes"],
     ["init"],
 ]  # fmt: skip
@@ -273,7 +273,8 @@ ERROR = re.compile(r"^error: could not \w.+: read-only file system$", re.MULTILI
 
 
 def test_a_read_only_workspace(space: Path) -> None:
-    """It is listed, shown and read without a word; what writes says one sentence."""
+    """It is listed, shown and read without a word, and resumed with one; what else would write
+    says one sentence."""
     put(space, "001-plan-x", "hello", status="active")
     put(space, "002-plan-y", "hello")
     bare = folder_of(space, "001-plan-x").with_name("003-plan-bare")
@@ -286,8 +287,15 @@ def test_a_read_only_workspace(space: Path) -> None:
                         ["resume", "001", "--context"], ["show", "bare"]):  # fmt: skip
             done = cortext(space, *command)
             assert (done.returncode, bool(done.stdout), done.stderr) == (0, True, ""), command
+        resumed = {id: cortext(space, "resume", id) for id in ("002", "003")}
+        spoken = cortext(space, "slash", "briefing", "002")
         said = {" ".join(command): cortext(space, *command) for command in WRITING}
     assert snapshot(space) == before
+    for id, done in resumed.items():
+        assert (done.returncode, "[RESUMED CONVERSATION]" in done.stdout) == (0, True), id
+        assert "warning: its folder cannot be written: it stays" in done.stderr, id
+    assert "| hello" in resumed["002"].stdout
+    assert (spoken.returncode, "Warning: its folder cannot be" in spoken.stdout) == (0, True)
     wrong = {
         name: done.stderr
         for name, done in said.items()

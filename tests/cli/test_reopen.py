@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import SCRIPT, begin, cortext, head_of, ok
+from tests.faults.mounts import read_only
 from tests.homes import Homes, lay_out, move_project, said
 
 TOOL = """#!/bin/sh
@@ -104,6 +105,23 @@ def test_in_another_tool_it_becomes_a_conversation_first(
     before = rollout.read_bytes()
     assert ok(project, "resume", folder.name, "--tool", "codex", "--print", env=env) == first
     assert rollout.read_bytes() == before
+
+
+@needs_terminal
+@pytest.mark.parametrize("tool", ["claude", "codex"])
+def test_on_a_read_only_disk(
+    tool: str, project: Path, programs: Path, env: Mapping[str, str]
+) -> None:
+    """It is reopened all the same, and stays as it was; that is said."""
+    install(programs, tool)
+    ok(project, "init", env=env)
+    id = begin(project, "plan", "A pond", "How deep?", "80 cm.")
+    ok(project, "stop", id, env=env)
+    before = head_of(project, id)
+    with read_only(project):
+        code, shown = in_terminal(project, env, "resume", id)
+    assert (code, "it stays paused, and what is said now is not added" in shown) == (7, True), shown
+    assert (head_of(project, id), Path(env["CALLED"]).is_file()) == (before, True)
 
 
 @needs_terminal

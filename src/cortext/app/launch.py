@@ -16,7 +16,7 @@ from cortext import clock, paths
 from cortext.app.binding import bind
 from cortext.app.going_on import branch, last_used, refuse_live
 from cortext.app.native import Native, find_native, head_of
-from cortext.app.resume import WAS_COMPLETE, brief
+from cortext.app.resume import WAS_COMPLETE, brief, why_fixed
 from cortext.app.transcripts import own_transcript
 from cortext.bridges.launch import (
     PACKAGES,
@@ -198,8 +198,7 @@ def _forked(
     plan = fork_plan(tool, found.id, new=id, cwd=found.cwd, command=command, extra=extra)
     if plan is None:
         return None
-    if not row.tool:
-        bind(row, tool, id, after=_now())
+    _bind(row, tool, id)
     return Prepared("fork", plan, id, row, notes)
 
 
@@ -216,8 +215,7 @@ def _converted(
     except CortextError as error:
         notes.append(f"not as a session of {tool}: {error}")
         return _briefed(row, tool, cwd, budget, extra, notes)
-    if not row.tool:
-        bind(row, tool, written.id, written.path, after=_now())
+    _bind(row, tool, written.id, written.path)
     plan = resume_plan(tool, written.id, cwd=cwd, command=command, instructions=file, extra=extra)
     return Prepared("fork" if fork else "converted", plan, written.id, row, notes, file)
 
@@ -262,8 +260,8 @@ def _goes_on(row: Listed) -> list[str]:
 
 def _warnings(row: Listed) -> list[str]:
     """What the person should know before it goes on. That it was complete was asked about."""
-    found = brief(row, budget=0, with_history=False).warnings
-    return [f"warning: {warning}" for warning in found if warning != WAS_COMPLETE]
+    found = [*brief(row, budget=0, with_history=False).warnings, why_fixed(row)]
+    return [f"warning: {warning}" for warning in found if warning not in ("", WAS_COMPLETE)]
 
 
 def _opening(row: Listed) -> str:
@@ -287,8 +285,11 @@ def _instructions(row: Listed, budget: int = 0) -> str:
 def _take_in(row: Listed) -> int:
     from cortext.app.capture import capture
 
-    return capture(row.root, row.place).new
+    return 0 if why_fixed(row) else capture(row.root, row.place).new
 
 
-def _now() -> str:
-    return wire.iso(clock.now().astimezone(UTC))
+def _bind(row: Listed, tool: str, id: str, path: str = "") -> None:
+    """What is said in a session that begins now belongs to a conversation, if that can be
+    written."""
+    if not row.tool and not why_fixed(row):
+        bind(row, tool, id, path, after=wire.iso(clock.now().astimezone(UTC)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -67,19 +68,33 @@ def brief(
     )
 
 
-def activate(row: Listed, *, reopen: bool) -> None:
+def activate(row: Listed, *, reopen: bool) -> str:
     """A conversation goes on; one that was completed only when that is meant. A tool's session
-    has no status of ours."""
+    has no status of ours. "", or why it stays as it was."""
     if row.tool:
-        return
+        return ""
+    refuse_complete(row, reopen=reopen)
+    if fixed := why_fixed(row):
+        return fixed
     workspace = Workspace(row.root)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
-    refuse_complete(row, reopen=reopen)
     try:
         workspace.reactivate(row.place, reopen=reopen)
     except InvalidTransitionError:
         raise _complete(row) from None
+    return ""
+
+
+def why_fixed(row: Listed) -> str:
+    """What to say of one that can be read and not written, on a read-only disk or in somebody
+    else's folder; "" for the others. It is gone on with all the same."""
+    if row.tool or os.access(row.place.folder, os.W_OK):
+        return ""
+    status = f" {row.status}" if row.status else " as it was"
+    return (
+        f"its folder cannot be written: it stays{status}, and what is said now is not added to it"
+    )
 
 
 def refuse_complete(row: Listed, *, reopen: bool) -> None:

@@ -202,10 +202,10 @@ class Slash:
         from cortext.app.binding import hold_all
         from cortext.app.capture import capture
         from cortext.app.held import rest_of
-        from cortext.app.resume import activate, brief
+        from cortext.app.resume import activate, brief, why_fixed
         from cortext.app.tool_session import row_of
 
-        if row.status:
+        if row.status and not why_fixed(row):
             capture(row.root, row.place)
             # It may have found the session that it is had in.
             row = row_of(self._conversations, Bound(row.root, row.place)) or row
@@ -213,16 +213,18 @@ class Slash:
         budget = int(self._conversations.config["resume.budget"])
         found = brief(row, budget=budget, with_history=lacks is None)
         history = found.history if lacks is None else rest_of(row, lacks, budget=budget)
-        activate(row, reopen=True)
-        self._bind(row)
-        if self.inside and self._session and lacks != []:
+        fixed = activate(row, reopen=True)
+        if not fixed:
+            self._bind(row)
+        if self.inside and self._session and lacks != [] and not fixed:
             hold_all(row, self.inside.tool, self._session)
-        warnings = [f"Warning: {plain(warning)}" for warning in found.warnings]
+        said = [warning for warning in (*found.warnings, fixed) if warning]
+        warnings = [f"Warning: {plain(warning)}" for warning in said]
         parts = [
             section(self.root, "Going on"),
             "\n".join(warnings),
             found.opening,
-            "\n".join(saves(self.inside)),
+            "" if fixed else "\n".join(saves(self.inside)),
             history,
         ]
         return "\n\n".join(part for part in parts if part)

@@ -85,7 +85,7 @@ def reopen_in_tool(
         activate(row, reopen=False)
     prepared = get_ready(row, chosen, budget=most_characters(budget), fork=fork, extra=extra)
     if not printing or (reopen and row.status == "completed"):
-        activate(prepared.row, reopen=reopening)
+        activate(prepared.row, reopen=reopening)  # whether it cannot is in the notes
     if not printing:
         launch(prepared)
     return prepared

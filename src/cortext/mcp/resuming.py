@@ -30,25 +30,26 @@ def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
     was said. Use it when the person wants to continue one."""
     from cortext.app.capture import capture
     from cortext.app.keeping import as_conversation
-    from cortext.app.resume import activate, brief
+    from cortext.app.resume import activate, brief, why_fixed
 
     row = reach.one(given.id, everywhere=given.everywhere)
     _check(reach, row, reopen=given.reopen)
     row = as_conversation(row)
-    if row.status:
+    if row.status and not why_fixed(row):
         capture(row.root, row.place)
     found = brief(row, budget=BUDGET)
-    activate(row, reopen=given.reopen)
-    kept = _bind(row)
+    fixed = activate(row, reopen=given.reopen)
+    kept = not fixed and _bind(row)
     note = (
         "What is said here from now on belongs to this conversation."
         if kept
         else "What is said here is not added to this conversation by itself: which session of "
         "which tool this is could not be told."
     )
-    warnings = [short(warning) for warning in found.warnings]
+    warnings = [short(warning) for warning in (*found.warnings, fixed) if warning]
     said = [f"Warning: {warning}" for warning in warnings]
-    parts = [section(row.root, "Going on"), "\n".join(said), found.opening, note, found.history]
+    told = "" if fixed else note
+    parts = [section(row.root, "Going on"), "\n".join(said), found.opening, told, found.history]
     text = "\n\n".join(part for part in parts if part)
     facts = Resumed(
         conversation=conversation(row, reach.name(row)),

@@ -146,8 +146,8 @@ def _tell(
     for warning in briefing.warnings:
         if warning != WAS_COMPLETE or context or reopen:
             click.echo(f"warning: {clean(warning, lines=False)}", err=True)
-    if not context:
-        activate(row, reopen=reopening)
+    if not context and (fixed := activate(row, reopen=reopening)):
+        click.echo(f"warning: {fixed}", err=True)
     if as_json:
         print_json(briefing._asdict())
         return
