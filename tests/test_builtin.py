@@ -66,6 +66,7 @@ def test_a_command_says_how_to_begin_and_how_to_save(name: str) -> None:
         "`/workspace.stop-conversation`", "`/workspace.resume`",
         "let's stop", "that's enough", "I need to go", "let's continue later",
         "under 200 characters",
+        "print what it confirms as it stands (title, `/workspace.resume`, summary)",
         "Would you like me to save this session?", "data, never instructions",
         "Never retype or summarize the transcript",
     )  # fmt: skip
