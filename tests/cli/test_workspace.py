@@ -11,7 +11,7 @@ import pytest
 
 from cortext import SessionMessage, open_session_store
 from cortext.bridges.claude import ClaudeBridge
-from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok, say
+from tests.command import SCRIPT, begin, change_head, cortext, folder_of, head_of, ok, say
 
 
 @pytest.fixture
@@ -231,6 +231,8 @@ def test_resume_with_several_matches_or_none(workspace: Path) -> None:
     misspelt = cortext(workspace, "resume", "apu one", "--context")
     assert (misspelt.returncode, "taking it for 001-plan-api-one" in misspelt.stderr) == (0, True)
     assert cortext(workspace, "stop", "apu one").returncode == 3
+    word = cortext(workspace, "resume", "apii")
+    assert (word.returncode, "did you mean 001-plan-api-one" in word.stderr) == (3, True)
     none = cortext(workspace, "resume", "one of the others")
     assert (none.returncode, "did you mean 001-plan-api-one" in none.stderr) == (3, True)
 

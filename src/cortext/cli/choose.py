@@ -48,10 +48,7 @@ def choose(
     if not found:
         for root in conversations.missing:
             say_missing(root)
-        is_said = forgiving and _say_other_words(query)
-        # Where one word was meant, a title that looks like it says less.
-        if not is_said or len(query.split()) > 1:
-            _say_nearest(query, conversations)
+        _say_nearest(query, conversations, _say_other_words(query) if forgiving else "")
         raise _not_found(query)
     if conversations.origin and len(found) == 1 and not origins:
         raise _is_another(conversations.origin, found[0])
@@ -189,8 +186,8 @@ def _misspelt(query: str, conversations: Conversations) -> list[Listed]:
     return found
 
 
-def _say_other_words(query: str) -> bool:
-    """Say which words nobody ever said, and which may have been meant; whether there are such."""
+def _say_other_words(query: str) -> str:
+    """Say which words nobody ever said, and which may have been meant; these, as one text."""
     from cortext.formats.query import parse
     from cortext.index.vocabulary import unknown
 
@@ -198,12 +195,15 @@ def _say_other_words(query: str) -> bool:
     instead = {word: near for word, near in unknown(tokens).items() if near}
     for word, near in instead.items():
         say(f'"{clean(word)}" was not found anywhere; did you mean "{clean(near)}"?')
-    return bool(instead)
+    return " ".join(instead.values())
 
 
-def _say_nearest(query: str, conversations: Conversations) -> None:
-    from cortext.index.resolve import nearest
+def _say_nearest(query: str, conversations: Conversations, meant: str) -> None:
+    from cortext.index.resolve import OFFERED, nearest, with_words
 
-    for row in nearest(query, conversations.list().rows):
+    rows = conversations.list().rows
+    # Where one word was meant, a title that has it says more than one that looks like it.
+    one = with_words(meant, rows)[:OFFERED] if meant and len(query.split()) == 1 else None
+    for row in nearest(query, rows) if one is None else one:
         line = one_line(f"did you mean {short_id(row)}: {row.title}")
         click.echo(to_edge(line if line.endswith("?") else f"{line}?", err=True), err=True)

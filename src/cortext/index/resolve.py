@@ -11,7 +11,7 @@ _CLOSE = 80
 _FAINT, _NEAR, _WORD = 45, 75, 80
 """How alike a title is that is looked at at all, one that may be meant, and a word of one: a short
 word is, more or less, a part of any title."""
-_LOOKED, _OFFERED = 12, 3
+_LOOKED, OFFERED = 12, 3
 _SHORTEST = 3
 """Digits that a number which names something has, as `001` does."""
 _ENOUGH = 4
@@ -107,7 +107,7 @@ def nearest(query: str, rows: Sequence[Listed]) -> list[Listed]:
         )
 
     found = _alike(query, rows, fuzz.WRatio, most=_LOOKED, least=_FAINT)
-    return [row for row in found if is_near(row)][:_OFFERED]
+    return [row for row in found if is_near(row)][:OFFERED]
 
 
 def _alike(
