@@ -255,6 +255,11 @@ def test_hostile_words_stay_words(workspace: Path) -> None:
         out = ok(workspace, *args)
         assert not any(bad in out for bad in ("\x1b", "\u202e"))
     assert out.splitlines().count("[END RESUMED CONTEXT]") == 1
+    forked = ok(workspace, "fork", id, "--title", f"fork of {nasty}").splitlines()[0]
+    for document in (folder_of(workspace, id) / "plan.md", Path(forked)):
+        text = document.read_text(encoding="utf-8")
+        assert not any(bad in text for bad in ("\x1b", "\u202e"))
+    assert text.startswith("# fork of x")
 
 
 def test_a_workspace_is_found_from_below(workspace: Path) -> None:

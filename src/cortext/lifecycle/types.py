@@ -9,6 +9,7 @@ from cortext import builtin
 from cortext.builtin import TYPES
 from cortext.durability.read import read_file
 from cortext.errors import CortextError
+from cortext.model.text import clean
 from cortext.stores.layout import is_type, own_types
 
 
@@ -68,9 +69,10 @@ class Types:
         return self._text("templates", kind) or "# {{title}}\n\n{{date}}\n"
 
     def document(self, kind: str, *, title: str, id: str, date: str) -> str:
-        """The markdown that a conversation begins with."""
+        """The markdown that a conversation begins with: it is read in terminals, and a title may
+        come from anywhere."""
         text = self.template(kind)
-        values = {"title": title, "id": id, "date": date, "type": kind}
+        values = {"title": clean(title, lines=False), "id": id, "date": date, "type": kind}
         parts = re.split(r"\{\{(title|id|date|type)\}\}", text)
         return "".join(values[part] if n % 2 else part for n, part in enumerate(parts))
 

@@ -27,6 +27,7 @@ from cortext.model.session import Session
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
 from cortext.model.summary import SessionSummary
+from cortext.model.text import clean
 from cortext.stores.folder import FolderStore
 from cortext.stores.layout import Place, conversations_dir, document_in, is_type, shelves
 
@@ -299,7 +300,8 @@ def _say_fork(started: Started, parent: Session) -> None:
     """The copy of a document speaks of itself: its own id, and its own title where that stood."""
     with open(started.document, "rb+") as file:
         text = file.read().replace(parent.id.encode(), started.session.id.encode())
-        old, new = (f"# {title}\n".encode() for title in (parent.title, started.session.title))
+        titles = parent.title, started.session.title
+        old, new = (f"# {clean(title, lines=False)}\n".encode() for title in titles)
         file.seek(0)
         file.write(text.replace(old, new, 1) if text.startswith(old) else text)
         file.truncate()
