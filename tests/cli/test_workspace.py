@@ -281,6 +281,8 @@ def test_a_damaged_conversation_hides_no_other(workspace: Path) -> None:
     assert "[plan] good" in done.stdout
     assert bad in done.stdout
     assert "| still here" in cortext(workspace, "resume", bad, "--context").stdout
+    stopped = cortext(workspace, "stop", bad)
+    assert (stopped.returncode, "cortext doctor --fix` mends it" in stopped.stderr) == (5, True)
 
 
 def test_what_is_resumed_is_what_is_stopped(workspace: Path) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from cortext.app.capture import capture
 from cortext.app.keeping import as_conversation
 from cortext.app.record import Recorder
+from cortext.errors import InvalidTransitionError
 from cortext.index.listed import Listed
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.secrets import mask_text
@@ -39,5 +40,10 @@ def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stoppe
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
     notes += [f"warning: {note}" for note in capture(row.root, row.place, whole=True).notes]
-    session = workspace.stop(row.place, summary=summary or "", completed=completed, then=commit)
+    try:
+        session = workspace.stop(row.place, summary=summary or "", completed=completed, then=commit)
+    except InvalidTransitionError as error:
+        again = f"`cortext resume {row.key} --reopen` goes on with it"
+        error.hint = f"{again}, `cortext done {row.key}` saves it as it is"
+        raise
     return Stopped(mask_text(session.title)[0], mask_text(session.summary)[0], notes)

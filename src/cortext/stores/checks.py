@@ -16,6 +16,9 @@ from cortext.model.head import VERSION, newer_version
 log: logging.Logger = logging.getLogger("cortext.stores")
 
 LEFT_ALONE = "the file is as it was; `cortext show` and `read` give everything else that it holds"
+IN_A_WORKSPACE = (
+    "the file is as it was: `cortext show` has what else there is, `cortext doctor --fix` mends it"
+)
 
 
 def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:

@@ -40,7 +40,7 @@ from cortext.model.session import Session
 from cortext.model.values import as_utc
 from cortext.stores import layout
 from cortext.stores.checks import (
-    LEFT_ALONE,
+    IN_A_WORKSPACE,
     at,
     raise_if_damaged,
     read_session_file,
@@ -181,7 +181,7 @@ class FolderStore(LineStore):
             refuse_newer(head, place.head)
             session = join(head, Lines([], [], []), self.format)
         except ValueError as error:
-            raise SessionCorruptedError(place.head, str(error), hint=LEFT_ALONE) from None
+            raise SessionCorruptedError(place.head, str(error), hint=IN_A_WORKSPACE) from None
         session.id = place.name
         return session
 
@@ -276,7 +276,8 @@ class FolderStore(LineStore):
         """The session in a place. Lines that cannot be read are named in the log, and stay; a head
         that cannot be read is SessionCorruptedError."""
         session, damages = self._read_at(place).reading
-        raise_if_damaged([damage for damage in damages if damage.path == place.head])
+        own = [damage for damage in damages if damage.path == place.head]
+        raise_if_damaged(own, IN_A_WORKSPACE)
         for damage in damages:
             if damage.fatal and damage.path != place.head:
                 warn_of(damage)
