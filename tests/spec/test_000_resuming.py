@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from tests.cli.test_lists import terminal
 from tests.command import begin, change_head, cortext, head_of, ok
 
 COMMANDS = ".workspace/commands"
@@ -49,6 +52,12 @@ def test_resume_by_selection(workspace: Path) -> None:
     for words in (["token", "expiry"], ["graphql"]):
         out = ok(workspace, "resume", *words, "--context")
         assert out.count("[RESUMED CONVERSATION]\n") == 1
+    shown = terminal(workspace, ["resume", "--list"], ["resume", "2", "--context"])
+    assert "Conversation: brainstorm / API Design Discussion\n" in shown.text
+    ok(workspace, "slash", "list")
+    briefing = ok(workspace, "slash", "briefing", "1")
+    assert "Conversation: debug / Auth Token Expiry Issue\n" in briefing
+    assert "| Why does the token expire?" in briefing
     out = ok(workspace, "resume", "graphql")
     assert "Conversation: brainstorm / API Design Discussion\n" in out
     assert "| REST or GraphQL?" in out
@@ -103,9 +112,14 @@ def test_no_resumable_conversations(workspace: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith("no resumable conversations\n")
     assert "cortext new" in done.stderr
+    told = ok(workspace, "slash", "list")
+    assert told.startswith("There are no resumable conversations. Tell the person so")
+    assert "suggest starting one, for example with `/workspace.brainstorm`" in told
 
 
-def test_resume_by_conversation_id(workspace: Path) -> None:
+def test_resume_by_conversation_id(
+    workspace: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """CLI Resume Support: Resume by conversation ID"""
     begin(workspace, "brainstorm", "topic", "What was the topic?")
     ok(workspace, "stop")
@@ -113,6 +127,15 @@ def test_resume_by_conversation_id(workspace: Path) -> None:
     assert "Conversation: brainstorm / topic\n" in out
     assert "| What was the topic?" in out
     assert cortext(workspace, "resume", "001-brainstorm-nothing-like-it").returncode == 3
+    programs = tmp_path_factory.mktemp("programs")
+    (programs / "claude").write_text('#!/bin/sh\necho "called with $*"\n', encoding="utf-8")
+    (programs / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(programs / "kept"))
+    called = terminal(workspace, ["resume", "001-brainstorm-topic"]).text
+    session = called.split("called with --resume ")[1].split()[0]
+    (transcript,) = programs.glob(f"kept/projects/*/{session}.jsonl")
+    assert "What was the topic?" in transcript.read_text(encoding="utf-8")
 
 
 def test_resume_by_search(workspace: Path) -> None:
@@ -125,6 +148,9 @@ def test_resume_by_search(workspace: Path) -> None:
     several = cortext(workspace, "resume", "api design", "--context")
     assert (several.returncode, several.stdout) == (4, "")
     assert all(id in several.stderr for id in (api, "003-plan-billing"))
+    asked = terminal(workspace, ["resume", "api design", "--context"], answers=["billing"])
+    assert "which one? (number, words to filter, q to leave): " in asked.text
+    assert "Conversation: plan / Billing\n" in asked.text
 
 
 def test_list_resumable_conversations(workspace: Path) -> None:

@@ -2,11 +2,15 @@
 
 import hashlib
 import json
+import re
 from datetime import datetime
 from pathlib import Path
 
+import pytest
+
 from cortext import SessionMessage, open_session_store
-from tests.command import begin, change_head, folder_of, head_of, ok
+from tests.command import begin, folder_of, head_of, ok
+from tests.homes import lay_out, move_project, said
 
 COMMANDS = ".workspace/commands"
 
@@ -25,21 +29,26 @@ def test_session_state_saved_when_conversation_ends(workspace: Path) -> None:
         assert len(lines) == 2
 
 
-def test_session_includes_agent_configuration(workspace: Path) -> None:
+def test_session_includes_agent_configuration(
+    workspace: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Session State Persistence: Session includes agent configuration"""
-    id = begin(workspace, "brainstorm", "Topic", "Hello")
-    config = head_of(workspace, id)["agent_config"] | {
-        "model": "claude-sonnet-4-5-20250929",
-        "tools": ["mcp__cortext__search_workspace"],
-    }
-    change_head(workspace, id, agent_config=config)
-    ok(workspace, "stop")
+    homes = lay_out(tmp_path_factory.mktemp("person"))
+    move_project(homes, workspace)
+    servers = {"mcpServers": {"github": {"command": "false"}}}
+    (workspace / ".mcp.json").write_text(json.dumps(servers), encoding="utf-8")
+    inside = {**homes.environment, "CLAUDE_CODE_SESSION_ID": said("claude")[0]}
+    ok(workspace, "slash", "new", "brainstorm", "Topic", env=inside)
+    ok(workspace, "slash", "stop", "We were exploring.", env=inside)
     text = (workspace / COMMANDS / "brainstorm.md").read_bytes()
-    assert head_of(workspace, id)["agent_config"] == {
+    transcript = homes.transcript("claude").read_text(encoding="utf-8")
+    (model,) = set(re.findall(r'"model":"(claude-[^"]+)"', transcript))
+    assert head_of(workspace, "001-brainstorm-topic")["agent_config"] == {
+        "agent": "claude",
         "command": "/workspace.brainstorm",
         "system_prompt_hash": f"sha256:{hashlib.sha256(text).hexdigest()}",
-        "model": "claude-sonnet-4-5-20250929",
-        "tools": ["mcp__cortext__search_workspace"],
+        "model": model,
+        "tools": ["mcp__github"],
     }
 
 
@@ -63,10 +72,12 @@ def test_explicit_stop_command(workspace: Path) -> None:
     id = begin(workspace, "plan", "Launch", "When do we launch?", "In May.")
     command = (workspace / COMMANDS / "stop-conversation.md").read_text(encoding="utf-8")
     assert "cortext slash stop" in command
-    out = ok(workspace, "stop")
-    assert out.startswith("Session saved.\n")
-    assert "/workspace.resume" in out
-    assert head_of(workspace, id)["status"] == "paused"
+    for words in (["slash", "stop", "May it is."], ["stop"]):
+        out = ok(workspace, *words)
+        assert out.startswith("Session saved.\n")
+        assert "/workspace.resume" in out
+        assert head_of(workspace, id)["status"] == "paused"
+        ok(workspace, "resume", id)
 
 
 def test_stop_command_feedback(workspace: Path) -> None:
