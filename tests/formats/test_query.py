@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cortext.formats.folding import bare
 from cortext.formats.query import find, folded, parse, snippet, spaced
 
 
@@ -15,7 +16,7 @@ def matches(question: str, text: str) -> bool:
     try:
         db.execute(
             "CREATE VIRTUAL TABLE words USING fts5(text, content='', "
-            'tokenize="unicode61 remove_diacritics 2")'
+            "tokenize=\"unicode61 remove_diacritics 2 categories 'L* M* N* Co'\")"
         )
         db.execute("INSERT INTO words (rowid, text) VALUES (1, ?)", (spaced(text),))
         query = parse(question)
@@ -65,6 +66,14 @@ def matches(question: str, text: str) -> bool:
         ("x = f(y)[0];", "then x = f(y)[0];"),
         ("AND plan OR", "a plan"),
         ("İstanbul", "in İstanbul"),
+        ("efficient", "an e\ufb03cient way"),
+        ("e\ufb03cient", "an efficient way"),
+        ("api v2", "\uff21\uff30\uff29 \uff36\uff12"),
+        ("محمد", "مُحَمَّد كتب"),
+        ("مُحَمَّد", "محمد كتب"),
+        ("كتاب", "كتـــاب"),
+        ("שלום", "שָׁלוֹם"),
+        ("\u201cour cache\u201d", "the plan for our cache"),
         ("a\0b", "a b"),
     ],
 )
@@ -77,6 +86,8 @@ def test_found(question: str, text: str) -> None:
     ("question", "text"),
     [
         ('"cache our"', "the plan for our cache"),
+        ("\u201ccache our\u201d", "the plan for our cache"),
+        ("\u00abcache our\u00bb", "the plan for our cache"),
         ("foo-bar", "bar and foo"),
         ("plan NOT cache", "the plan for our cache"),
         ("NOT plan", "the plan for our cache"),
@@ -138,6 +149,10 @@ def test_signs_are_told_from_words() -> None:
     assert not parse("c++").is_in("we write c here")
     assert not parse(".env file").is_in("the env file")
     assert parse("what is this?").signs == ()
+    for typed in ("don't", "don\u2019t"):
+        assert all(parse(typed).is_in(text) for text in ("I don't", "I don\u2019t"))
+    assert parse("foo-bar").is_in("a foo\u2011bar")
+    assert parse("مُحَمَّد").is_in("محمد")
     assert parse("plain words").signs == ()
 
 
@@ -151,7 +166,14 @@ def test_places() -> None:
     """The words are marked where they stand, whatever their accents are made of."""
     text = "My Re\u0301sume\u0301, and a resume"
     spans = find(text, parse("résumé").terms)
-    assert [text[start:end] for start, end in spans] == ["Re\u0301sume", "resume"]
+    assert [text[start:end] for start, end in spans] == ["Re\u0301sume\u0301", "resume"]
+    for text, typed, marked in (
+        ("the e\ufb03cient way", "efficient", ["e\ufb03cient"]),
+        ("the e\ufb03cient way", "eff*", ["e\ufb03"]),
+        ("\uff21\uff30\uff29の設計", "api", ["\uff21\uff30\uff29"]),
+        ("قال مُحَمَّدٌ ذلك", "محمد", ["مُحَمَّدٌ"]),
+    ):
+        assert [text[start:end] for start, end in find(text, parse(typed).terms)] == marked
 
 
 def test_snippet_is_short_and_one_line() -> None:
@@ -219,7 +241,7 @@ def test_long_text_is_folded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_vowel_signs(text: str, typed: str, marked: list[str]) -> None:
     """A vowel sign belongs to its word, in the question and where it is marked."""
     query = parse(typed)
-    assert [term.tokens for term in query.terms] == [(folded(typed),)]
+    assert [term.tokens for term in query.terms] == [(bare(folded(typed)),)]
     assert [text[start:end] for start, end in find(text, query.terms)] == marked
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from cortext.formats.folding import alone, is_alone
+from cortext.formats.folding import ALIKE, alone, bare, is_alone, odd, spelled
 from cortext.formats.folding import folded as folded
 from cortext.formats.folding import spaced as spaced
 
@@ -29,7 +29,7 @@ _SAID = {"AND": "AND", "OR": "OR", "NOT": "NOT", "|": "OR", "||": "OR"}
 _LETTER = r"[^\W_]"
 _SIGN = r"[\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0971-\u0df3]"
 """Vowel signs of Hebrew, of Arabic and of the scripts of India, which are no letters to Python."""
-_MARKS = re.compile("[\u0300-\u036f]")
+_QUOTES = str.maketrans({sign: plain for sign, plain in ALIKE.items() if plain == '"'})
 _SIGNS = re.compile(r"[^\w\s]|_")
 _LAST = ".,;:!?*"
 """What stands at the end of words for other reasons than to be found."""
@@ -117,7 +117,7 @@ class Query(NamedTuple):
 
     def is_in(self, text: str) -> bool:
         """Whether a text that has the words has their signs too."""
-        whole = folded(text)
+        whole = folded(bare(text))
         return all(re.search(sign, whole) for sign in self.signs)
 
 
@@ -140,8 +140,9 @@ def parse(text: str) -> Query:
 
 
 def _plain(text: str) -> str:
-    """Only with characters that an index can have."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
+    """Only with characters that an index can have, and with the quotes of a keyboard."""
+    text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
+    return text if text.isascii() else text.translate(_QUOTES)
 
 
 def _items(text: str) -> list[str | Term | Clause]:
@@ -189,8 +190,8 @@ def _letter(text: str) -> str:
 
 
 def _sign(text: str) -> str:
-    bare = folded(text.strip().rstrip(_LAST))
-    return r"\s+".join(map(re.escape, bare.split())) if _SIGNS.search(bare) else ""
+    typed = folded(bare(text.strip().rstrip(_LAST)))
+    return r"\s+".join(map(re.escape, typed.split())) if _SIGNS.search(typed) else ""
 
 
 class _Reading:
@@ -243,28 +244,31 @@ class _Folded:
 
     def __init__(self, text: str, terms: tuple[Term, ...]) -> None:
         self.text, self._places, self._terms = folded(text), None, terms
-        if text.isascii() or not (_MARKS.search(text) or alone().search(text)):
+        if text.isascii() or not (odd().search(text) or alone().search(text)):
             return
-        bare = _MARKS.sub("", self.text)
-        if not any(all(token in bare for token in term.tokens) for term in terms):
+        whole = bare(self.text)
+        if not any(all(token in whole for token in term.tokens) for term in terms):
             self.text = ""
             return
-        # Accents that are characters of their own stand in the middle of words; a character that
-        # is a word by itself ends the word before it.
+        # What is odd stands in the middle of words; a character that is a word by itself ends the
+        # word before it.
         places: list[int] = []
         parts: list[str] = []
+        is_odd = odd().match
         for at, character in enumerate(self.text):
-            if not _MARKS.match(character):
-                part = f" {character} " if is_alone(character) else character
-                parts.append(part)
-                places += [at] * len(part)
-        self.text, self._places = "".join(parts), places
+            part = spelled(character) if is_odd(character) else character
+            part = f" {part} " if is_alone(part) else part
+            parts.append(part)
+            places += [at] * len(part)
+        self._places = [*places, len(self.text)]
+        self.text = "".join(parts)
 
     def find(self) -> Iterator[tuple[int, int]]:
         for match in _compiled(self._terms).finditer(self.text):
             start, end = match.span()
             if places := self._places:
-                start, end = places[start], places[end - 1] + 1
+                # An accent after the last character is its own.
+                start, end = places[start], max(places[end - 1] + 1, places[end])
             yield start, end
 
 

@@ -47,7 +47,7 @@ __all__ = [
 ]  # fmt: skip
 
 T = TypeVar("T")
-_VERSION = 6
+_VERSION = 7
 _MERGE = {"automerge": 4, "crisismerge": 16}
 _NO_MERGE = {"automerge": 0, "crisismerge": 1999}
 _STALE = 100_000
