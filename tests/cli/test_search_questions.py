@@ -78,6 +78,25 @@ def test_did_you_mean(place: Place) -> None:
     assert place.hits("hipopotamus") == []
 
 
+@pytest.mark.parametrize(
+    "typed", ["ihppopotamus", "hppopotamus", "gippopotamus", "hhippopotamus", "hippopotmaus"]
+)
+def test_a_slip_of_the_finger(place: Place, typed: str) -> None:
+    """Wherever in a word it is, also in its first letters, the word is found out."""
+    keep(place, "001-plan-a", SessionMessage("user", "The hippopotamus swims."))
+    assert 'did you mean "hippopotamus"?' in place.refused(1, typed)
+
+
+def test_words_that_are_gone_are_not_meant(place: Place) -> None:
+    """A word of a title that was replaced is no longer anywhere, and is not proposed."""
+    keep(place, "001-plan-a", SessionMessage("user", "It swims."), title="Hippopotamus")
+    assert place.hits("hippopotamus")
+    keep(place, "001-plan-a", SessionMessage("user", "It swims."), title="Rhinoceros")
+    assert place.hits("rhinoceros")
+    assert "did you mean" not in place.refused(1, "hipopotamus")
+    assert '"hippopotamus" was not found anywhere' in place.refused(1, "hippopotamus")
+
+
 def test_which_option_left_nothing(place: Place) -> None:
     """It is named, whether it leaves no conversation at all or only not these words."""
     keep(place, "001-plan-a", SessionMessage("user", "The hippopotamus swims."), tags=["sea"])

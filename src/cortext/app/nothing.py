@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from cortext.app.hits import Finder, Question
 from cortext.app.nearly import apart, telling, typed
-from cortext.formats.query import Query, Term, parse
+from cortext.app.search import Narrow
+from cortext.formats.query import Clause, Query, Term, parse
 from cortext.index.listed import Listed
 from cortext.index.resolve import nearest
 from cortext.index.vocabulary import unknown
@@ -61,13 +62,19 @@ def why_nothing(finder: Finder, question: Question) -> Nothing:
             return Nothing(excluded=_words(unwanted) or ["what is not wanted"])
     terms = telling([term for term in query.terms if not term.is_prefix])
     text = " ".join(map(typed, query.terms))
-    return Nothing(unknown=_unknown(terms), titles=_alike(text, finder.rows))
+    return Nothing(unknown=_unknown(finder, terms), titles=_alike(text, finder.rows))
 
 
-def _unknown(terms: Sequence[Term]) -> list[tuple[str, str]]:
-    """What was typed that has a word which is nowhere; what is written without spaces once."""
+def _unknown(finder: Finder, terms: Sequence[Term]) -> list[tuple[str, str]]:
+    """What was typed that has a word which is nowhere; what is written without spaces once. The
+    index knows words of all conversations, and of texts that are gone."""
+    rows = finder.among(Question(""))
+
+    def is_said(word: str) -> bool:
+        return bool(finder.having(Query(Clause((Term((word,)),))), rows, Narrow(), most=1))
+
     words = [word for term in terms for word in apart(term)]
-    nearest_to = unknown([token for word in words for token in word.tokens])
+    nearest_to = unknown([token for word in words for token in word.tokens], is_said)
     found: dict[str, str] = {}
     for word in words:
         if any(token in nearest_to for token in word.tokens):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from string import ascii_lowercase
 from urllib.parse import quote
 
 from cortext import paths
@@ -15,21 +16,25 @@ _SAME = 2
 _MOST = 50_000
 _CLOSE = 75
 """How alike a misspelt word is, of 100."""
-_SHORTEST = 4
+_SHORTEST, _LONGEST = 4, 30
+"""Characters of a word that may be misspelt."""
+_FEW = 5
+"""Words that are alike, of which the first that is said is told."""
 
 
-def unknown(words: Sequence[str]) -> dict[str, str]:
+def unknown(
+    words: Sequence[str], is_said: Callable[[str], bool] = lambda _: True
+) -> dict[str, str]:
     """Those of the words that nobody said, each with the nearest that somebody did, or "". The
-    words are as `formats.query` has them. Nothing is told of an index that cannot be read."""
+    words are as `formats.query` has them. `is_said` tells of a word that is in the index whether
+    it is of a text that is still there, and counts. Nothing is told of an index that cannot be
+    read."""
     found: dict[str, str] = {}
     try:
         with closing(_open()) as db:
             for word in dict.fromkeys(words):
-                if (
-                    db.execute("SELECT 1 FROM vocabulary WHERE term = ?", (word,)).fetchone()
-                    is None
-                ):
-                    found[word] = _nearest(db, word)
+                if not (_texts_with(db, word) and is_said(word)):
+                    found[word] = next(filter(is_said, _alike(db, word)), "")
     except sqlite3.Error:
         return {}
     return found
@@ -41,14 +46,36 @@ def _open() -> sqlite3.Connection:
     return db
 
 
-def _nearest(db: sqlite3.Connection, word: str) -> str:
-    if len(word) < _SHORTEST:
-        return ""
+def _texts_with(db: sqlite3.Connection, word: str) -> int:
+    """How many texts have it, or had."""
+    found = db.execute("SELECT doc FROM vocabulary WHERE term = ?", (word,)).fetchone()
+    return found[0] if found else 0
+
+
+def _alike(db: sqlite3.Connection, word: str) -> Iterator[str]:
+    """Words like another: those one slip of the finger away first, the most frequent before
+    the others, then those that begin the same."""
+    if not _SHORTEST <= len(word) <= _LONGEST:
+        return
+    counted = {other: _texts_with(db, other) for other in _slips(word)}
+    near = sorted(filter(counted.__getitem__, counted), key=lambda other: -counted[other])
+    yield from near[:_FEW]
     from rapidfuzz import fuzz, process
 
     begin = word[:_SAME]
     query = "SELECT term FROM vocabulary WHERE term >= ? AND term < ? LIMIT ?"
-    near = db.execute(query, (begin, begin + "\U0010ffff", _MOST))
-    terms = [term for (term,) in near if abs(len(term) - len(word)) < _SHORTEST]
-    best = process.extractOne(word, terms, scorer=fuzz.ratio, score_cutoff=_CLOSE)
-    return best[0] if best else ""
+    begun = db.execute(query, (begin, begin + "\U0010ffff", _MOST))
+    terms = [term for (term,) in begun if abs(len(term) - len(word)) < _SHORTEST and term != word]
+    best = process.extract(word, terms, scorer=fuzz.ratio, score_cutoff=_CLOSE, limit=_FEW)
+    yield from (term for term, _, _ in best)
+
+
+def _slips(word: str) -> list[str]:
+    """What is one slip away: a letter missing, one too many, another one, or two swapped."""
+    letters = ascii_lowercase if word.isascii() else "".join({*word})
+    halves = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    less = [left + right[1:] for left, right in halves]
+    swapped = [left + right[1::-1] + right[2:] for left, right in halves]
+    other = [left + letter + right[1:] for left, right in halves for letter in letters]
+    more = [left + letter + right for left, right in halves for letter in letters]
+    return sorted({*less, *swapped, *other, *more} - {word})

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from cortext.app.hits import Finder, Question
 from cortext.app.nearly import nearly, told
 from cortext.app.nothing import Nothing, why_nothing
-from cortext.app.search import Hit, Narrow
-from cortext.formats.query import parse
+from cortext.app.search import Hit
 from cortext.index.listed import Listed
 from cortext.mcp.answers import short
 
@@ -37,21 +36,13 @@ def near(finder: Finder, question: Question) -> Near:
         return Near(_excluded(why))
     if why.empty or why.elsewhere:
         return _narrowed(why)
-    found, words = nearly(finder, question), _meant(finder, why)
+    found, words = nearly(finder, question), [*dict.fromkeys(w for _, w in why.unknown if w)]
     if found is None:
         return Near(_NOTHING, words=words, titles=() if words else why.titles)
     hits = [hit for group in found.answer.groups for hit in group.hits]
     sentence = told(found)
     without = [short(word) for word in found.without]
     return Near(f"{_NOTHING} But {sentence}.", hits[: question.most], without, words)
-
-
-def _meant(finder: Finder, why: Nothing) -> list[str]:
-    """Words that are like those that nobody said. The index knows those of all conversations: only
-    what was said in these is told."""
-    rows = finder.among(Question(""))
-    like = dict.fromkeys(word for _, word in why.unknown if word)
-    return [word for word in like if finder.having(parse(f'"{word}"'), rows, Narrow(), most=1)]
 
 
 def _excluded(why: Nothing) -> str:
