@@ -2,12 +2,14 @@
 
 import multiprocessing
 import os
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 import pytest
 
 from cortext import Session, SessionMessage
 from cortext.adapters.kept import Kept, id_of, open_kept
+from cortext.errors import SessionOwnerError
 from cortext.stores.log import LogStore
 from tests.command import ok
 
@@ -62,6 +64,61 @@ def test_eight_writers_that_begin_it_at_once(tmp_path: Path) -> None:
     for number in range(8):
         own = [text for text in said if text.startswith(f"{number}.")]
         assert own == [f"{number}.{n}" for n in range(20)]
+
+
+@pytest.mark.parametrize("kind", ["", "document:", "workspace:"])
+def test_two_owners_who_begin_it_at_once(kind: str, tmp_path: Path) -> None:
+    """The first has it; the second is refused, and nothing of his is in it."""
+    where = f"{kind}{tmp_path}"
+    ann, bob = Kept(where, "tests"), Kept(where, "tests")
+    id = "001-chat-one" if kind == "workspace:" else "one"
+
+    def begin_second() -> Session:
+        said = [SessionMessage("user", "of ann")]
+        ann.append(id, said, lambda: ann.new_session(id, owner="ann"), owner="ann")
+        return bob.new_session(id, owner="bob")
+
+    with pytest.raises(SessionOwnerError, match=f"^session {id} belongs to another owner$"):
+        bob.append(id, [SessionMessage("user", "of bob")], begin_second, owner="bob")
+    read = ann.read(id)
+    assert read is not None
+    assert (read.owner, [message.content for message in read.messages]) == ("ann", ["of ann"])
+
+
+def test_a_list_of_one_owner_reads_his_heads_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Owners whose names look alike in a list are told apart all the same."""
+    kept = Kept(tmp_path, "tests")
+    owners = ["ann", "ann\x07", "bob", "", "ann"]
+    for number, owner in enumerate(owners):
+        made = kept.new_session(f"s-{number}", owner=owner)
+        kept.append(made.id, [SessionMessage("user", "Hello")], lambda made=made: made)
+    read: list[str] = []
+    head = LogStore.head
+
+    def noted(store: LogStore, id: str) -> Session:
+        read.append(id)
+        return head(store, id)
+
+    monkeypatch.setattr(LogStore, "head", noted)
+    assert {row.id for row in kept.rows("ann")} == {"s-0", "s-4"}
+    assert "s-2" not in read
+    assert "s-3" not in read
+    assert [row.id for row in kept.rows("ann\x07")] == ["s-1"]
+    assert [row.id for row in kept.rows("")] == ["s-3"]
+    assert len(kept.rows()) == len(owners)
+
+
+def test_one_has_it_alone_and_may_ask_again(tmp_path: Path) -> None:
+    """Whoever has a session alone can begin it; others cannot meanwhile."""
+    kept = Kept(tmp_path, "tests")
+    with kept.alone("one"), kept.alone("one"):
+        kept.append("one", [], lambda: kept.new_session("one"))
+        with pytest.raises(BlockingIOError), open(tmp_path / ".cortext/alone/one.lock") as file:
+            flock(file, LOCK_EX | LOCK_NB)
+    with open(tmp_path / ".cortext/alone/one.lock") as file:
+        flock(file, LOCK_EX | LOCK_NB)
 
 
 @pytest.mark.parametrize("place", ["the default", "another"])

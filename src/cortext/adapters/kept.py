@@ -12,8 +12,8 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -36,6 +36,7 @@ from cortext.stores.registry import (
     without_password,
 )
 from cortext.stores.served import ServedStore
+from cortext.stores.served_parts import Holder, holder
 
 log: logging.Logger = logging.getLogger("cortext.adapters")
 P = ParamSpec("P")
@@ -99,22 +100,37 @@ class Kept:
         self._remembered = remembered
         self.store: SessionStore = open_kept(path_or_url)
         self._one_at_a_time = threading.Lock()
-        self._alone = threading.Lock()
+        self._alone = threading.RLock()
+        self._mine: set[Holder] = set()
 
     def append(
-        self, id: str, messages: Sequence[SessionMessage], begin: Callable[[], Session]
+        self,
+        id: str,
+        messages: Sequence[SessionMessage],
+        begin: Callable[[], Session],
+        *,
+        owner: str = "",
     ) -> int:
         """Add messages, durably, and how many were new. The session is made by `begin` if there is
-        none; where two do that at once, all their messages are kept."""
+        none; where two do that at once, all their messages are kept. With an `owner`, nothing is
+        added to another's: SessionOwnerError, also for whoever came second of two who began it."""
+        if owner and not self.check_owner(id, owner):
+            self._begin(begin(), owner)
         try:
             return self.store.append(id, *messages)
         except SessionNotFoundError:
-            with self._changing(id):
-                if not self.store.exists(id):
-                    self.store.save(begin())
-                    if self._remembered:
-                        _remember(self.store)
+            self._begin(begin(), owner)
             return self.store.append(id, *messages)
+
+    def _begin(self, session: Session, owner: str) -> None:
+        """Save a new session, unless somebody else has made it meanwhile."""
+        with self.alone(session.id):
+            if self.store.exists(session.id):
+                self.check_owner(session.id, owner)
+                return
+            self.store.save(session)
+        if self._remembered:
+            _remember(self.store)
 
     def new_session(self, id: str, **fields: Any) -> Session:
         """The head of a session of this framework, which is had where the program runs if nobody
@@ -140,7 +156,8 @@ class Kept:
     def change(self, id: str, change: Callable[[Session], T]) -> T | None:
         """Read a session, change it and save it; None if there is none. What others add meanwhile
         is kept; on a server nobody else changes it meanwhile, wherever they are."""
-        with self._changing(id):
+        served = isinstance(self.store, ServedStore)
+        with self.alone(id) if served else self._one_at_a_time:
             session = self.read(id)
             if session is None:
                 return None
@@ -152,17 +169,19 @@ class Kept:
         """A session, without its messages where the store can read a head alone."""
         return head_of(self.store, id)
 
-    def check_owner(self, id: str, owner: str, name: str) -> None:
+    def check_owner(self, id: str, owner: str, name: str = "") -> bool:
         """SessionOwnerError if a session, which a caller has by this name, is another's than of the
-        owner whom he names. Who names none may have all; and what has no owner is for all."""
+        owner whom he names. Who names none may have all; and what has no owner is for all. Whether
+        one was found."""
         if not owner:
-            return
+            return False
         try:
             head = self.head(id)
         except SessionNotFoundError:
-            return
+            return False
         if is_anothers(head, owner):
-            raise SessionOwnerError(name)
+            raise SessionOwnerError(name or name_in(head))
+        return True
 
     def amend(self, id: str, **fields: Any) -> None:
         """Change fields of a head, and nothing else."""
@@ -171,9 +190,23 @@ class Kept:
         else:
             self.change(id, lambda session: _set(session, fields))
 
-    def alone(self, id: str) -> AbstractContextManager[Any]:
+    @contextmanager
+    def alone(self, id: str) -> Generator[None]:
         """Nobody else who asks for it, in any process, has this session meanwhile; on a server, on
-        any machine. It is not the lock of the store, which each append takes for itself."""
+        any machine. The thread that has it may ask again. It is not the lock of the store, which
+        each append takes for itself."""
+        mine = holder(id)
+        if mine in self._mine:
+            yield
+            return
+        with self._lock(id):
+            self._mine.add(mine)
+            try:
+                yield
+            finally:
+                self._mine.discard(mine)
+
+    def _lock(self, id: str) -> AbstractContextManager[Any]:
         if isinstance(self.store, ServedStore):
             return self.store.alone(id)
         folder = _side_folder(self.store)
@@ -225,10 +258,14 @@ class Kept:
         """In the order of the index that `cortext list` has: a head is read for each row that is
         wanted, and no messages."""
         from cortext.index.listed import DOCUMENT
+        from cortext.index.showing import shown
         from cortext.index.spawned import SpawnIndex
 
         with SpawnIndex(folder, DOCUMENT) as index:
             listed = index.list()
+        if owner is not None:
+            whose = shown(owner)  # as rows have it; heads have all of it
+            listed = [row for row in listed if row.owner == whose or row.note]
         for row in listed:
             for head in _of(owner, self._each_head([row.key])):
                 yield _row(head, row.active_at if row.messages else head.updated_at)
@@ -239,9 +276,6 @@ class Kept:
 
     def close(self) -> None:
         self.store.close()
-
-    def _changing(self, id: str) -> AbstractContextManager[Any]:
-        return self.store.alone(id) if isinstance(self.store, ServedStore) else self._one_at_a_time
 
 
 def _of(owner: str | None, heads: Iterable[Session]) -> Iterator[Session]:

@@ -118,6 +118,8 @@ class Checkpoints:
         thread = self._threads.open(where.thread, where.owner)
         log = thread.log
         with log.lock:
+            # First of all: what it holds is nobody else's from the beginning.
+            thread.transcript.begin(where.owner)
             log.catch_up()
             base = log.saved(where.ns, where.id) if where.id else None
             saved = self._saved(checkpoint, meta, new_versions, base, where.id)

@@ -37,9 +37,9 @@ class Transcript:
         self._waits = ""
 
     def begin(self, owner: str) -> None:
-        """Have a session, and know what is in it."""
+        """Have a session, and know what is in it. SessionOwnerError if it is another's."""
         if not self._begun:
-            self._kept.append(self._id, [], lambda: self._new(owner))
+            self._kept.append(self._id, [], lambda: self._new(owner), owner=owner)
             self._waits = self._waiting()
             self._begun = True
 
@@ -66,7 +66,7 @@ class Transcript:
                 new.append(record)
                 self._told[record.id] = mark_of(record)
         if new:
-            self._kept.append(self._id, new, lambda: self._new(owner))
+            self._kept.append(self._id, new, lambda: self._new(owner), owner=owner)
 
     def remove(self, ids: set[str | None]) -> None:
         """Take messages out for good."""

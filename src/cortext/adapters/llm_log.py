@@ -86,7 +86,11 @@ class Log:
             fields = {"tokens": tokens} if is_last and tokens is not None else {}
             records += records_of(message.to_dict(), hash, **fields)
         if records:
-            self.kept.append(id, records, lambda: self._begin(name, records, head or {}))
+
+            def begin() -> Session:
+                return self._begin(name, records, head or {})
+
+            self.kept.append(id, records, begin, owner=self.owner)
         return Seen(chain, tip)
 
     def read(self, name: str) -> tuple[list[dict[str, Any]], str | None]:

@@ -174,8 +174,7 @@ class CortextSession(SessionABC):
         return []
 
     def _add(self, messages: list[SessionMessage]) -> None:
-        self._check()
-        self._kept.append(self._id, messages, lambda: self._begin(messages))
+        self._kept.append(self._id, messages, lambda: self._begin(messages), owner=self.owner)
 
     def _begin(self, messages: Sequence[SessionMessage] = ()) -> Session:
         session = self._kept.new_session(
@@ -193,8 +192,7 @@ class CortextSession(SessionABC):
             return None
 
     def _set_pending(self, pending: dict[str, Any] | None) -> None:
-        self._check()
-        self._kept.append(self._id, [], self._begin)
+        self._kept.append(self._id, [], self._begin, owner=self.owner)
         self._kept.amend(self._id, pending=pending)
 
 

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 from langchain_core.messages import ToolMessage
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import MessagesState as TheirState
 
 from cortext.adapters.langgraph import CortextSaver, MessagesState
 from cortext.adapters.langgraph_messages import NO_RESULT
+from cortext.adapters.langgraph_transcript import Transcript
 from cortext.errors import InvalidIdError, SessionOwnerError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -37,6 +39,25 @@ def test_another_owners_thread_is_refused(tmp_path: Path) -> None:
     assert [file.read_bytes() for file in files] == before
     assert len(graph.get_state(on("t")).values["messages"]) == 2
     assert len(graph.invoke(said, on("t", user_id="ann"))["messages"]) == 4
+
+
+def test_a_thread_is_its_owners_from_the_first_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the run is ended before anything is in the conversation."""
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as ended:
+        ended.setattr(Transcript, "tell", end)
+        with pytest.raises(KeyboardInterrupt):
+            CortextSaver(tmp_path).put(on("t", user_id="ann"), empty_checkpoint(), {}, {})
+    saver = CortextSaver(tmp_path)
+    assert saver.threads("ann") == ["t"]
+    with pytest.raises(SessionOwnerError):
+        saver.get_tuple(on("t", user_id="bob"))
+    assert saver.get_tuple(on("t", user_id="ann")) is not None
 
 
 def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
