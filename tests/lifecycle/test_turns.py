@@ -146,3 +146,23 @@ def test_any_conversation_gives_a_prompt(sizes: list[int], most: int) -> None:
         assert shown[:FIRST] == [turn.content for turn in turns[:FIRST]]
         assert shown[-1] == turns[-1].content
         assert len(shown) + context.trimmed == len(turns) == context.turns
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 2000), st.booleans()), max_size=20), max_size=6))
+def test_turns_added_together_are_as_if_one_by_one(blocks: list[list[tuple[int, bool]]]) -> None:
+    """Whatever their sizes, and also where one of them asks an earlier one again."""
+    together, apart = Context(max_tokens=1000), Context(max_tokens=1000)
+    ids = ["0"]
+    for block in blocks:
+        turns: list[SessionMessage] = []
+        for size, again in block:
+            data = {RETRIES: ids[len(ids) // 2]} if again else None
+            ids.append(str(len(ids)))
+            text = "x" * size
+            turns.append(SessionMessage("user", text, id=ids[-1], structured_data=data))
+        together.add_all(turns)
+        for turn in turns:
+            apart.add(turn)
+    assert list(together.kept()) == list(apart.kept())
+    assert (together.used, together.trimmed) == (apart.used, apart.trimmed)
+    assert together.prompt("and now?").notes == apart.prompt("and now?").notes

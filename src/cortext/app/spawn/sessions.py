@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from datetime import datetime
 from typing import Any
@@ -141,9 +141,8 @@ class Spawned:
         for turn in turns:
             if len(encode_record(turn, LOG.records)) > LONGEST_TURN:
                 raise CortextError(f"a turn of more than {LONGEST_TURN >> 20} MB is not kept")
-        for turn in turns:
-            self.waiting.append(turn)
-            self.context.add(turn)
+        self.waiting += turns
+        self.context.add_all(turns)
         self._flush()
         if not self.title and self._first:
             self._amend(title=generate_title(Session(messages=[self._first]), WHOLE))
@@ -250,8 +249,7 @@ class Spawned:
             self._write_anew()
             return
         waited, self.waiting = self.waiting, []
-        for turn in waited:
-            self._count(turn)
+        self._count(waited)
 
     def _amend(self, **fields: Any) -> None:
         fields["updated_at"] = max(clock.now(), self._head.updated_at)
@@ -268,8 +266,7 @@ class Spawned:
             self._mark = take(self.id)
         self._store.save(session)
         self.waiting, self.count, self.tokens = [], 0, 0
-        for turn in session.messages:
-            self._count(turn)
+        self._count(session.messages)
         lost = known - self.count
         rest = f"; {lost} of {known} turns are lost" if lost else ""
         self.notes.append(f"{self.path} was gone, and is written anew from memory{rest}")
@@ -287,16 +284,15 @@ class Spawned:
         for block in self._store.blocks(self.id):
             refuse_damage(block.damages)
             self.notes += [damage.detail for damage in block.damages]
-            for turn in block.messages:
-                self.context.add(turn)
-                self._count(turn)
+            self.context.add_all(block.messages)
+            self._count(block.messages)
 
-    def _count(self, turn: SessionMessage) -> None:
-        self.count += 1
-        self.tokens += tokens_of(turn)
-        if turn.role == "user":
-            self._asked = turn
-            self._first = self._first or (turn if turn.content.strip() else None)
+    def _count(self, turns: Sequence[SessionMessage]) -> None:
+        self.count += len(turns)
+        self.tokens += sum(map(tokens_of, turns))
+        asked = [turn for turn in turns if turn.role == "user"]
+        self._asked = asked[-1] if asked else self._asked
+        self._first = self._first or next((turn for turn in asked if turn.content.strip()), None)
 
 
 def _new_name(agent: str, when: datetime) -> str:
