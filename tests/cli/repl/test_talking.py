@@ -243,6 +243,20 @@ def test_what_is_typed_meanwhile_waits(person: Person, spawn: Spawn, tmp_path: P
     terminal.until("you said: typed ahead")
 
 
+def test_any_key_can_be_typed_meanwhile(person: Person, spawn: Spawn, tmp_path: Path) -> None:
+    """Alt+Enter, a long line, and Ctrl+D: each is at the next prompt what it is at any."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line(f"wait {tmp_path / 'go'}")
+    terminal.until("waiting")
+    long = "x" * 3000
+    terminal.keys(f"one{ALT_ENTER}{long}\r{CTRL_D}")
+    (tmp_path / "go").touch()
+    assert terminal.ends() == 0
+    assert person.said("s")[2::2] == [f"one\n{long}"]
+    assert person.status("s") == "completed"
+
+
 def test_what_cannot_be_saved_is_kept_and_tried_again(person: Person, spawn: Spawn) -> None:
     """It is said each time, the file stays as it was, and the next turn brings both."""
     terminal = spawn()

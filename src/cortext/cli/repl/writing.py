@@ -187,7 +187,8 @@ def _out(text: str) -> None:
 
 @contextmanager
 def _without_echo() -> Generator[None]:
-    """What is typed while an answer comes would stand in the middle of it."""
+    """What is typed while an answer comes would stand in the middle of it. It waits key by key, as
+    it does at a prompt: lines would lose Ctrl+D, and what they have beyond 4 KB."""
     if not sys.stdin.isatty():
         yield
         return
@@ -196,7 +197,8 @@ def _without_echo() -> Generator[None]:
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
     quiet = termios.tcgetattr(fd)
-    quiet[3] &= ~termios.ECHO
+    quiet[0] &= ~termios.ICRNL
+    quiet[3] &= ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(fd, termios.TCSANOW, quiet)
     try:
         yield
