@@ -116,6 +116,17 @@ def test_the_latest_goes_on(tmp_path: Path, sessions: Path) -> None:
     assert "session first" in run_aur(tmp_path, "-c", *TAIL).stderr
 
 
+def test_whole_id_is_not_searched_for(tmp_path: Path, sessions: Path) -> None:
+    """The others are not even looked at, nor is any index made of them; part of an id is."""
+    have(tmp_path, "first", "hello")
+    have(tmp_path, "first-2", "hello")
+    index = sessions / ".cortext/spawned.sqlite3"
+    assert "session first ·" in run_aur(tmp_path, "--resume", " first ", *TAIL).stderr
+    assert not index.exists()
+    assert "session first-2 ·" in run_aur(tmp_path, "--resume", "first-", *TAIL).stderr
+    assert index.exists()
+
+
 def test_a_person_chooses(tmp_path: Path, sessions: Path) -> None:
     """`--resume` alone shows the latest by number; without a person it says which there are."""
     have(tmp_path, "first", "hello")

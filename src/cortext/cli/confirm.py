@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import click
 
-from cortext.cli.choose import can_ask
 from cortext.errors import CortextError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,6 +21,8 @@ def agree(question: str, yes: bool) -> None:
     """Go on only with a yes: from the person, or by `--yes` where there is none to ask."""
     if yes:
         return
+    from cortext.cli.choose import can_ask
+
     if not can_ask():
         raise CortextError("nothing was done: there is nobody to ask", hint="`--yes` answers")
     if not click.confirm(question, err=True):

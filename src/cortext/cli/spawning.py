@@ -8,14 +8,13 @@ import click
 
 from cortext.app.spawn.agents import DEFAULT, Agent, agent_of, get_agent
 from cortext.app.spawn.cleaning import clean, delete
-from cortext.app.spawn.files import path_of
+from cortext.app.spawn.files import open_store, path_of
 from cortext.app.spawn.listing import Found, find_spawned, list_spawned
 from cortext.app.spawn.recovering import recover
 from cortext.app.spawn.running import ECHO, VARIABLE, Runner, choose_runner
 from cortext.app.spawn.sessions import Spawned
 from cortext.app.spawn.settings import SpawnSettings
 from cortext.bridges.launch import installed
-from cortext.cli.choose import ask, can_ask
 from cortext.cli.confirm import agree
 from cortext.cli.repl import run
 from cortext.cli.text import clean as shown
@@ -23,6 +22,7 @@ from cortext.cli.text import to_edge
 from cortext.durability.trash import TrashEntry
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.index.listed import Listed
+from cortext.stores.names import is_id
 
 _SOME = 10
 
@@ -68,7 +68,9 @@ def begin(id: str | None, agent: str | None, tool: str | None, settings: SpawnSe
 
 def go_on(given: str, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
     """The session that is meant, where it was left."""
-    return _go_on(find(given).key, agent, tool, settings)
+    # A whole id means nothing else, however many sessions there are to look through.
+    whole = is_id(given.strip()) and open_store().exists(given.strip())
+    return _go_on(given.strip() if whole else find(given).key, agent, tool, settings)
 
 
 def go_on_with_last(agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
@@ -129,6 +131,8 @@ def find(given: str, *, exactly: bool | None = None) -> Listed:
     if len(rows) == 1 and given.strip():
         return rows[0]
     if rows:
+        from cortext.cli.choose import ask
+
         return ask(rows, given)
     raise not_found(given)
 
@@ -162,6 +166,8 @@ def _reopen(id: str, settings: SpawnSettings) -> Spawned:
     except SessionNotFoundError:
         raise not_found(id) from None
     except SessionCorruptedError as error:
+        from cortext.cli.choose import can_ask
+
         if not can_ask():
             error.hint = "in a terminal you can delete or recover it; the file is as it was"
             raise
