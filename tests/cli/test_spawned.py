@@ -153,6 +153,15 @@ def test_damaged_session_is_marked() -> None:
     assert (damage[0], f"{path}, line 3" in damage[1]) == (None, True)
 
 
+def test_many_damaged_sessions_are_counted() -> None:
+    """Some are named, and it is said how many more there are."""
+    for number in range(6):
+        write(f"bad{number}", 2, damaged=True)
+    assert "warning: 1 more is damaged\n" in aur(*LIST).stderr
+    write("bad6", 2, damaged=True)
+    assert "warning: 2 more are damaged\n" in aur(*LIST).stderr
+
+
 def test_no_text_reaches_the_terminal_as_a_command(tmp_path: Path) -> None:
     """Nor does one pretend to be another row."""
     write("one", 1, agent="a\x1b[31m", title="t\x1b]0;owned\x07\nfake  qa  9\x9b2J\u202e")

@@ -211,8 +211,8 @@ def _say_damaged(rows: Sequence[Listed]) -> None:
     damaged = [row for row in rows if row.is_damaged]
     for row in damaged[:_FEW]:
         say(f"warning: {row.note}")
-    if len(damaged) > _FEW:
-        say(f"warning: {len(damaged) - _FEW} more are damaged")
+    if left := len(damaged[_FEW:]):
+        say(f"warning: {left} more {'is' if left == 1 else 'are'} damaged")
 
 
 def _count(shown: int, of: int) -> str:
