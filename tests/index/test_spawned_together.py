@@ -4,7 +4,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -103,10 +102,8 @@ for n in itertools.count():
 """
 
 
-@pytest.mark.parametrize(
-    ("seconds", "least"), [(4.0, 50), pytest.param(580.0, 10_000, marks=pytest.mark.slow)]
-)
-def test_a_reader_lists_while_a_writer_writes(folder: Folder, seconds: float, least: int) -> None:
+@pytest.mark.parametrize("times", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_reader_lists_while_a_writer_writes(folder: Folder, times: int) -> None:
     """Again and again: nobody sees an error, damage, or fewer turns than before."""
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(folder.path)],
@@ -115,12 +112,9 @@ def test_a_reader_lists_while_a_writer_writes(folder: Folder, seconds: float, le
     assert writer.stdout is not None
     assert writer.stdout.readline() == "ready\n"
     seen: dict[str, int] = {}
-    lists = 0
-    end = time.monotonic() + seconds
     with SpawnIndex(str(folder.path)) as index:
-        while time.monotonic() < end and lists < 10_000:
+        for _ in range(times):
             rows = index.list()
-            lists += 1
             assert [row.note for row in rows if row.note] == []
             assert {row.key for row in rows} >= {f"s{n}" for n in range(19)}
             for row in rows:
@@ -129,7 +123,6 @@ def test_a_reader_lists_while_a_writer_writes(folder: Folder, seconds: float, le
     assert writer.poll() is None
     writer.terminate()
     assert writer.communicate(timeout=60)[1] == ""
-    assert lists >= least
     assert sum(seen.values()) > 20
     assert folder.list() == folder.anew()
 
