@@ -1,6 +1,8 @@
 """Conversations as new sessions of the tools: what is written, and that it reads as it was."""
 
+import errno
 import os
+import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from cortext.bridges.claude_writer import folder_name
 from cortext.bridges.codex_writer import is_ours
 from cortext.bridges.registry import open_bridge
 from cortext.bridges.writing import Turn, open_writer, turns_of
+from cortext.durability import replace
+from cortext.errors import CortextError
 
 LONG_AGO = datetime(2024, 3, 1, 10, tzinfo=UTC)
 IN_FILES = ("claude", "codex", "gemini")
@@ -120,6 +124,49 @@ def test_nothing_that_is_there_changes(tool: str, tmp_path: Path) -> None:
     second = writer.write(TURNS, cwd=str(tmp_path), title="Two")
     assert first.id != second.id
     assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("tool", IN_FILES)
+def test_a_session_is_whole_or_not_there(
+    tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full in the middle leaves nothing, and one who is killed there leaves nothing
+    that the tool would list, and that the next one does not remove."""
+    home, real = tmp_path / "home", replace.write_all
+
+    def write() -> None:
+        open_writer(tool, str(home)).write(TURNS, cwd=str(tmp_path), title="One")
+
+    def half(fd: int, data: bytes | memoryview) -> None:
+        real(fd, bytes(data)[:9])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def killed(fd: int, data: bytes | memoryview) -> None:
+        real(fd, bytes(data)[:9])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    write()
+    whole = files(home)
+    monkeypatch.setattr(replace, "write_all", half)
+    with pytest.raises(CortextError, match="no space left"):
+        write()
+    assert files(home) == whole
+    monkeypatch.setattr(replace, "write_all", killed)
+    child = os.fork()
+    if child == 0:
+        write()
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    (left,) = files(home) - whole
+    assert left.suffix == ".tmp"
+    assert len(list(open_bridge(tool, str(home)).sources())) == 1
+    os.utime(left, (0, 0))
+    monkeypatch.setattr(replace, "write_all", real)
+    write()
+    assert not left.exists()
+
+
+def files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
 
 
 def test_gemini_keeps_its_names_for_folders(tmp_path: Path) -> None:

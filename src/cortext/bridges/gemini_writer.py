@@ -14,7 +14,7 @@ from cortext.bridges.places import own_home
 from cortext.bridges.writing import Turn, Written, iso, rising, store_lines, with_last
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
-from cortext.durability.replace import make_private_dir, storage_errors, write_new
+from cortext.durability.replace import make_private_dir, replace, storage_errors
 from cortext.model import json
 from cortext.model.ids import new_id
 
@@ -79,7 +79,7 @@ class GeminiWriter:
             slug = f"{base}-{number}"
         made = os.path.join(projects, slug)
         make_private_dir(made)
-        write_new(os.path.join(made, _ROOT), [os.fsencode(folder)])
+        replace(os.path.join(made, _ROOT), [os.fsencode(folder)])
         return made
 
     def _known(self, folder: str) -> str:

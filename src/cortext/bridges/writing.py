@@ -13,8 +13,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from cortext.durability.replace import make_private_dir, storage_errors, write_new
-from cortext.durability.sync import sync_dir
+from cortext.durability.replace import make_private_dir, replace, storage_errors, sweep_temps
 from cortext.formats.briefing import Left, Past
 from cortext.formats.history import Show, history
 from cortext.formats.window import BUDGET, window
@@ -140,9 +139,10 @@ def millis(when: datetime) -> int:
 
 
 def store_lines(path: str, lines: Iterable[Any]) -> None:
-    """A new file with one JSON value on each line; its folder is made if need be."""
+    """A new file with one JSON value on each line, or none: a tool would list half of a session,
+    or take it for damaged and delete it. Its folder is made if need be."""
     folder = os.path.dirname(path)
     with storage_errors("write", path):
         make_private_dir(folder)
-        write_new(path, [json.encode(line) + b"\n" for line in lines])
-        sync_dir(folder)
+        sweep_temps(folder)
+        replace(path, [json.encode(line) + b"\n" for line in lines])
