@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cortext.app.binding import Entry
 from cortext.bridges import places
-from cortext.bridges.servers import mcp_servers
+from cortext.bridges.servers import is_of, mcp_servers
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -34,11 +34,6 @@ def facts_of(session: Session, messages: Sequence[SessionMessage], path: str) ->
     whole = len(messages) == len(session.messages)
     tokens = (session.total_prompt_tokens, session.total_completion_tokens) if whole else (0, 0)
     return Facts(session.title, session.model, tools, tokens, path)
-
-
-def is_of(server: str, name: str) -> bool:
-    """Whether a tool is one of an MCP server's, as any of the four names it."""
-    return name.removeprefix("mcp").lstrip("_").startswith(f"{server}_")
 
 
 def unnamed(tool: str, session_id: str) -> str:

@@ -28,6 +28,7 @@ from cortext.bridges.launch import (
     resume_plan,
     start_plan,
 )
+from cortext.bridges.servers import mcp_servers
 from cortext.config import Config
 from cortext.errors import CortextError
 from cortext.index.listed import DOCUMENT, Listed
@@ -97,7 +98,7 @@ def prepare(
     if not fork:
         refuse_live(row)
     found = find_native(row, tool)
-    notes = [] if row.tool else _warnings(row)
+    notes = [] if row.tool else _warnings(row, tool)
     if fork and not row.tool:
         row = branch(row)
         notes.append(f"the copy is {row.key}")
@@ -258,9 +259,12 @@ def _goes_on(row: Listed) -> list[str]:
     return [f"the program still writes to {row.key}: {later}"]
 
 
-def _warnings(row: Listed) -> list[str]:
-    """What the person should know before it goes on. That it was complete was asked about."""
-    found = [*brief(row, budget=0, with_history=False).warnings, why_fixed(row)]
+def _warnings(row: Listed, tool: str) -> list[str]:
+    """What the person should know before it goes on in a tool. That it was complete was asked
+    about."""
+    servers = mcp_servers(tool, folder_for(row)[0])
+    briefing = brief(row, budget=0, servers=servers, with_history=False)
+    found = [*briefing.warnings, why_fixed(row)]
     return [f"warning: {warning}" for warning in found if warning not in ("", WAS_COMPLETE)]
 
 

@@ -40,13 +40,19 @@ class Briefing(NamedTuple):
 
 
 def brief(
-    row: Listed, *, budget: int, tools: Sequence[str] | None = None, with_history: bool = True
+    row: Listed,
+    *,
+    budget: int,
+    tools: Sequence[str] | None = None,
+    servers: Sequence[str] | None = None,
+    with_history: bool = True,
 ) -> Briefing:
     """The briefing of a conversation. Nothing is changed by it. `tools` are those that the agent
-    has now, if that is known."""
+    has now, and `servers` the names of its MCP servers, if that is known."""
     session, damages = _read(row)
+    missing = _missing(session, tools, servers)
     return Briefing(
-        [*_warnings(row, session, tools), *damages],
+        [*_warnings(row, session, missing), *damages],
         _command(row, session),
         row.key,
         _document(row),
@@ -149,16 +155,27 @@ def _digest(session: Session) -> str:
     return digest(session.messages)
 
 
-def _warnings(row: Listed, session: Session, tools: Sequence[str] | None) -> list[str]:
+def _missing(
+    session: Session, tools: Sequence[str] | None, servers: Sequence[str] | None
+) -> list[str]:
+    """The tools that a conversation had and that an agent has not, as far as that is known."""
+    if tools is not None:
+        present = {_server_and_tool(tool) for tool in tools}
+        return [tool for tool in session.tools if _server_and_tool(tool) not in present]
+    if servers is None or not session.tools:
+        return []
+    from cortext.bridges.servers import without_server
+
+    return without_server(session.tools, servers)
+
+
+def _warnings(row: Listed, session: Session, missing: Sequence[str]) -> list[str]:
     found: list[str] = []
     if row.status == "completed":
         found.append(WAS_COMPLETE)
     hashed = "" if row.tool else session.prompt_hash
     if hashed and hashed != Workspace(row.root).types.command_hash(session.kind):
         found.append("the agent's instructions have changed since this conversation began")
-    if tools is not None:
-        present = {_server_and_tool(tool) for tool in tools}
-        missing = [tool for tool in session.tools if _server_and_tool(tool) not in present]
-        if missing:
-            found.append(f"tools that it had and that are missing now: {', '.join(missing)}")
+    if missing:
+        found.append(f"tools that it had and that are missing now: {', '.join(missing)}")
     return found

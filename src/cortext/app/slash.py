@@ -204,6 +204,7 @@ class Slash:
         from cortext.app.held import rest_of
         from cortext.app.resume import activate, brief, why_fixed
         from cortext.app.tool_session import row_of
+        from cortext.bridges.servers import mcp_servers
 
         if row.status and not why_fixed(row):
             capture(row.root, row.place)
@@ -211,7 +212,8 @@ class Slash:
             row = row_of(self._conversations, Bound(row.root, row.place)) or row
         lacks = self._lacks(row)
         budget = int(self._conversations.config["resume.budget"])
-        found = brief(row, budget=budget, with_history=lacks is None)
+        servers = mcp_servers(self.inside.tool, os.getcwd()) if self.inside else None
+        found = brief(row, budget=budget, servers=servers, with_history=lacks is None)
         history = found.history if lacks is None else rest_of(row, lacks, budget=budget)
         fixed = activate(row, reopen=True)
         if not fixed:

@@ -1,14 +1,18 @@
-"""The MCP servers that a tool is configured with: their names, from the tool's own files."""
+"""The MCP servers that a tool is configured with: their names, from the tool's own files.
+
+What comes from elsewhere, as with a plug-in or an account of Claude Code, is not known.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from cortext import paths
+from cortext.bridges.jsonl import listed
 from cortext.durability.read import read_file
 from cortext.model import json
 
@@ -18,11 +22,35 @@ _STRING = rb'("(?:[^"\\]|\\.)*")'
 _COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])", re.DOTALL)
 _LARGEST = 16 << 20
+_OTHER = re.compile(r"[^0-9A-Za-z]+")
+# `mcp__server__tool` and `mcp_server_tool`; `mcp__server` alone is one of which nothing was called.
+_CALLED = re.compile(r"mcp__.+?__.|mcp_[^_].*_.")
+_FROM_ELSEWHERE = ("mcp__plugin_", "mcp__claude_ai_")
 
 
 def mcp_servers(tool: str, cwd: str) -> list[str]:
     """The names of the servers that a tool starts in a folder, sorted."""
-    return sorted({name for found in _found(tool, cwd) for name in found})
+    there = {name: entry for found in _found(tool, cwd) for name, entry in found.items()}
+    return sorted(name for name, entry in there.items() if not _is_off(entry))
+
+
+def is_of(server: str, name: str) -> bool:
+    """Whether a tool is one of an MCP server's, as any of the four names it: all but letters and
+    digits may be written as `_`."""
+    plain = _OTHER.sub("_", name).removeprefix("mcp").lstrip("_")
+    return plain.startswith(f"{_OTHER.sub('_', server).lstrip('_')}_")
+
+
+def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
+    """Those of the tools that an MCP server had which is none of these. The names that OpenCode
+    has for them do not say so, nor may a server be known that is in no file of the tool's."""
+    return [
+        name
+        for name in names
+        if _CALLED.match(name)
+        and not name.startswith(_FROM_ELSEWHERE)
+        and not any(is_of(server, name) for server in servers)
+    ]
 
 
 def _found(tool: str, cwd: str) -> Iterator[dict[str, Any]]:
@@ -32,18 +60,38 @@ def _found(tool: str, cwd: str) -> Iterator[dict[str, Any]]:
         own = _read(os.path.join(folder, ".claude.json"))
         yield _part(own, "mcpServers")
         yield _part(own, "projects", cwd, "mcpServers")
-        yield _part(_read(os.path.join(cwd, ".mcp.json")), "mcpServers")
+        for folder in _upwards(cwd):
+            yield _part(_read(os.path.join(folder, ".mcp.json")), "mcpServers")
     elif tool == "gemini":
         person = os.environ.get("GEMINI_CLI_HOME") or home
+        for extension in listed(os.path.join(person, ".gemini/extensions")):
+            found = _read(os.path.join(extension.path, "gemini-extension.json"))
+            yield _part(found, "mcpServers")
         for folder in (person, cwd):
             yield _part(_read(os.path.join(folder, ".gemini/settings.json")), "mcpServers")
     elif tool == "opencode":
-        for folder in (os.path.join(paths.config_home(), "opencode"), cwd):
+        for folder in (os.path.join(paths.config_home(), "opencode"), *_upwards(cwd)):
             for name in ("opencode.json", "opencode.jsonc"):
                 yield _part(_read(os.path.join(folder, name)), "mcp")
     elif tool == "codex":
-        folder = os.environ.get("CODEX_HOME") or os.path.join(home, ".codex")
-        yield _part(_read(os.path.join(folder, "config.toml")), "mcp_servers")
+        own = os.environ.get("CODEX_HOME") or os.path.join(home, ".codex")
+        for folder in (own, *(os.path.join(each, ".codex") for each in _upwards(cwd))):
+            yield _part(_read(os.path.join(folder, "config.toml")), "mcp_servers")
+
+
+def _upwards(cwd: str) -> list[str]:
+    """A folder and those above it in its repository, the outermost first, as tools read settings
+    of a project; outside of any, it alone."""
+    found = [folder := os.path.abspath(cwd)]
+    while not os.path.exists(os.path.join(folder, ".git")):
+        if folder == (folder := os.path.dirname(folder)):
+            return found[:1]
+        found.append(folder)
+    return found[::-1]
+
+
+def _is_off(entry: Any) -> bool:
+    return isinstance(entry, dict) and cast("dict[str, Any]", entry).get("enabled") is False
 
 
 def _part(value: Any, *keys: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from cortext.formats.briefing import render_text
 from cortext.index.listed import AUR, Listed
 from cortext.mcp import asked
 from cortext.mcp.answers import Answer, Conversation, conversation, short
-from cortext.mcp.own import own_session
+from cortext.mcp.own import Own, own_session
 from cortext.mcp.reach import Reach
 from cortext.mcp.reading import BUDGET
 
@@ -31,15 +31,18 @@ def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
     from cortext.app.capture import capture
     from cortext.app.keeping import as_conversation
     from cortext.app.resume import activate, brief, why_fixed
+    from cortext.bridges.servers import mcp_servers
 
     row = reach.one(given.id, everywhere=given.everywhere)
     _check(reach, row, reopen=given.reopen)
     row = as_conversation(row)
     if row.status and not why_fixed(row):
         capture(row.root, row.place)
-    found = brief(row, budget=BUDGET)
+    own = own_session()
+    servers = mcp_servers(own.tool, reach.folder) if own else None
+    found = brief(row, budget=BUDGET, servers=servers)
     fixed = activate(row, reopen=given.reopen)
-    kept = not fixed and _bind(row)
+    kept = not fixed and _bind(row, own)
     note = (
         "What is said here from now on belongs to this conversation."
         if kept
@@ -101,10 +104,9 @@ def _check(reach: Reach, row: Listed, *, reopen: bool) -> None:
         )
 
 
-def _bind(row: Listed) -> bool:
+def _bind(row: Listed, own: Own | None) -> bool:
     """Let what is said in the client's session belong to a conversation, if it can be told which
     session that is."""
-    own = own_session()
     if own is None or len(own.ids) != 1:
         return False
     from cortext.app.binding import bind

@@ -1,0 +1,95 @@
+"""Tools that a conversation had and that are missing where it goes on."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cortext.bridges.servers import mcp_servers
+from tests.cli.test_going_on import Place
+from tests.command import change_head, cortext
+
+HAD = ["Bash", "mcp__tracker__find", "mcp__notes", "mcp__plugin_x_y__z", "mcp_my_box_read"]
+WARNING = "tools that it had and that are missing now: "
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Of Bash and an unused server nothing is missed, and what a plug-in brings is not known."""
+    place = Place(tmp_path)
+    change_head(place.root, place.key, agent_config={"agent": "claude", "tools": HAD})
+    return place
+
+
+def missing(place: Place, *words: str) -> str:
+    done = cortext(place.root, "resume", place.key, *words, env=place.env)
+    assert done.returncode == 0, done.stderr
+    return next((line.partition(WARNING)[2] for line in said(done.stderr) if WARNING in line), "")
+
+
+def said(text: str) -> list[str]:
+    return text.split("\n")
+
+
+def configure(place: Place, tool: str, *servers: str) -> None:
+    """As a person has these servers."""
+    home = Path(place.env["HOME"])
+    if tool == "codex":
+        tables = [f'[mcp_servers."{name}"]\ncommand = "x"\n' for name in servers]
+        (home / ".codex/config.toml").write_text("".join(tables), encoding="utf-8")
+        return
+    entries = {name: {"command": "x"} for name in servers}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("tool", ["claude", "codex"])
+def test_a_server_that_the_tool_lacks_is_said_when_it_is_started(place: Place, tool: str) -> None:
+    """By the tools that were called; one that it has, by whatever name, is not missed."""
+    start = ("--tool", tool, "--print")
+    assert missing(place, *start) == "mcp__tracker__find, mcp_my_box_read"
+    configure(place, tool, "my box")
+    assert missing(place, *start) == "mcp__tracker__find"
+    configure(place, tool, "tracker", "my box")
+    assert missing(place, *start) == ""
+
+
+def test_a_briefing_in_a_tool_says_it_too(place: Place) -> None:
+    env = {**place.env, "CLAUDE_CODE_SESSION_ID": "11111111-2222-4333-8444-555555555555"}
+    configure(place, "claude", "my box")
+    done = cortext(place.root, "slash", "briefing", place.key, env=env)
+    assert f"Warning: {WARNING}mcp__tracker__find" in said(done.stdout)
+
+
+def test_an_agent_that_says_its_tools_is_told_what_it_lacks(place: Place) -> None:
+    """Compared as server and tool, however each of them writes it."""
+    has = "Bash, Read, tracker_find, notes, mcp_plugin_x_y_z, mcp__other__x"
+    assert missing(place, "--context", "--tools", has) == "mcp_my_box_read"
+    assert missing(place, "--context") == ""
+
+
+def test_servers_of_a_project_and_of_extensions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the folders up to the repository's root, and none that is turned off."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
+    inner = tmp_path / "project/inner"
+    files = {
+        ".mcp.json": {"mcpServers": {"beyond": {}}},
+        "project/.git/x.json": {},
+        "project/.mcp.json": {"mcpServers": {"outer": {}}},
+        "project/inner/.mcp.json": {"mcpServers": {"inner": {}}},
+        "project/opencode.json": {"mcp": {"on": {"enabled": True}, "off": {"enabled": False}}},
+        ".gemini/extensions/one/gemini-extension.json": {"mcpServers": {"brought": {}}},
+    }
+    for name, value in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value), encoding="utf-8")
+    config = inner / ".codex/config.toml"
+    config.parent.mkdir()
+    config.write_text('[mcp_servers.ours]\ncommand = "x"\n', encoding="utf-8")
+    found = {tool: mcp_servers(tool, str(inner)) for tool in ("claude", "opencode", "gemini")}
+    assert found == {"claude": ["inner", "outer"], "opencode": ["on"], "gemini": ["brought"]}
+    assert mcp_servers("codex", str(inner)) == ["ours"]
+    assert mcp_servers("claude", str(tmp_path)) == ["beyond"]
