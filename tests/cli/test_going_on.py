@@ -154,6 +154,17 @@ def test_changed_instructions_are_said_when_a_tool_is_started(place: Place) -> N
     assert "the agent's instructions have changed" in done.stderr
 
 
+def test_one_that_was_only_begun_is_opened_in_codex(place: Place) -> None:
+    """Which has no command of ours: what is written for it says what it is to do."""
+    key = Path(place.ok("new", "brainstorm", "Speed").strip()).parent.name
+    line = place.ok("resume", key, "--tool", "codex", "--print")
+    folder = Path(place.env["HOME"], ".codex/sessions")
+    (path,) = folder.rglob(f"*{line.split()[-1]}.jsonl")
+    written = path.read_text(encoding="utf-8")
+    assert ("# Brainstorm" in written, "[RESUMED CONVERSATION]" in written) == (True, True)
+    assert place.ok("resume", key, "--tool", "codex", "--print") == line
+
+
 def test_a_completed_one_is_refused_once(place: Place) -> None:
     """In one sentence, without a terminal."""
     change_head(place.root, place.key, status="completed")

@@ -14,6 +14,7 @@ from tests.tools.machine import CORTEXT, Machine, missing
 from tests.tools.record import repository
 from tests.tools.stub import Stub
 from tests.tools.terminal import SIZE, Terminal
+from tests.tools.test_gemini_sessions import enter
 
 pytestmark = [
     pytest.mark.slow,
@@ -73,6 +74,32 @@ def test_reopened_in_a_terminal(name: str, tmp_path: Path) -> None:
     assert said[:4] == SAID
     assert [role for role, _ in said[4:]] == ["user", "assistant"]
     assert said[5][1] == "The first answer."
+
+
+def test_one_that_was_only_begun_is_opened_in_codex(tmp_path: Path) -> None:
+    """Codex has no commands of ours: what we write tells it what it is to do, and what is said is
+    the conversation."""
+    with Stub(["Which question?"]) as stub:
+        machine = Machine(tmp_path / "root", stub, tools=["codex"])
+        repository(machine.project)
+        agree(machine)
+        machine.ok("init")
+        made = Path(machine.ok("new", "brainstorm", "Speed").strip()).parent
+        words = ["resume", made.name, "--tool", "codex", "--", "--no-daemon"]
+        with Shell(machine.tools["codex"], words) as shell:
+            shell.shows("· Speed", seconds=60)
+            shell.type("Let us begin")
+            shell.shows("Let us begin")
+            enter(shell, lambda: bool(stub.asked))
+            shell.shows("Which question?")
+            say(shell, LEAVE["codex"])
+            shell.shows(f"{Shell.ENDED} 0")
+    (body,) = stub.asked
+    told = json.dumps(body)
+    assert ("# Brainstorm" in told, "[RESUMED CONVERSATION]" in told) == (True, True)
+    lines = (made / ".session/messages.jsonl").read_text(encoding="utf-8").splitlines()
+    said = [(each["role"], each["content"]) for each in map(json.loads, lines)]
+    assert said == [("user", "Let us begin"), ("assistant", "Which question?")]
 
 
 def say(shell: Shell, text: str) -> None:

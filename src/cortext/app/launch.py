@@ -131,7 +131,7 @@ def write_copy(row: Listed, tool: str, *, cwd: str, budget: int, last: str = "")
     turns = turns_of(
         session, show=lambda number: f"cortext show {row.key} --message {number}", budget=budget
     )
-    if not turns:
+    if not turns and not (last and tool == "codex"):  # which has no other way to be told
         raise CortextError("nothing was said in it yet")
     written = open_writer(tool).write(turns, cwd=cwd, title=session.title or row.title, last=last)
     found = own_transcript(tool, written.id, written.path)
