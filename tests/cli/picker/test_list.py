@@ -35,6 +35,17 @@ def test_the_newest_is_first_and_its_end_is_beside_it(workspace: Path) -> None:
     play(story)
 
 
+def test_facts_that_do_not_fit_are_cut(workspace: Path) -> None:
+    """On three lines, with one space between one and the next."""
+    ok(workspace, "tag", "003", "infrastructure", "documentation")
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, "#documentation", "…", "The zanzibar cache is gone.")
+        assert "\N{MIDDLE DOT}  " not in screen(pilot.app)
+
+    play(story, size=(80, 24))
+
+
 def test_typing_filters_titles_then_what_was_said(workspace: Path) -> None:
     """A word of a title at once; a word that was said below it, and the page shows it marked."""
 

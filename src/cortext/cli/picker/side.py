@@ -77,6 +77,9 @@ class Side(Vertical):
         lines = text.wrap(self._drawn_by, width)
         if len(lines) <= most:
             return text
+        # A line has the spaces still that it was broken at.
+        for line in lines:
+            line.rstrip()
         last = Text(" ").join(lines[most - 1 :])
         last.truncate(width, overflow="ellipsis")
         return Text("\n").join([*lines[: most - 1], last])
