@@ -268,6 +268,10 @@ def test_texts_without_the_signs_are_told(workspace: Path) -> None:
     assert facts(result)["without_signs"] == 2
     assert "The last 2 have the words, but not the signs, that were asked for." in text(result)
     assert facts(call("search_workspace", query="zig"))["without_signs"] == 0
+    one = text(call("search_workspace", query="fine++")).split("\n")[0]
+    assert one == (
+        "1 text, the newest first. It has the words, but not the signs, that were asked for."
+    )
 
 
 def test_a_long_conversation_is_read_page_by_page(workspace: Path) -> None:

@@ -10,9 +10,11 @@ from msgspec import Struct
 from cortext.app.conversations import Wanted
 from cortext.app.dates import Span, date_range
 from cortext.app.decisions import get_decisions as decided
+from cortext.app.health.problem import counted
 from cortext.app.hits import Question
 from cortext.app.naming import reopens
 from cortext.app.search import Hit, Narrow, Place
+from cortext.formats.folding import bare
 from cortext.formats.query import folded, parse
 from cortext.index.listed import Listed
 from cortext.mcp import asked
@@ -133,10 +135,11 @@ def search_workspace(reach: Reach, given: asked.Search) -> Answer:
     more = str(page[-1].place) if len(found) > len(page) else None
     loose = sum(not hit.exact for hit in page)
     hits = [_text(reach, hit, nonce) for hit in page]
-    first = f"{len(hits)} texts, the newest first." if hits else "There are no more."
+    first = f"{counted(len(hits), 'text')}, the newest first." if hits else "There are no more."
     if loose:
-        which = "They" if loose == len(hits) else f"The last {loose}"
-        first += f" {which} have the words, but not the signs, that were asked for."
+        which = "The last one has" if loose == 1 else f"The last {loose} have"
+        which = which if loose < len(hits) else "It has" if loose == 1 else "They have"
+        first += f" {which} the words, but not the signs, that were asked for."
     last = [f'There is more: `from: "{more}"` has the next ones.'] if more else []
     last += [_HOW] if hits else []
     blocks = [_block(hit, n) for n, hit in enumerate(hits, 1)]
@@ -184,7 +187,7 @@ def get_context(reach: Reach, given: asked.Context) -> Answer:
         blocks.append(Block(f"{number}. {it.id} · {it.title} · {it.type} · {it.last_active}"))
         blocks += [Block("where it stopped:", barred(it.summary))] if it.summary else []
         blocks += [_block(text) for text in each.texts]
-    first = f"{len(known)} conversations about this." if known else "Nothing was found."
+    first = f"{counted(len(known), 'conversation')} about this." if known else "Nothing was found."
     last = [_HOW] if known else [] if given.everywhere else [_OUTSIDE]
     return Answer(Context(conversations=known), fenced(nonce, first, blocks, last))
 
@@ -203,7 +206,7 @@ def list_conversations(reach: Reach, given: asked.List) -> Answer:
         Block(f"{n}. {it.id} · {it.title} · {it.type} · {it.status}", barred(it.summary))
         for n, it in enumerate(listed, given.first)
     ]
-    first = f"{len(listed)} of {len(rows)} conversations, the latest first."
+    first = f"{len(listed)} of {counted(len(rows), 'conversation')}, the latest first."
     last = [f"There is more: `from: {more}` has the next ones."] if more and page else []
     more = more if page else None
     return Answer(
@@ -238,7 +241,7 @@ def get_decisions(reach: Reach, given: asked.Decisions) -> Answer:
         Block(f"{n}. {it.id} · {it.title} · message {it.message} · {it.role}", bars(it.text))
         for n, it in enumerate(found, 1)
     ]
-    first = f"{len(found)} decisions." if found else "No decision was found."
+    first = f"{counted(len(found), 'decision')}." if found else "No decision was found."
     last = [_HOW] if found else [] if given.everywhere else [_OUTSIDE]
     return Answer(Decisions(decisions=found), fenced(nonce, first, blocks, last))
 
@@ -255,7 +258,7 @@ def _by_conversation(reach: Reach, topic: str, everywhere: bool) -> list[tuple[L
             row, hits = found.setdefault(hit.row.identity, (hit.row, []))
             if all((hit.number, hit.role) != (other.number, other.role) for other in hits):
                 hits.append(hit)
-            said = folded(hit.snippet.text)
+            said = bare(folded(hit.snippet.text))
             here = weight or sum(word in said for word in words)
             scores[row.identity] = max(scores.get(row.identity, 0), here)
     return sorted(
