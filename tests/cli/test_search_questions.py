@@ -97,6 +97,12 @@ def test_words_that_are_gone_are_not_meant(place: Place) -> None:
     assert '"hippopotamus" was not found anywhere' in place.refused(1, "hippopotamus")
 
 
+def test_a_word_too_long_to_be_told(place: Place) -> None:
+    """What was not found is said, and not all of it."""
+    keep(place, "001-plan-a", SessionMessage("user", "The hippopotamus swims."))
+    assert f'"{"a" * 80}…" was not found anywhere' in place.refused(1, "a" * 1500)
+
+
 def test_which_option_left_nothing(place: Place) -> None:
     """It is named, whether it leaves no conversation at all or only not these words."""
     keep(place, "001-plan-a", SessionMessage("user", "The hippopotamus swims."), tags=["sea"])

@@ -36,6 +36,8 @@ _ENDING = re.compile(r"(?<=...)(?:ings|ing|ed|es|s|d|e)$")
 _ENDINGS = ("", "e", "s", "es", "d", "ed", "ing")
 _MOST = 8
 """Words that are looked for: all pairs of more are too many."""
+_TOLD = 80
+"""Characters of a word that are said again."""
 _CONVERSATIONS = 6
 _LOOKED = 1000
 
@@ -89,11 +91,12 @@ def _tells(word: Term) -> bool:
 
 
 def typed(term: Term) -> str:
-    """What a person typed, as one word where that was one."""
-    return "".join(
+    """What a person typed, as one word where that was one; what is too long to be told is cut."""
+    whole = "".join(
         token if not n or is_alone(token) or is_alone(term.tokens[n - 1]) else f" {token}"
         for n, token in enumerate(term.tokens)
     )
+    return whole if len(whole) <= _TOLD else f"{whole[:_TOLD]}…"
 
 
 def apart(term: Term) -> list[Term]:
