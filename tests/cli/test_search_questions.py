@@ -73,6 +73,9 @@ def test_did_you_mean(place: Place) -> None:
     )
     assert "only a part is searched" in place.refused(1, "xyzzyx")
     assert "did you mean 002-plan-b: Crossing a river" in place.refused(1, "Crosing", "rivver")
+    # Words that any title may have make none alike.
+    for typed in (("the", "quokka", "on", "a", "tour"), ("https://quokka.example/a?b=c",)):
+        assert "Crossing a river" not in place.refused(1, *typed)
     for nothing in ("'?!'", "AND", "\N{PARTY POPPER}"):
         assert place.refused(1, nothing) == "there is no word to look for\n"
     assert place.hits("hipopotamus") == []

@@ -61,7 +61,8 @@ def why_nothing(finder: Finder, question: Question) -> Nothing:
             unwanted = [p for p in whole.unwanted if isinstance(p, Term)]
             return Nothing(excluded=_words(unwanted) or ["what is not wanted"])
     terms = telling([term for term in query.terms if not term.is_prefix])
-    text = " ".join(map(typed, query.terms))
+    # Any title is like words that make a sentence.
+    text = " ".join(map(typed, telling([word for term in query.terms for word in apart(term)])))
     return Nothing(unknown=_unknown(finder, terms), titles=_alike(text, finder.rows))
 
 
