@@ -107,6 +107,19 @@ def test_drop_and_stale(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     assert words.is_stale
 
 
+def test_a_document_that_is_edited_often(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time its old words stay in the file: when they are most of it, the index is stale."""
+    monkeypatch.setattr("cortext.index.words._STALE_SIZE", 100)
+    words.put(A, "1", entries("said " * 20), keep=False)
+    for number in range(6):
+        assert not words.is_stale
+        words.put(A, f"{number}", [Entry(-1, "document", 1, f"{number:030}")], keep=True)
+    assert words.is_stale
+    words.discard()
+    words.put(A, "1", entries("said"), keep=False)
+    assert not words.is_stale
+
+
 def test_bulk_is_settled(words: Words) -> None:
     """Additions in bulk are found at once, and settled by whoever comes next."""
     for number in range(30):

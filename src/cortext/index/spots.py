@@ -40,6 +40,8 @@ BLOCK = 1024
 _FAR = 2**32 - 1
 GONE = "gone"
 """The fact that words are in it of a conversation that is gone, or was another."""
+SIZE, REPLACED = "size", "replaced"
+"""Facts: characters of all texts that were put in, and of those that others took the place of."""
 _LARGE = 8 << 20
 """Characters that are put in with one statement."""
 AS_IS = "surrogateescape"
@@ -89,6 +91,11 @@ def fact(db: sqlite3.Connection, name: str) -> int:
     return int(found[0]) if found else 0
 
 
+def add(db: sqlite3.Connection, name: str, number: int) -> None:
+    """Let a fact be so much more."""
+    db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, fact(db, name) + number))
+
+
 def configure(db: sqlite3.Connection, values: dict[str, int]) -> None:
     db.executemany("INSERT INTO words (words, rank) VALUES (?, ?)", values.items())
 
@@ -130,9 +137,11 @@ def _drop_runs(db: sqlite3.Connection, source: int) -> None:
 
 def put_runs(db: sqlite3.Connection, source: int, new: Sequence[Entry], first: int) -> int:
     """Add spots from a number on; the next one."""
-    # Of what is no message there is one each.
-    others = [(source, entry.number) for entry in new if entry.number <= TITLE]
-    db.executemany("DELETE FROM runs WHERE source = ? AND number = ?", others)
+    for entry in new:
+        # Of what is no message there is one each. What is replaced was about as long.
+        delete = "DELETE FROM runs WHERE source = ? AND number = ?"
+        if entry.number <= TITLE and db.execute(delete, (source, entry.number)).rowcount:
+            add(db, REPLACED, len(entry.text))
     for run in _runs([entry for entry in new if entry.text]):
         begin, times = run[0].at, [entry.time for entry in run]
         earliest, latest = min(times), max(times)
@@ -151,6 +160,7 @@ def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
     from msgspec.json import encode
 
     start = size = 0
+    add(db, SIZE, sum(map(len, texts)))
     for end, text in enumerate(texts, 1):
         size += len(text)
         if end == len(texts) or size > _LARGE:

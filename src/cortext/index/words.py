@@ -25,9 +25,11 @@ from cortext.index.spots import (
     AS_IS,
     GONE,
     MARKDOWN,
+    REPLACED,
     ROLES,
     SCHEMA,
     SIDE,
+    SIZE,
     TITLE,
     AnewError,
     Entry,
@@ -50,7 +52,8 @@ T = TypeVar("T")
 _VERSION = 7
 _MERGE = {"automerge": 4, "crisismerge": 16}
 _NO_MERGE = {"automerge": 0, "crisismerge": 1999}
-_STALE = 100_000
+_STALE, _STALE_SIZE = 100_000, 64 << 20
+"""Texts, and characters, that may be gone."""
 _MAPPED = 1 << 30
 """Bytes."""
 _NAME = "the search index"
@@ -210,6 +213,9 @@ class Words:
 
         def count(db: sqlite3.Connection) -> bool:
             next_id = fact(db, "next")
+            replaced = fact(db, REPLACED)
+            if replaced > max(_STALE_SIZE, fact(db, SIZE) - replaced):
+                return True
             if next_id <= _STALE:
                 return False
             there = db.execute("SELECT total(count) FROM runs").fetchone()[0]
