@@ -90,7 +90,7 @@ def test_a_file_that_was_emptied_is_a_loss(tmp_path: Path) -> None:
     damage.nothing_in_it(kept)
     (problem,) = kept.check().problems
     assert problem.text.endswith(": no message is in it, and its head knew of 2 messages")
-    assert mended(kept).did.endswith("its head knew of 2 messages, which are not on this machine")
+    assert mended(kept).did.endswith("its head knew of 2 messages, which were found nowhere else")
     assert kept.check().problems == ()
 
 

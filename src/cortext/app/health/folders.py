@@ -11,7 +11,15 @@ from typing import NamedTuple
 from cortext.app.health.aside import from_aside
 from cortext.app.health.calls import appended, missing_results, trouble_of
 from cortext.app.health.fewer import refuse_fewer
-from cortext.app.health.heads import Head, RescuedHead, refuse_later, rescue_head, session_of
+from cortext.app.health.from_git import from_git, versions
+from cortext.app.health.heads import (
+    Head,
+    RescuedHead,
+    has_fields,
+    refuse_later,
+    rescue_head,
+    session_of,
+)
 from cortext.app.health.problem import (
     NOTE,
     NOTHING,
@@ -107,6 +115,8 @@ def _look(place: Place) -> _State:
         refuse_later(data, place.head)
         head = rescue_head(data, _decode)
         refuse_newer(head.head, place.head)
+    if not has_fields(head.head):
+        head = _head_in_git(place.head) or head
     lines, there = _read(place.lines)
     rescued = rescue_lines(lines, FOLDER.records)
     count = head.head.get("message_count")
@@ -114,9 +124,22 @@ def _look(place: Place) -> _State:
     lost = _lost(rescued, there, known)
     if lost:
         rescued = from_aside(place.lines, FOLDER.records) or rescued
+    if lost or rescued.lost:
+        most = None if lost or rescued.nothing else rescued.lost
+        rescued = from_git(place.lines, FOLDER.records, rescued, most)
     fewer = [] if lost else _fewer(rescued, known)
     stubs = missing_results(rescued.messages, rescued.answered)
     return _State(head, rescued, lost, fewer, stubs)
+
+
+def _head_in_git(path: str) -> RescuedHead | None:
+    """The head that was committed last, of a conversation that has none any more."""
+    for data in versions(path):
+        found = rescue_head(data, _decode)
+        if has_fields(found.head):
+            text = "nothing of it can be read: the head that git has is taken"
+            return RescuedHead(found.head, [Trouble(text)])
+    return None
 
 
 def _lost(rescued: Rescued, there: bool, known: int) -> list[Trouble]:
@@ -172,10 +195,14 @@ def _no_more(state: _State) -> str:
 
 
 def _not_here(state: _State) -> str:
-    known = state.head.head.get("message_count") if state.lost else 0
-    if not known or state.rescued.messages:
+    count = state.head.head.get("message_count") if state.lost else 0
+    known = count if type(count) is int else 0
+    missing = known - len(state.rescued.messages)
+    if missing <= 0:
         return ""
-    return f"; its head knew of {counted(known, 'message')}, which are not on this machine"
+    if missing < known:
+        return f"; its head knew of {missing} more, which were found nowhere"
+    return f"; its head knew of {counted(known, 'message')}, which were found nowhere else"
 
 
 def _append(root: str, place: Place, state: _State) -> Mended | None:

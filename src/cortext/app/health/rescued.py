@@ -14,7 +14,8 @@ class Rescued(NamedTuple):
     lines, where it holds any, what is `torn` off its end, and what is wrong. `messages` are those
     of the lines, `answered` the ids of the tool calls that ride on them; `lost` is how many lines
     may have held one that nobody can read. `nothing` says that something stands there, and no
-    message that can be read: then it is to stay as it is."""
+    message that can be read: then it is to stay as it is. `in_git` is how many messages only git
+    has."""
 
     lines: Sequence[bytes]
     messages: Sequence[SessionMessage]
@@ -24,6 +25,7 @@ class Rescued(NamedTuple):
     answered: frozenset[str] = frozenset()
     lost: int = 0
     nothing: bool = False
+    in_git: int = 0
 
     @property
     def to_write(self) -> bool:
@@ -37,6 +39,7 @@ def can_be_read(rescued: Rescued) -> str:
     text = f"the {counted(len(rescued.messages), 'message')} that can be read"
     if not rescued.messages:
         text = "no messages: none are there"
+    text += _of_git(rescued)
     if rescued.lost:
         text += f"; {counted(rescued.lost, 'line')} cannot, and will stay in what is set aside"
     return text
@@ -45,10 +48,14 @@ def can_be_read(rescued: Rescued) -> str:
 def with_messages(rescued: Rescued) -> str:
     """The same, when it is done."""
     count = len(rescued.messages)
-    text = f"with {counted(count, 'message') if count else 'no messages'}"
+    text = f"with {counted(count, 'message') if count else 'no messages'}{_of_git(rescued)}"
     if rescued.lost:
         text += f"; {counted(rescued.lost, 'line')} could not be read"
     return text
+
+
+def _of_git(rescued: Rescued) -> str:
+    return f", {rescued.in_git} of them from git" if rescued.in_git else ""
 
 
 def in_time(rescued: Rescued) -> Rescued:

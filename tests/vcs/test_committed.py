@@ -1,0 +1,45 @@
+"""Reading what git has of a file."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cortext.vcs.committed import committed
+from tests.vcs.plants import Plants
+from tests.vcs.space import HEAD, Space
+
+
+def test_versions_are_the_newest_first(space: Space) -> None:
+    """Also of a file that is gone from the disk, and whatever its name is a pattern of."""
+    odd = "a[b]*.md"
+    for text in ("first\n", "second\n"):
+        space.write(HEAD, text)
+        space.write(odd, text)
+        space.record("auto", HEAD, odd)
+    (space.folder / HEAD).unlink()
+    assert list(committed(str(space.folder / HEAD))) == [b"second\n", b"first\n"]
+    assert list(committed(str(space.folder / odd))) == [b"second\n", b"first\n"]
+
+
+def test_what_git_does_not_have(space: Space, tmp_path: Path) -> None:
+    """No commit, no repository, no git: nothing, and no error."""
+    assert list(committed(str(space.folder / "never.md"))) == []
+    assert list(committed(str(tmp_path / "elsewhere.md"))) == []
+
+
+def test_without_git(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without it has no versions to give."""
+    space.record("auto", HEAD)
+    monkeypatch.setenv("PATH", os.devnull)
+    assert list(committed(str(space.folder / HEAD))) == []
+
+
+@pytest.mark.parametrize("where", ["config", "include", "includeIf", "worktree"])
+def test_reading_runs_nothing_that_is_planted(space: Space, tmp_path: Path, where: str) -> None:
+    """No filter, helper or monitor of the repository, and the bytes are those of the commit."""
+    plants = Plants(space, tmp_path / "marks")
+    space.record("auto", HEAD)
+    plants.plant(where)
+    assert list(committed(str(space.folder / HEAD))) == [f"{HEAD}, first\n".encode()]
+    assert plants.fired == set()
