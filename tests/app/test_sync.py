@@ -79,6 +79,17 @@ def test_counts(person: Path) -> None:
     assert archived() == {ID: ["one", "more"], other(2): ["TWO", "and more"]}
 
 
+def test_copies_are_counted_as_they_are(person: Path) -> None:
+    """Where nothing is remembered of them, nobody is told that there are none."""
+    say(person, "one")
+    say(person, "TWO", "and more", id=other(2))
+    sync()
+    before = sizes()
+    Path(paths.archive(), ".known/claude.json").write_bytes(b'{"half')
+    assert sizes() == before
+    assert (before[0].copies, before[0].sources > before[0].packed > 0) == (2, True)
+
+
 def test_what_is_remembered_can_be_lost(person: Path) -> None:
     """Then copies are unpacked and compared, and none is written again."""
     path = say(person, "one", "two")

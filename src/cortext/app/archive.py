@@ -10,8 +10,8 @@ import msgspec
 from cortext import paths
 from cortext.bridges.places import TOOLS
 from cortext.durability.follow import Known
-from cortext.durability.packed import SUFFIX
-from cortext.durability.read import read_file
+from cortext.durability.packed import SUFFIX, Packed
+from cortext.durability.read import open_file, read_file
 from cortext.durability.replace import make_private_dir, replace
 from cortext.model import json
 
@@ -68,15 +68,33 @@ class Size(msgspec.Struct):
 
 
 def sizes() -> list[Size]:
-    """What the archive takes, tool by tool; tools with nothing in it are left out."""
+    """What the archive takes, tool by tool; tools with nothing in it are left out. A copy is one
+    whether it is remembered or not."""
     found: list[Size] = []
     for tool in TOOLS:
-        size = Size(tool)
-        for name, known in Memory(tool).copies.items():
-            if known.packed and os.path.exists(os.path.join(folder_of(tool), name) + SUFFIX):
-                size.copies += 1
-                size.sources += known.length
-                size.packed += known.packed
+        size, known = Size(tool), Memory(tool).copies
+        for folder, _, names in os.walk(folder_of(tool)):
+            for name in names:
+                if name.endswith(SUFFIX) and ".~" not in name:
+                    path = os.path.join(folder, name)
+                    one = known.get(os.path.relpath(path, folder_of(tool))[: -len(SUFFIX)])
+                    length, packed = (one.length, one.packed) if one else _lengths(path)
+                    size.copies += 1
+                    size.sources += length
+                    size.packed += packed
         if size.copies:
             found.append(size)
     return found
+
+
+def _lengths(path: str) -> tuple[int, int]:
+    """How much a copy holds, and how long it is; nothing of one that cannot be read, which is for
+    doctor to name."""
+    try:
+        fd = open_file(path)
+    except OSError:
+        return 0, 0
+    try:
+        return Packed(fd).size, os.fstat(fd).st_size
+    finally:
+        os.close(fd)
