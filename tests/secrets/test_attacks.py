@@ -106,6 +106,19 @@ def test_what_a_file_is_called(space: Path) -> None:
     assert "committed as" in cortext(space, "stop", id).stderr
 
 
+def test_what_a_file_in_the_trash_is_called(space: Path) -> None:
+    """To delete a conversation hides no name; to empty the trash removes it."""
+    id = begin(space, "plan", "Deploy", "Hello.")
+    (folder_of(space, id) / f"notes-{TOKEN}.txt").write_text("nothing")
+    ok(space, "delete", id, "--yes")
+    done = cortext(space, "scan", "--all")
+    assert (done.returncode, done.stdout.count("file name")) == (1, 1)
+    assert "`cortext trash empty` removes it for good" in done.stdout
+    assert TOKEN not in done.stdout + done.stderr
+    ok(space, "trash", "empty", "--yes")
+    assert cortext(space, "scan", "--all").returncode == 0
+
+
 def test_files_that_lie_among_conversations(space: Path) -> None:
     """They belong to none, and are found and masked with any."""
     id = begin(space, "plan", "Deploy", "Hello.")

@@ -39,12 +39,12 @@ def _of_workspace(place: Place, unread: Unread) -> Iterator[Piece]:
     aside = [path for path in others if path.startswith(f"{place.session}/")]
     yield from of_files((path for path in others if path not in aside), DOCUMENT, unread)
     yield from of_files(aside, BACKUP, unread)
-    yield from _of_names(place)
+    yield from of_names(place.folder)
 
 
-def _of_names(place: Place) -> Iterator[Piece]:
+def of_names(top: str) -> Iterator[Piece]:
     """What files and folders are called below a conversation's: git would have that too."""
-    for folder, folders, names in os.walk(place.folder):
+    for folder, folders, names in os.walk(top):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in (*folders, *sorted(names)):
             if is_suspect(name.encode("utf-8", "surrogateescape")):

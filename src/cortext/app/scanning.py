@@ -21,7 +21,7 @@ from cortext.app.inner_logs import (
 from cortext.app.looking import Piece, Unread, of_files, why
 from cortext.app.masking import is_suspect, secrets_in, value_of
 from cortext.app.own_files import loose_files
-from cortext.app.own_pieces import NAME, of_row
+from cortext.app.own_pieces import NAME, of_names, of_row
 from cortext.app.reading import read_from, transcript_of
 from cortext.app.session_files import SessionFiles, sessions_of
 from cortext.errors import CortextError, SessionNotFoundError
@@ -154,6 +154,7 @@ class Look:
             packed, files = _apart(files_in(row.path, self.unread))
             yield from of_files(files, TRASH, self.unread)
             yield from self._of_inner(packed)
+            yield from of_names(row.path)
         elif row.tool == ARCHIVE:
             yield from of_files(self._files.unclaimed(self.unread), ARCHIVE, self.unread)
         elif row.tool == STATE:

@@ -69,6 +69,7 @@ class SessionIndex:
         self._threads = threading.RLock()
         self._dirty = False
         self._stale: set[str] = set()
+        self._warned: set[str] = set()
         with storage_errors("open the index of", self._folder):
             self._writable = _can_write(self._folder)
             self._table = Database(
@@ -219,7 +220,10 @@ class SessionIndex:
         try:
             return self._storage.summarize(id)
         except SessionStorageError as error:
-            log.warning("left out of the index: %s", error)
+            # Each look at the folder comes by it, and a person is told once.
+            if str(error) not in self._warned:
+                log.warning("left out of the index: %s", error)
+                self._warned.add(str(error))
             return None
 
     def _scan(self) -> dict[str, Fingerprint]:

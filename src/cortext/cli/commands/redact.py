@@ -130,7 +130,7 @@ def _show(plans: Sequence[_Plan], archive: bool) -> None:
             click.echo(f"  {told(sentence)}")
         if archive and plan.is_beyond:
             click.echo("  to be masked in what is copied of it later")
-        elif plan.is_beyond:
+        elif any(one.is_copy for one in plan.found):
             click.echo("  --archive masks our copy of it")
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cortext.app.scanning import Finding, Scanned
     from cortext.index.listed import Listed
 
+EMPTY = "a file or a folder in it is called so: `cortext trash empty` removes it for good"
 RENAME = "a file or a folder is called so: rename it; no command does that for you"
 
 
@@ -176,7 +177,7 @@ def lasting(found: Sequence[Finding]) -> Iterator[str]:
     from cortext.app.session_files import how_to_remove
 
     if any(one.is_name for one in found):
-        yield RENAME
+        yield EMPTY if found[0].row.tool == "trash" else RENAME
     for path in sorted({one.path for one in found if one.stays and not one.is_name}):
         yield f"{path}: {how_to_remove(path)}"
 
