@@ -101,6 +101,17 @@ def test_damage_in_one_member_hides_no_other(tmp_path: Path, at: int) -> None:
     assert found.endswith(parts[3])
 
 
+def test_what_stands_before_the_damage_is_read(tmp_path: Path) -> None:
+    """Also of a member of a few lines."""
+    part = text(500)
+    member = bytearray(pack(part))
+    middle = len(member) // 2
+    member[middle:] = b"\xff" * len(member[middle:])
+    (tmp_path / "a.gz").write_bytes(member)
+    found = b"".join(read_packed(str(tmp_path / "a.gz"), lambda _: None))
+    assert found.startswith(part[:60])
+
+
 def test_a_damaged_part_is_an_error(tmp_path: Path) -> None:
     """Whoever asks for bytes gets the right ones or none."""
     member = bytearray(pack(text(3000)))

@@ -202,13 +202,24 @@ def _salvage(data: bytes, most: int) -> bytes:
     """What can be unpacked of a broken member, no more than it was to hold."""
     inflater, found = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
     for place in range(0, len(data), 256):
+        block, before = data[place : place + 256], inflater.copy()
         try:
-            found += inflater.decompress(data[place : place + 256], max(most - len(found), 1))
+            found += inflater.decompress(block, max(most - len(found), 1))
         except zlib.error:
+            found += b"".join(_in_steps(before.decompress, block))
             break
         if len(found) >= most:
             break
     return found[:most]
+
+
+def _in_steps(decompress: Callable[[bytes], bytes], block: bytes) -> Iterator[bytes]:
+    """What a block gives before it is broken: a step that fails gives nothing of itself."""
+    for place in range(len(block)):
+        try:
+            yield decompress(block[place : place + 1])
+        except zlib.error:
+            return
 
 
 def _find(fd: int, at: int, length: int) -> int | None:

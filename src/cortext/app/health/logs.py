@@ -168,8 +168,10 @@ def _without_head(data: bytes, path: str, *, ours: bool) -> _State:
         # Messages that are not on lines alone stand before those that are.
         more = len(rescued.messages) > len(others.messages)
         return _State(head, b"", rescued if more else others, ())
-    text = "the head is missing, and there are messages"
-    if part.strip() and not rescued.nothing:
+    text = "the head is missing"
+    if not rescued.nothing and not part.strip():
+        text = "the head is missing, and there are messages"
+    elif not rescued.nothing:
         text = "the head cannot be read, and is made anew from the messages"
     trouble = Trouble(text, 1, mends=not rescued.nothing)
     return _State(RescuedHead({}, [trouble]), b"", rescued, ())
