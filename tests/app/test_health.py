@@ -24,7 +24,7 @@ from cortext.app.health.leftovers import check_modes, check_temps, open_to_other
 from cortext.app.health.locks import check_locks, lock_files
 from cortext.app.health.looking import look_over
 from cortext.app.health.mending import mend_all
-from cortext.app.health.problem import Mend, Mended
+from cortext.app.health.problem import Mend, Mended, reworded
 from cortext.durability.trash import Trash
 from cortext.errors import SessionLockedError
 from cortext.lifecycle.known import remember_program, remember_workspace
@@ -343,3 +343,23 @@ def test_a_look_writes_nothing_but_what_it_remembers(tmp_path: Path) -> None:
     before = {path: path.lstat().st_mtime_ns for path in workspace.rglob("*")}
     assert [problem.line for problem in look_over().problems if problem.mend] == [2]
     assert {path: path.lstat().st_mtime_ns for path in workspace.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Expected `str`, got `int` - at `$.id`", "its `id` is a number, and should be text"),
+        (
+            "Invalid enum value 'robot' - at `$.role`",
+            "its `role` is 'robot', which is none that we know",
+        ),
+        ("Object missing required field `role`", "it has no `role`"),
+        (
+            "not JSON: unterminated string at at character 3",
+            "not JSON: unterminated string at character 3",
+        ),
+    ],
+)
+def test_a_decoder_is_put_in_plain_words(said: str, told: str) -> None:
+    """What is wrong with a message, for who has never seen a schema."""
+    assert reworded(said) == told

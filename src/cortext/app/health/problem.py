@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -66,9 +67,26 @@ def nuls(count: int) -> str:
     return f"{count} {stand} where something was written"
 
 
+_TYPE = re.compile(r"Expected `(\w+)[^`]*`, got `(\w+)` - at `\$\.([^`]+)`")
+_VALUE = re.compile(r"Invalid enum value ('.*') - at `\$\.([^`]+)`")
+_FIELD = re.compile(r"Object missing required field `(\w+)`.*")
+_WORDS = {
+    "str": "text", "int": "a number", "float": "a number", "bool": "yes or no", "null": "nothing",
+    "array": "a list", "object": "an object", "datetime": "a time",
+}  # fmt: skip
+
+
 def reworded(why: str) -> str:
     """What a decoder says, as a sentence."""
+    why = _TYPE.sub(_of_type, why)
+    why = _VALUE.sub(r"its `\2` is \1, which is none that we know", why)
+    why = _FIELD.sub(r"it has no `\1`", why)
     return why.replace(" at at ", " at ").removeprefix("is not a session: ")
+
+
+def _of_type(found: re.Match[str]) -> str:
+    wanted, got = (_WORDS.get(found[at], found[at]) for at in (1, 2))
+    return f"its `{found[3]}` is {got}, and should be {wanted}"
 
 
 def unread(path: str, error: OSError | NewerVersionError) -> Found:
