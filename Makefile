@@ -22,7 +22,7 @@ test: .venv/test.stamp programs ## install what the tests need and run them
 test-all: .venv/test.stamp programs ## the slow tests too
 	$(PYTEST) -m "not faults" --timeout 600 $(T)
 
-adapters: $(ADAPTERS:%=.venv-adapters/%.stamp) ## test every adapter beside its framework
+adapters: .venv/check.stamp $(ADAPTERS:%=.venv-adapters/%.stamp) programs ## test every adapter beside its framework
 	@scripts/adapters $(ADAPTERS)
 
 faults: .venv/test.stamp programs ## faults in every command, a soak, fuzzing, power cuts: half an hour

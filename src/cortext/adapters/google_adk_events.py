@@ -185,7 +185,7 @@ def _shown(data: Json) -> list[Json]:
     calls: list[Json] = []
     for part in parts:
         if call := part.get("function_call"):
-            arguments = call.get("args") or {}
+            arguments: Json = call.get("args") or {}
             name = call.get("name", "")
             calls.append({"id": call.get("id", ""), "name": name, "arguments": arguments})
         elif answer := part.get("function_response"):
@@ -216,7 +216,8 @@ def _line(part: Json) -> str:
 
 
 def _spoken(data: Json) -> str:
-    heard = (data.get(name) or {} for name in ("input_transcription", "output_transcription"))
+    names = ("input_transcription", "output_transcription")
+    heard: list[Json] = [data.get(name) or {} for name in names]
     return "\n".join(_texts(one.get("text") for one in heard)) or data.get("error_message", "")
 
 

@@ -88,7 +88,9 @@ class Events:
         self._invocation = data.get("invocation_id", "")
         self.state.update(Delta.of(data["actions"]["state_delta"]).session)
         long_running = data.get("long_running_tool_ids") or ()
-        for part in (data.get("content") or {}).get("parts") or ():
+        content: Json = data.get("content") or {}
+        parts: list[Json] = content.get("parts") or []
+        for part in parts:
             call, answer = part.get("function_call"), part.get("function_response")
             if call and call.get("id") in long_running:
                 self.waiting[call["id"]] = call.get("name", "")
@@ -135,8 +137,9 @@ class Shared:
     def take(self, records: Iterable[SessionMessage]) -> None:
         for record in records:
             self.changes += 1
-            if isinstance(record.structured_data, dict):
-                self.state.update(value_of(cast("Json", record.structured_data)["delta"]))
+            data: Any = record.structured_data
+            if isinstance(data, dict):
+                self.state.update(value_of(cast("Json", data)["delta"]))
 
 
 def shared_record(delta: Json, id: str) -> SessionMessage:

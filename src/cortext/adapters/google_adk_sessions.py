@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -154,7 +154,7 @@ class Sessions:
         return key.session
 
     @contextmanager
-    def _now(self, store: SessionStore, id: str, make: type[T]) -> Iterator[T]:
+    def _now(self, store: SessionStore, id: str, make: type[T]) -> Generator[T]:
         name = make.__name__, id
         with self._threads:
             found: Open[T] = self._open.pop(name, None) or Open(store, id, make)

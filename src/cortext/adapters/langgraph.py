@@ -27,9 +27,9 @@ with needs("langgraph"):
         CheckpointMetadata,
         CheckpointTuple,
         DeltaChannelHistory,
-        SerializerProtocol,
         get_checkpoint_metadata,
     )
+    from langgraph.checkpoint.serde.base import SerializerProtocol
 
 __all__ = ["CortextSaver", "MessagesState", "add_messages"]
 
@@ -82,7 +82,7 @@ class CortextSaver(BaseCheckpointSaver[int]):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         checkpoints = self._checkpoints
-        end = before["configurable"].get("checkpoint_id") if before else None
+        end = before.get("configurable", {}).get("checkpoint_id") if before else None
         wanted = filter or {}
         found = (
             one

@@ -74,7 +74,7 @@ class Checkpoints:
 
     def all(self, config: RunnableConfig | None) -> Iterator[Found]:
         """The checkpoints that a config points at, or all, the newest first."""
-        given = config["configurable"] if config else {}
+        given = config.get("configurable", {}) if config else {}
         one = given.get("checkpoint_id")
         ids = [str(given["thread_id"])] if config else self._threads.ids()
         rows: list[Found] = []
@@ -172,7 +172,7 @@ class Checkpoints:
         for ns in log.checkpoints:
             saved = log.saved(ns, None)
             keep |= {(ns, saved.id)} if saved else set()
-            meta = self._codec.peek(saved.meta) if saved else {}
+            meta: dict[str, Any] = self._codec.peek(saved.meta) if saved else {}
             needed = {name for name in meta.get(_DELTAS, ()) if saved and name not in saved.values}
             while needed and saved and saved.parent and (saved := log.saved(ns, saved.parent)):
                 keep.add((ns, saved.id))
@@ -211,8 +211,8 @@ class Checkpoints:
         """A checkpoint to put. A channel that has no new version has the value that it had."""
         state = cast("dict[str, Any]", dict(checkpoint))
         given = cast("dict[str, Any]", state.pop("channel_values"))
-        old = base.values if base else {}
-        was = self._codec.peek(base.state)["channel_versions"] if base else {}
+        old: Mapping[str, Node] = base.values if base else {}
+        was: dict[str, Any] = self._codec.peek(base.state)["channel_versions"] if base else {}
         now = checkpoint["channel_versions"]
         values: dict[str, Node] = {}
         for channel, value in given.items():
@@ -277,7 +277,8 @@ def _keep_twins(log: Thread, nodes: Iterable[Node]) -> None:
 
 def _shown(interrupts: Any) -> Iterator[dict[str, Any]]:
     """What a run waits for, for people."""
-    for one in interrupts if isinstance(interrupts, (list, tuple)) else [interrupts]:
+    several = isinstance(interrupts, (list, tuple))
+    for one in cast("Sequence[Any]", interrupts) if several else [interrupts]:
         value = getattr(one, "value", one)
         try:
             value = json_copy(value, "the interrupt")

@@ -35,7 +35,7 @@ class Write(NamedTuple):
     """A value that a task wrote to a channel, for the step after a checkpoint."""
 
     task: str
-    index: int
+    number: int
     path: str
     channel: str
     value: Node
@@ -84,7 +84,7 @@ class Thread:
     def writes_at(self, ns: str, id: str) -> list[Write]:
         """In the order in which a run applies them."""
         found = self.writes.get((ns, id), {}).values()
-        return sorted(found, key=lambda write: (write.path, write.task, write.index))
+        return sorted(found, key=lambda write: (write.path, write.task, write.number))
 
     def _clear(self) -> None:
         self.checkpoints: dict[str, dict[str, Saved]] = {}
@@ -115,7 +115,7 @@ class Thread:
         ns, id, parent = data.get("ns", ""), data["put"], data.get("parent")
         of_ns = self.checkpoints.setdefault(ns, {})
         base = of_ns.get(parent) if parent else None
-        old = base.values if base else {}
+        old: Mapping[str, Node] = base.values if base else {}
         values: dict[str, Node] = {}
         for channel, one in data["values"].items():
             if one is None:
@@ -142,7 +142,7 @@ class Thread:
 
 def put_record(ns: str, saved: Saved, base: Saved | None, known: Mapping[str, Any]) -> Any:
     """What the log says of a checkpoint, given its parent, if that stands before it."""
-    old = base.values if base else {}
+    old: Mapping[str, Node] = base.values if base else {}
     values = {
         channel: None if node is old.get(channel) else written(node, old.get(channel), known)
         for channel, node in saved.values.items()
@@ -154,7 +154,7 @@ def put_record(ns: str, saved: Saved, base: Saved | None, known: Mapping[str, An
 
 def writes_record(ns: str, at: str, writes: list[Write], known: Mapping[str, Any]) -> Any:
     """What the log says of the writes of one task."""
-    rows = [[one.index, one.channel, written(one.value, None, known)] for one in writes]
+    rows = [[one.number, one.channel, written(one.value, None, known)] for one in writes]
     data = {"writes": rows, "at": at, "task": writes[0].task, "path": writes[0].path, "ns": ns}
     return {key: one for key, one in data.items() if one}
 

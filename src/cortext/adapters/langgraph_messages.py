@@ -24,7 +24,9 @@ with needs("langgraph"):
         convert_to_messages,
         messages_from_dict,
     )
-    from langgraph.graph.message import add_messages as _add_messages
+    from langgraph.graph.message import (  # pyright: ignore[reportMissingTypeStubs]
+        add_messages as _add_messages,
+    )
     from typing_extensions import TypedDict
 
 FRAMEWORK = "langgraph"
@@ -179,7 +181,7 @@ def _fields(message: BaseMessage) -> dict[str, Any]:
 
 
 def _role(message: BaseMessage) -> Role:
-    said = getattr(message, "role", "")
+    said: Any = getattr(message, "role", "")
     if said in ROLES:
         return said
     return _ROLES.get(message.type, "assistant")

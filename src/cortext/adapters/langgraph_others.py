@@ -61,6 +61,6 @@ def _continued(codec: Codec, latest: Saved | None, new: Sequence[SessionMessage]
     versions[MESSAGES] = max(versions.values(), default=0) + 1
     made = str(uuid6(clock_seq=step + 1))
     state |= {"id": made, "ts": datetime.now(UTC).isoformat(), "updated_channels": [MESSAGES]}
-    meta = {"source": "update", "step": step + 1, "parents": {}}
+    meta: dict[str, Any] = {"source": "update", "step": step + 1, "parents": {}}
     parent = latest.id if latest else None
     return Saved(made, parent, codec.piece(state), codec.piece(meta), values)

@@ -114,7 +114,7 @@ class Threads:
         with log.lock:
             log.catch_up()
             there = log.writes.get((ns, at), {})
-            lost = any((one.task, one.index) not in there for one in writes)
+            lost = any((one.task, one.number) not in there for one in writes)
         if lost:
             self.append(thread, [as_record(writes_record(ns, at, writes, {}))])
             with log.lock:

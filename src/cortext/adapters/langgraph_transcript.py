@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from cortext.adapters.kept import Kept
 from cortext.adapters.langgraph_log import Follower
@@ -138,7 +138,10 @@ class Transcript:
             head = self._kept.head(self._id)
         except SessionNotFoundError:
             return ""
-        return str(head.pending.get("checkpoint_id", "")) if isinstance(head.pending, dict) else ""
+        waits: Any = head.pending
+        if not isinstance(waits, dict):
+            return ""
+        return str(cast("dict[str, Any]", waits).get("checkpoint_id", ""))
 
     def _amend(self, pending: Any) -> None:
         try:

@@ -96,7 +96,7 @@ class Codec:
             found = cast("dict[Any, Any]", value)
             whole = _is_plain(found) and len(json.encode(found)) < _LARGE
             if found and not whole and all(type(key) is str for key in found):
-                old = before.values if isinstance(before, Keys) else {}
+                old = _values(before)
                 return Keys({k: self.node(v, old.get(k), levels - 1) for k, v in found.items()})
         return self.piece(value)
 
@@ -125,8 +125,9 @@ class Codec:
 
     def peek(self, node: Node) -> Any:
         """As `value`, only to look at."""
-        plain = isinstance(node, Piece) and node.kind == _JSON
-        return node.data if plain else self.value(node)
+        if isinstance(node, Piece) and node.kind == _JSON:
+            return node.data
+        return self.value(node)
 
     def message(self, piece: Piece) -> Any:
         """As `value`, only to look at, for what may be a message."""
@@ -152,7 +153,7 @@ def written(node: Node, before: Node | None, known: Container[str]) -> Any:
             return node.name
         return {"is": node.data} if node.kind == _JSON else [node.kind, _text(node.data)]
     if isinstance(node, Keys):
-        old = before.values if isinstance(before, Keys) else {}
+        old = _values(before)
         return {"map": {key: written(one, old.get(key), known) for key, one in node.values.items()}}
     keep = common(node, before)
     new = [written(piece, None, known) for piece in islice(node.pieces, keep, node.size)]
@@ -167,7 +168,7 @@ def read(data: Any, before: Node | None, pieces: dict[str, Piece]) -> Node:
         if "new" in found:
             return _read_items(found, before, pieces)
         if "map" in found:
-            old = before.values if isinstance(before, Keys) else {}
+            old = _values(before)
             parts = cast("dict[str, Any]", found["map"])
             return Keys({key: read(one, old.get(key), pieces) for key, one in parts.items()})
     return _read_piece(data, pieces)
@@ -191,6 +192,11 @@ def names_in(node: Node) -> list[Piece]:
     if isinstance(node, Keys):
         return [piece for one in node.values.values() for piece in names_in(one)]
     return [node] if node.name else []
+
+
+def _values(node: Node | None) -> Mapping[str, Node]:
+    """What stands under the keys of a dict; nothing for anything else."""
+    return node.values if isinstance(node, Keys) else {}
 
 
 def _read_items(data: Mapping[str, Any], before: Node | None, pieces: dict[str, Piece]) -> Items:
@@ -234,7 +240,7 @@ def _same(value: Any, piece: Piece) -> bool:
             )
         except (ValueError, RecursionError):
             return False
-    kind = type(value)
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     return (
         piece.kind == _JSON
         and kind in _ATOMS
@@ -261,7 +267,7 @@ def _private(message: BaseMessage) -> BaseMessage | None:
 
 
 def _copied(value: Any) -> Any:
-    kind = type(value)
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind in _ATOMS:
         return value
     if kind is dict:
@@ -273,7 +279,7 @@ def _copied(value: Any) -> Any:
 
 def _is_plain(value: Any, deepest: int = 50) -> bool:
     """Whether JSON gives back exactly this, without going far."""
-    kind = type(value)
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     if not deepest:
         return False
     if kind is int:

@@ -139,7 +139,8 @@ class History:
         if parts and self._seen:
             chain = [*self._seen.messages, Message("tool", list(parts))]
             self._seen = self._log.keep_chain(self._name, chain, self._seen)
-        about = {"name": call.name, "arguments": call.arguments, "id": call.tool_call_id}
+        given: dict[str, Any] = cast("Any", call).arguments
+        about: dict[str, Any] = {"name": call.name, "arguments": given, "id": call.tool_call_id}
         self._log.set_pending(self._name, about)
         self._waits = True
 
@@ -175,7 +176,7 @@ class _KeptConversation(_BaseConversation):
         if last is not None and not given and cast("Any", last).tool_calls_or_raise():
             # A tool stopped the chain before: no provider takes a call without a result.
             self.loaded_messages: list[Any] | None = self._history.mend()
-        return super()._build_full_chain(*args, **kwargs)
+        return cast("Any", super())._build_full_chain(*args, **kwargs)
 
 
 @dataclass
@@ -194,7 +195,7 @@ class CortextConversation(_KeptConversation, Conversation):
     def go_on(self, **options: Any) -> ChainResponse:
         """Do the calls that wait, and go on with their results. `options` are those of `chain`.
         ValueError if none waits: what was cut off is not done again by itself."""
-        return self.chain(messages=self._history.load_open(), **options)
+        return cast("Any", self).chain(messages=self._history.load_open(), **options)
 
     def _record_response(self, response: Any) -> None:
         super()._record_response(response)
@@ -216,7 +217,8 @@ class CortextAsyncConversation(_KeptConversation, AsyncConversation):
     async def go_on(self, **options: Any) -> AsyncChainResponse:
         """Do the calls that wait, and go on with their results. `options` are those of `chain`.
         ValueError if none waits: what was cut off is not done again by itself."""
-        return self.chain(messages=await beside(self._history.load_open), **options)
+        messages = await beside(self._history.load_open)
+        return cast("Any", self).chain(messages=messages, **options)
 
     def _record_response(self, response: Any) -> None:
         super()._record_response(response)

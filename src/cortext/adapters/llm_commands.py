@@ -123,7 +123,7 @@ def put_conversation(session: Session, path: str, model_id: str) -> str:
     response.conversation = llm.Conversation(model=model, name=session.title)
     response.response_json = {ORIGIN: session.id}
     with closing(migrated(path)) as db, one_at_a_time(path), db.atomic():
-        store = LogStore(db)
+        store: Any = LogStore(db)
         thread = store.create_thread(name=session.title, id=response.conversation.id)
         turn = store.log(response, thread)
         # A response that was not made just now has no time of its own.

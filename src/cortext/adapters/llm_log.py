@@ -87,10 +87,10 @@ class Log:
             records += records_of(message.to_dict(), hash, **fields)
         if records:
 
-            def begin() -> Session:
+            def make() -> Session:
                 return self._begin(name, records, head or {})
 
-            self.kept.append(id, records, begin, owner=self.owner)
+            self.kept.append(id, records, make, owner=self.owner)
         return Seen(chain, tip)
 
     def read(self, name: str) -> tuple[list[dict[str, Any]], str | None]:
@@ -113,9 +113,10 @@ class Log:
             head = self.kept.head(self._id(name))
         except SessionNotFoundError:
             return None
-        if not isinstance(head.pending, dict):
+        pending: Any = head.pending
+        if not isinstance(pending, dict):
             return None
-        found = cast("dict[str, Any]", head.pending)
+        found = cast("dict[str, Any]", pending)
         call = found.get("tool_call")
         return cast("dict[str, Any]", call) if found.get("framework") == KEY and call else None
 

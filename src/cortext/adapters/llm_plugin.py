@@ -102,8 +102,8 @@ def _origin(response: Response, db: Any) -> str:
         return ""
     import json
 
-    found = json.loads(row[0])
-    return str(found[ORIGIN]) if isinstance(found, dict) and ORIGIN in found else ""
+    found: Any = json.loads(row[0])
+    return str(cast("Any", found)[ORIGIN]) if isinstance(found, dict) and ORIGIN in found else ""
 
 
 def _file_of(db: Any) -> str:
@@ -130,9 +130,9 @@ def one_at_a_time(path: str) -> Generator[None]:
 def migrated(path: str) -> Any:
     """llm's database of logs, with the tables that this llm has."""
     import sqlite_utils
-    from llm.migrations import migrate
+    from llm import migrations
 
     with one_at_a_time(path):
         db = sqlite_utils.Database(sqlite3.connect(path, timeout=_PATIENCE))
-        migrate(db)
+        cast("Any", migrations).migrate(db)
     return db

@@ -9,7 +9,7 @@ await store.save(result, scope="ada")
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -132,7 +132,7 @@ class CortextConversationStore(ConversationStore):
         self._kept.close()
 
     @contextmanager
-    def _open(self, id: str) -> Iterator[Log]:
+    def _open(self, id: str) -> Generator[Log]:
         with self._making:
             found = self._recent.pop(id, None) or OpenLog(self._kept.store, id)
             self._recent[id] = found

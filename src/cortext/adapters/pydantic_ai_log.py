@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from cortext.adapters.following import Follower
 from cortext.adapters.kept import log
@@ -66,8 +66,8 @@ class Log:
 
     def take(self, records: Iterable[SessionMessage]) -> None:
         for record in records:
-            own = record.extra.get(KEY)
-            if not isinstance(own, dict):
+            own = _own(record)
+            if own is None:
                 self._take_other(record)
             elif PART not in own:
                 self._take_own(record, own)
@@ -141,10 +141,10 @@ class Log:
             entry = _Entry(parent if known else self.head, own["message"], False)
             self._entries[record.id] = entry
             self.head, self._is_saved = record.id, False
-        saved = own.get("save")
-        if isinstance(saved, dict):
+        if isinstance(own.get("save"), dict):
+            saved = cast("dict[str, Any]", own["save"])
             self._saved, self._is_saved = saved, True
-            head: Any = saved.get("head_id", self.head)
+            head = saved.get("head_id", self.head)
             if head is None or head in self._entries:
                 self.head = head
 
@@ -176,9 +176,14 @@ class OpenLog:
 
 def saved_in(record: SessionMessage) -> ConversationRecord | None:
     """What was saved with a record of a session; None if it is not the last of a save."""
-    own = record.extra.get(KEY)
-    saved: Any = own.get("save") if isinstance(own, dict) else None
-    return _read(saved) if isinstance(saved, dict) else None
+    saved = (_own(record) or {}).get("save")
+    return _read(cast("dict[str, Any]", saved)) if isinstance(saved, dict) else None
+
+
+def _own(record: SessionMessage) -> dict[str, Any] | None:
+    """What pydantic-ai said in a record; None for one of another program."""
+    own: Any = record.extra.get(KEY)
+    return cast("dict[str, Any]", own) if isinstance(own, dict) else None
 
 
 def _read(saved: dict[str, Any] | None) -> ConversationRecord | None:
