@@ -192,3 +192,25 @@ def test_a_list_in_which_nothing_changed_loads_little(place: Place, command: lis
     heavy = {"click", "msgspec", "logging", "rich", "rapidfuzz", "json", "shutil"}
     assert "cortext.bridges.places" in loaded
     assert loaded & (heavy | {"cortext.index.glances", "cortext.bridges.claude"}) == set()
+
+
+def test_stopped_outside_a_workspace(place: Place) -> None:
+    """It is said where it is kept; lists name the folder that it was had in; and an import in a
+    workspace that came later says that it is elsewhere, with the command that copies it."""
+    (place.root / ".workspace").rmdir()
+    id, _ = said("claude")
+    stopped = cortext(place.root, "stop", id, env=place.env)
+    assert "kept in your personal workspace" in stopped.stderr
+    assert "`cortext init`" in stopped.stderr
+    [row] = [row for row in json.loads(place.ok("list", "--json")) if row["workspace"]]
+    [line] = [line for line in place.ok("list", "--all").splitlines() if row["id"] in line]
+    assert str(place.root) in line
+    assert "personal" not in line
+    again = cortext(place.root, "stop", row["id"], env=place.env)
+    assert "personal" not in again.stderr
+    (place.root / ".workspace").mkdir()
+    found = cortext(place.root, "import", id, env=place.env)
+    assert found.stdout == f"already in {row['workspace']}: {row['id']}\n"
+    assert f"`cortext export {row['id']} | cortext import -`" in found.stderr
+    (place.root / "it.md").write_text(place.ok("export", row["id"]), encoding="utf-8")
+    assert place.ok("import", "it.md") == f"imported: {row['id']}\n"

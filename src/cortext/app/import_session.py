@@ -25,7 +25,7 @@ class Imported(NamedTuple):
     is_new: bool = True
 
 
-def already_here(query: str) -> list[str]:
+def already_kept(query: str) -> list[Listed]:
     """The conversations that were had in a tool's session whose id is, or begins with, `query`,
     with all that was said in them: an import may have been cut short. None, if a program has a
     session of that id."""
@@ -37,7 +37,7 @@ def already_here(query: str) -> list[str]:
     found = [row for row in rows if any(id.startswith(query) for id in row.native)]
     for row in found:
         capture(row.root, row.place, whole=True)
-    return [row.key for row in found]
+    return found
 
 
 def is_own_id(name: str) -> bool:

@@ -232,7 +232,7 @@ def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
     shown["ID"] = ids if width else [row.key for row in rows]
     if everywhere:
         # The end of a path tells more than its beginning.
-        folders = [short(row.cwd) for row in rows]
+        folders = [short(row.where) for row in rows]
         if narrow:
             folders = [path.rpartition("/")[2] or path for path in folders]
         shown["WORKSPACE"] = folders

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cortext.app.stop import stop
 from cortext.cli.choose import choose_active
-from cortext.cli.commands.stop import confirm, stoppable
+from cortext.cli.commands.stop import end
 from cortext.cli.options import complete_id, plain_words
 
 
@@ -15,5 +14,4 @@ from cortext.cli.options import complete_id, plain_words
 @click.option("--summary", help="What came of it; made from the conversation when not given.")
 def command(id: tuple[str, ...], summary: str | None) -> None:
     """Save a conversation and mark it as completed. Without an ID: the only active one."""
-    row = stoppable(choose_active(id))
-    confirm(stop(row, summary=summary, completed=True), "completed")
+    end(choose_active(id), summary, completed=True)

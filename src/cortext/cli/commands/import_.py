@@ -18,15 +18,19 @@ from cortext.stores.port import SessionStore
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from cortext.index.listed import Listed
+
 _CHUNK = 1 << 20
 _ENDINGS = (".md", ".html", ".json", ".jsonl", ".db")
 
 
 class _Done(NamedTuple):
-    """A conversation that is here now; `new` if it was not before."""
+    """A conversation that there is now; `new` if it was not before. `elsewhere` is the workspace
+    that has it, where that is not this one."""
 
     id: str
     new: bool
+    elsewhere: str = ""
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -86,9 +90,9 @@ def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: 
             continue
         done += found
         for one in () if as_json else found:
-            click.echo(f"{'imported' if one.new else 'already here'}: {one.id}")
+            _say(one)
     if as_json:
-        print_json([one._asdict() for one in done])
+        print_json([{"id": one.id, "new": one.new} for one in done])
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -111,23 +115,41 @@ def _joined(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _import_session(query: str, id: str | None, store: str | None) -> list[_Done]:
     """A conversation of a tool's session; those that were had in it, if there are."""
-    from cortext.app.import_session import already_here, import_session
+    from cortext.app.import_session import already_kept, import_session
     from cortext.cli.choose import choose
 
     if id is not None or store is not None:
         raise click.UsageError("--as and --store are for files; a session gets its own id")
-    here = already_here(query)
+    kept = already_kept(query)
     try:
-        row = None if here else choose(query)
+        row = None if kept else choose(query)
     except SessionNotFoundError as error:
         error.hint = "nor is there such a file; `cortext list --all` shows all sessions"
         raise
     if row is None or not row.tool:
-        return [_Done(key, new=False) for key in (here if row is None else [row.key])]
+        return [_kept(each) for each in (kept if row is None else [row])]
     imported = import_session(row)
     for note in imported.notes:
         click.echo(f"warning: {clean(note, lines=False)}", err=True)
     return [_Done(imported.id, new=imported.is_new)]
+
+
+def _kept(row: Listed) -> _Done:
+    """A conversation that there was before, in whichever workspace."""
+    from cortext import paths
+
+    elsewhere = "" if row.root == paths.workspace_root() else row.root
+    return _Done(row.key, new=False, elsewhere=elsewhere)
+
+
+def _say(done: _Done) -> None:
+    from cortext.cli.lists import short
+
+    if not done.elsewhere:
+        click.echo(f"{'imported' if done.new else 'already here'}: {done.id}")
+        return
+    click.echo(f"already in {short(done.elsewhere)}: {done.id}")
+    click.echo(f"hint: `cortext export {done.id} | cortext import -` copies it here", err=True)
 
 
 def _import_database(file: str, id: str | None, store: str | None) -> list[_Done]:

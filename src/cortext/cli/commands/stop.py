@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from cortext import paths
 from cortext.app.stop import Stopped, stop
 from cortext.cli.choose import choose_active
+from cortext.cli.lists import short
 from cortext.cli.options import complete_id, plain_words
 from cortext.cli.telling_apart import not_stopped
 from cortext.cli.text import clean
@@ -17,10 +19,23 @@ from cortext.index.listed import AUR, Listed
 @click.option("--summary", help="Where the conversation stopped; made from it when not given.")
 def command(id: tuple[str, ...], summary: str | None) -> None:
     """Save a conversation and pause it. Without an ID: the only active one."""
-    confirm(stop(stoppable(choose_active(id)), summary=summary), "paused")
+    end(choose_active(id), summary)
 
 
-def stoppable(row: Listed) -> Listed:
+def end(chosen: Listed, summary: str | None, *, completed: bool = False) -> None:
+    """Stop what was chosen, and say so; also where it is, if no repository will have it."""
+    row = _stoppable(chosen)
+    stopped = stop(row, summary=summary, completed=completed)
+    _confirm(stopped, "completed" if completed else "paused")
+    if chosen.tool and row.root == paths.personal_workspace():
+        click.echo(
+            f"kept in your personal workspace, {short(row.root)}; `cortext init` makes a project a "
+            "workspace, and git can carry what you stop there",
+            err=True,
+        )
+
+
+def _stoppable(row: Listed) -> Listed:
     """The conversation that is stopped: of what a program keeps, one is made of it, as of a tool's
     session."""
     from cortext.app.keeping import as_conversation
@@ -30,7 +45,7 @@ def stoppable(row: Listed) -> Listed:
     return as_conversation(row)
 
 
-def confirm(stopped: Stopped, status: str) -> None:
+def _confirm(stopped: Stopped, status: str) -> None:
     """Say what was saved, and how to go on."""
     title = clean(stopped.title, lines=False)
     click.echo("Session saved.\n")
