@@ -1,6 +1,7 @@
 """The public names of cortext: a promise, so that a change of it is seen."""
 
 import pickle
+import traceback
 
 import pytest
 
@@ -95,3 +96,10 @@ def test_an_error_says_what_happened_where_and_what_to_do() -> None:
     assert (str(error), error.path, error.line, error.hint) == (
         "/p, line 3: not JSON", "/p", 3, "recover it",
     )  # fmt: skip
+
+
+def test_a_traceback_ends_with_the_hint() -> None:
+    """Also of an error that came from another process; one without a hint has no such line."""
+    for error in (ERRORS[0], pickle.loads(pickle.dumps(ERRORS[0]))):
+        assert traceback.format_exception(error)[-1] == "hint: do this\n"
+    assert "hint" not in traceback.format_exception(errors.CortextError("a sentence"))[-1]

@@ -31,6 +31,8 @@ class CortextError(Exception):
         super().__init__(sentence)
         if hint:
             self.hint = hint
+            # A traceback shows notes: a program's author reads the hint where it failed.
+            self.add_note(f"hint: {hint}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, self.__dict__)
