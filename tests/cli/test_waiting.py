@@ -41,5 +41,24 @@ def test_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     bar = Bar("reading")
     assert bar.progress is None
+    bar.begin("waiting")
     bar.clear()
     assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+
+
+def test_what_is_waited_for_stands_there_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is counted; what comes after it covers all of it."""
+    now = [0.0]
+    screen = Screen()
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", screen)
+    bar = Bar("read")
+    words = "looking " * 9
+    bar.begin(words)
+    assert screen.getvalue() == f"\r{words}"
+    now[0] = 2.0
+    assert bar.progress is not None
+    bar.progress(1, 2)
+    assert len(screen.getvalue().split("\r")[-1]) == len(words)
+    bar.clear()
+    assert screen.getvalue().split("\r")[-2:] == [" " * len(words), ""]

@@ -24,18 +24,28 @@ class Bar:
         """What is to be told how much is done, and of how much; None if nobody sees it."""
         return self._draw if sys.stderr.isatty() else None
 
+    def begin(self, words: str) -> None:
+        """Say what is waited for, where some of it cannot be counted."""
+        if sys.stderr.isatty():
+            self._write(words)
+
     def _draw(self, done: int, of: int) -> None:
         now = time.monotonic()
         if now - self._began < _SOON or now - self._last < _OFTEN or not of:
             return
         from cortext.cli.chart import bar, can_draw
-        from cortext.cli.text import cells, to_edge
 
         self._last = now
         drawn = bar(done, of, _WIDTH, blocks=can_draw(sys.stderr.encoding))
-        line = to_edge(f"{drawn} {self._what}: {done:,} of {of:,}", err=True)
+        self._write(f"{drawn} {self._what}: {done:,} of {of:,}")
+
+    def _write(self, words: str) -> None:
+        from cortext.cli.text import cells, to_edge
+
+        line = to_edge(words, err=True)
+        rest = " " * (self._drawn - cells(line))
         self._drawn = max(self._drawn, cells(line))
-        sys.stderr.write(f"\r{line}")
+        sys.stderr.write(f"\r{line}{rest}")
         sys.stderr.flush()
 
     def clear(self) -> None:

@@ -55,6 +55,8 @@ def _look(deep: bool) -> Examined:
 
     bar = Bar("bytes looked at")
     try:
+        # Our MCP server is started to see whether it starts: that takes a second or more.
+        bar.begin("looking at your tools and conversations")
         return diagnose(deep=deep, progress=bar.progress)
     finally:
         bar.clear()
