@@ -214,3 +214,14 @@ def test_stopped_outside_a_workspace(place: Place) -> None:
     assert f"`cortext export {row['id']} | cortext import -`" in found.stderr
     (place.root / "it.md").write_text(place.ok("export", row["id"]), encoding="utf-8")
     assert place.ok("import", "it.md") == f"imported: {row['id']}\n"
+
+
+def test_a_tool_that_is_not_started_is_named(place: Place) -> None:
+    """Without a terminal the briefing is printed; who asked for a tool is told why, and how on."""
+    id, _ = said("claude")
+    told = cortext(place.root, "resume", id, "--tool", "codex", env=place.env)
+    assert told.stdout.startswith("The ID of this conversation")
+    assert "codex is not started" in told.stderr
+    assert "`--print`" in told.stderr
+    for read in (["--context"], ["--json"]):
+        assert "started" not in cortext(place.root, "resume", id, *read, env=place.env).stderr

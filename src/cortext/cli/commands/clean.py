@@ -45,7 +45,8 @@ def command(days: int, everywhere: bool, yes: bool) -> None:
         for row in old:
             with _keeping(row, kept):
                 delete(row, unless=lambda row=row: not rests_since(row, limit))
-        click.echo(f"{len(old) - len(kept)} deleted; `cortext trash` has them")
+        gone = len(old) - len(kept)
+        click.echo(f"{gone} deleted; `cortext trash` has {'it' if gone == 1 else 'them'}")
         expire()
     else:
         click.echo(f"no completed conversation rested for {days} days", err=True)

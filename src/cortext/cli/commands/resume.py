@@ -124,6 +124,8 @@ def command(
         )
         _print_plan(ready, as_json=as_json)
     else:
+        if tool and not reading:
+            say(f"{tool} is not started: that takes a terminal; `--print` prints its command line")
         _tell(row, budget, tools, context=context, reopen=reopen, as_json=as_json)
 
 
