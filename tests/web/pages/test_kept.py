@@ -2,11 +2,14 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cortext import MemoryConversationStore, Message, clock
+from cortext.app.export import FORMATS
+from cortext.app.import_file import read_export
 from cortext.asgi import create_app
 from tests.conversations.loops import in_loop
 from tests.web.background import in_background
@@ -93,6 +96,34 @@ async def test_what_a_program_says_of_a_conversation_is_shown() -> None:
         assert "Last message" in (await client.get(f"/kept/{id}", headers=BEARER)).text
         plain = await store.create(owner="anna", metadata={"title": "T"})
         assert "Metadata" not in (await client.get(f"/kept/{plain}", headers=BEARER)).text
+
+
+@in_loop
+async def test_a_conversation_can_be_taken_along(tmp_path: Path) -> None:
+    """Each link gives a file that `cortext import` reads, to its owner only."""
+    store = MemoryConversationStore()
+    id = await store.create(owner="anna", metadata={"title": "A bill", "channel": "web"})
+    data = {"type": "search", "items": ["a", "b"]}
+    for message in (
+        Message("user", "Find it"),
+        Message("assistant", "*Two*", structured_data=data),
+    ):
+        await store.add_message(id, message)
+    foreign = await store.create(owner="bob")
+    async with browsing(served(store)) as client:
+        one = (await client.get(f"/kept/{id}", headers=BEARER)).text
+        links = re.findall(r'href="([^"]+/export/\w+)" download', one)
+        assert [link.rpartition("/")[2] for link in links] == list(FORMATS)
+        for link in links:
+            got = await client.get(link, headers=BEARER)
+            name = f"{id}.{link.rpartition('/')[2]}"
+            assert got.headers["content-disposition"] == f"attachment; filename*=UTF-8''{name}"
+            (tmp_path / name).write_bytes(got.content)
+            read = read_export(str(tmp_path / name)).session
+            assert read.title == "A bill"
+            assert [each.content for each in read.messages] == ["Find it", "*Two*"]
+        for path in (f"/kept/{foreign}/export/json", f"/kept/{id}/export/exe"):
+            assert (await client.get(path, headers=BEARER)).status_code in (400, 404)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.response import ServerSentEvent
 
+from cortext.app.export import FORMATS
 from cortext.conversations.base import Conversations
 from cortext.conversations.port import Conversation, to_session_message
 from cortext.errors import SessionNotFoundError
@@ -19,6 +20,7 @@ from cortext.model import json
 from cortext.model.session import Session
 from cortext.web.guard import OWNER, STAYS
 from cortext.web.owned import Owned
+from cortext.web.pages.exporting import as_file, check_format
 from cortext.web.pages.kept_list import Kept, Sight, see
 from cortext.web.pages.kept_live import tell
 from cortext.web.pages.kept_rows import Row, row_of
@@ -51,7 +53,7 @@ async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
     """One, with the messages of its window."""
     owned: Owned = request.app.state.owned
     found = await owned.get(_owner(request), id)
-    session = Session(found.id, messages=[to_session_message(each) for each in found.messages])
+    session = _session_of(found)
     turns = list(Turns(session).window(1, len(session.messages)))
     row: Row = row_of(found)
     rest = {name: value for name, value in found.metadata.items() if name != "title"}
@@ -63,8 +65,18 @@ async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
         "seen": version_of(found),
         "metadata": json.pretty(rest).decode("utf-8", "replace") if rest else "",
         "by": _owner(request),
+        "formats": FORMATS,
     }
     return page("kept_one.html", **common(request), **values, roles=_roles(request))
+
+
+@get("/kept/{id:str}/export/{format:str}")
+async def kept_export(request: Ask, id: FromPath[str], format: FromPath[str]) -> Response[bytes]:
+    """One as a file, with the messages of its window."""
+    check_format(format)
+    owned: Owned = request.app.state.owned
+    found = await owned.get(_owner(request), id)
+    return as_file(_session_of(found), found.id, format)
 
 
 @get("/kept-list/events")
@@ -105,6 +117,18 @@ def version_of(found: Conversation) -> str:
     last = found.messages[-1].id if found.messages else ""
     told = json.encode([found.updated_at.isoformat(), len(found.messages), last, found.metadata])
     return hashlib.sha256(told).hexdigest()[:16]
+
+
+def _session_of(found: Conversation) -> Session:
+    return Session(
+        found.id,
+        title=row_of(found).title,
+        created_at=found.created_at,
+        updated_at=found.updated_at,
+        messages=[to_session_message(each) for each in found.messages],
+        metadata=found.metadata,
+        owner=found.owner,
+    )
 
 
 def _stream(

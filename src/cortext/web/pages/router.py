@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 from typing import Any
-from urllib.parse import quote
 
 from litestar import MediaType, Request, Response, Router, get
 from litestar.di import NamedDependency, Provide
@@ -18,7 +17,6 @@ from cortext import clock
 from cortext.app.export import FORMATS
 from cortext.app.naming import reopens
 from cortext.errors import CortextError, SessionNotFoundError
-from cortext.formats.exports.codec import encode
 from cortext.index.listed import DOCUMENT, Listed
 from cortext.web.pages import charts
 from cortext.web.pages.asking import Asked, choices
@@ -27,7 +25,15 @@ from cortext.web.pages.counting import Counting
 from cortext.web.pages.desk import Desk, document_of
 from cortext.web.pages.entering import only_who_may, to_kept
 from cortext.web.pages.errors import refused
-from cortext.web.pages.kept import find_kept, kept, kept_events, kept_one, kept_one_events
+from cortext.web.pages.exporting import as_file, check_format
+from cortext.web.pages.kept import (
+    find_kept,
+    kept,
+    kept_events,
+    kept_export,
+    kept_one,
+    kept_one_events,
+)
 from cortext.web.pages.live import Ending, follow
 from cortext.web.pages.rendering import ASSETS, HEADERS, TYPES, common, page
 from cortext.web.pages.shelf import Shelf
@@ -39,7 +45,6 @@ WINDOW = 40
 _MOST = 200
 _REQUESTS = 200
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
-_EXPORTED = {"md": "text/markdown", "html": "text/html", "json": "application/json"}
 
 Ask = Request[Any, Any, Any]
 Key = FromPath[str]
@@ -64,7 +69,7 @@ def pages_router(
     else:
         handlers += [home]
     if serving:
-        handlers += [kept, kept_one, kept_events, kept_one_events]
+        handlers += [kept, kept_one, kept_events, kept_one_events, kept_export]
     return Router(
         path="/",
         route_handlers=handlers,
@@ -173,16 +178,9 @@ def text(key: Key, number: FromPath[int], shelf: ShelfHere, desk: DeskHere) -> R
 @get("/c/{key:str}/export/{format:str}", sync_to_thread=True)
 def export(key: Key, format: FromPath[str], shelf: ShelfHere, desk: DeskHere) -> Response[bytes]:
     """The conversation as a file, as `cortext export` writes it."""
-    if format not in FORMATS:
-        raise CortextError(
-            f"{format[:20]!r} is no format of an export", hint=f"there are {', '.join(FORMATS)}"
-        )
+    check_format(format)
     opened = desk.open(shelf.row(key))
-    name = quote(f"{opened.row.id}.{format}")
-    headers = {**HEADERS, "Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
-    data = encode(opened.session, format)
-    kind = _EXPORTED.get(format, "application/x-ndjson")
-    return Response(data, media_type=kind, headers=headers)
+    return as_file(opened.session, opened.row.id, format)
 
 
 @get("/charts", sync_to_thread=True)
