@@ -20,6 +20,7 @@ def after(text: str, *data: Any) -> Reference:
     ("text", "position"),
     [
         ("the second one", 2), ("Tell me about the FIRST", 1), ("3rd please", 3), ("#4", 4),
+        ("2", 2), (" 3. ", 3),
         ("option 2", 2), ("number 1?", 1), ("the last one", 4), ("the second to last", 3),
         ("the penultimate", 3), ("the former", 1), ("analyze zustand", 3),
         ("is redux toolkit better?", 2), ("what about Redux", 1),
@@ -78,7 +79,7 @@ def test_one_name_for_two_things_gives_both() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "hello there", "items within limits", "secondly", "#0", "(.*"]
+    "text", ["", "hello there", "items within limits", "secondly", "#0", "0", "in 2026 2", "(.*"]
 )
 def test_other_text_refers_to_nothing(text: str) -> None:
     """Words that only contain such words mean nothing."""

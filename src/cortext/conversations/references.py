@@ -18,7 +18,7 @@ _LISTS = ("items", "results", "options", "candidates", "choices")
 _FROM_END = re.compile(r"\b(?:(\w+)[ -](?:to|from)[ -](?:the )?last|penultimate)\b")
 _ORDINAL = re.compile(
     r"\b(?:(" + "|".join(_WORDS) + r")|(\d{1,3})(?:st|nd|rd|th)"
-    r"|(?:number|option|item|result|no\.?) ?(\d{1,3}))\b|#(\d{1,3})\b"
+    r"|(?:number|option|item|result|no\.?) ?(\d{1,3}))\b|#(\d{1,3})\b|^(\d{1,3})[.)!]?$"
 )
 _COUNTS = {
     word: number
