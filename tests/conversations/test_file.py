@@ -50,6 +50,48 @@ async def test_any_session_of_a_log_is_a_conversation(folder: Path) -> None:
     assert (found.title, found.messages[0]) == ("mine", given)
 
 
+class Read(LogStore):
+    """Tells which sessions were read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.ids: list[str] = []
+
+    def head(self, id: str) -> Session:
+        self.ids.append(id)
+        return super().head(id)
+
+
+@in_loop
+async def test_a_list_reads_only_what_changed(folder: Path) -> None:
+    """Whoever changed it: this store, another process, or one who deleted it."""
+    log = Read(folder)
+    async with FileConversationStore(log) as store, open_store(f"file:{folder}") as other:
+        one, two, three = [await store.create(metadata={"n": [n]}) for n in range(3)]
+
+        async def read_by_list() -> list[str]:
+            log.ids.clear()
+            found = await store.list(limit=None)
+            for entry in found:
+                assert entry.metadata["n"] != "spoiled"
+                entry.metadata["n"] = "spoiled"
+            assert {entry.id: entry.updated_at for entry in found} == {
+                entry.id: entry.updated_at for entry in await other.list(limit=None)
+            }
+            return log.ids
+
+        assert set(await read_by_list()) == {one, two, three}
+        assert await read_by_list() == []
+        await store.add_message(two, say("hello"))
+        assert set(await read_by_list()) == {two}
+        await other.add_message(one, say("from elsewhere"))
+        await other.set_metadata(three, {"title": "T"})
+        assert set(await read_by_list()) == {one, three}
+        assert [entry.metadata.get("title") for entry in await store.list()] == ["T", None, None]
+        await other.delete(two)
+        assert await read_by_list() == []
+
+
 @in_loop
 async def test_nothing_expires_and_nothing_gives_way_by_itself(folder: Path) -> None:
     """Durable means durable: neither TTL nor limit unless they are set."""

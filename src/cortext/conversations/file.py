@@ -34,6 +34,7 @@ from cortext.conversations.port import (
     to_session_message,
 )
 from cortext.conversations.sessions import (
+    Entries,
     SessionLog,
     change_metadata,
     idle_since,
@@ -75,6 +76,7 @@ class FileConversationStore(Conversations):
         sessions.first_lines = max(sessions.first_lines, self._window)
         self._clock: Clock = clock or LoopClock()
         self._hub = Hub(self._enter)
+        self._entries = Entries(sessions)
         self._due: dict[str, float] = {}
         self._seen: dict[str, datetime] = {}
         self._created: dict[str, datetime] = {}
@@ -316,15 +318,11 @@ class FileConversationStore(Conversations):
         check_owners(owner, below=below)
         most = self._most(limit)
         await self._begin()
-        entries = (await self._do(lambda: self._each(self._entry))).values()
+        found = await self._do(lambda: self._each(self._entries.entry))
+        self._entries.forget_all_but(found.keys())
         now = self._clock.time()
         return [
             entry
-            for entry in sorted(entries, key=lambda entry: entry.created_at, reverse=True)
+            for entry in sorted(found.values(), key=lambda entry: entry.created_at, reverse=True)
             if is_of(entry.owner, owner, below=below) and self._due.get(entry.id, now + 1) > now
         ][:most]
-
-    def _entry(self, id: str) -> ConversationEntry:
-        head = self._sessions.head(id)
-        last = updated_at(head, self._sessions.tail(id, 1))
-        return ConversationEntry(id, head.created_at, last, head.owner, head.metadata)

@@ -6,14 +6,15 @@ The log store of `cortext.stores` is one. That is a layer beside this one, so it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from cortext import clock
-from cortext.conversations.metadata import merged
+from cortext.conversations.metadata import copied, merged
+from cortext.conversations.port import ConversationEntry
 from cortext.durability.lock import FileLock
 from cortext.durability.replace import side_dir, storage_errors
 from cortext.model.ids import check_id
@@ -21,6 +22,8 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.values import as_utc
 
+_MOST_ENTRIES = 20_000
+"""Rows of lists that are kept in memory."""
 STORED_AT = "stored_at"
 """The key of a record that says when it was stored: a message's own time is its sender's."""
 
@@ -68,6 +71,35 @@ def mark_of(sessions: SessionLog, id: str) -> object:
     except OSError as error:
         return error.errno
     return it.st_ino, it.st_size, it.st_mtime_ns
+
+
+class Entries:
+    """Rows of a list. Each is read once, and again only after its file has changed: so a list costs
+    a look at each file, and not two reads of it."""
+
+    def __init__(self, sessions: SessionLog) -> None:
+        self._sessions = sessions
+        self._known: dict[str, tuple[object, ConversationEntry]] = {}
+
+    def entry(self, id: str) -> ConversationEntry:
+        """The caller's own; SessionNotFoundError if there is no such session."""
+        # Before it is read: what is written meanwhile is new the next time.
+        mark = mark_of(self._sessions, id)
+        known = self._known.get(id)
+        if known is None or known[0] != mark:
+            known = mark, self._read(id)
+            if id in self._known or len(self._known) < _MOST_ENTRIES:
+                self._known[id] = known
+        return replace(known[1], metadata=copied(known[1].metadata))
+
+    def forget_all_but(self, ids: Collection[str]) -> None:
+        """Of sessions that are gone nothing is kept."""
+        self._known = {id: known for id, known in self._known.copy().items() if id in ids}
+
+    def _read(self, id: str) -> ConversationEntry:
+        head = self._sessions.head(id)
+        last = updated_at(head, self._sessions.tail(id, 1))
+        return ConversationEntry(id, head.created_at, last, head.owner, head.metadata)
 
 
 def stamped(record: SessionMessage, at: datetime) -> SessionMessage:
