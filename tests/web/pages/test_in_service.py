@@ -258,7 +258,7 @@ def test_what_is_no_id_has_no_page(service: Any, id: str) -> None:
 
 def test_a_store_that_is_down_is_told_as_far_as_one_may_know() -> None:
     """To the person all of it, to a client without the server's addresses; neither is an error of
-    ours."""
+    ours. What the machine keeps is searched all the same."""
     from cortext import SessionStorageError
     from cortext.conversations.memory import MemoryConversationStore
 
@@ -273,3 +273,7 @@ def test_a_store_that_is_down_is_told_as_far_as_one_may_know() -> None:
     assert "no answer from Redis at 10.0.0.7:6379 within 5 s" in mine.text
     assert "no answer from Redis within 5 s" in theirs.text
     assert "10.0.0.7" not in theirs.text
+    everything = ask(service, "/?q=rounding", Authorization=f"Bearer {LOCAL}")
+    assert everything.status_code == 200
+    assert "It could not be searched: no answer from Redis at 10.0.0.7:6379" in everything.text
+    assert "Nothing was found there" not in everything.text

@@ -4,6 +4,7 @@ own, as everywhere."""
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from litestar.response import ServerSentEvent
 from cortext.app.export import FORMATS
 from cortext.conversations.base import Conversations
 from cortext.conversations.port import Conversation, to_session_message
-from cortext.errors import SessionNotFoundError
+from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.model import json
 from cortext.model.session import Session
 from cortext.web.guard import OWNER, STAYS
@@ -30,6 +31,7 @@ from cortext.web.pages.rendering import HEADERS, ROLES, common, page
 from cortext.web.pages.turns import Turns
 
 _LONGEST = 400
+_log = logging.getLogger("cortext.web")
 Ask = Request[Any, Any, Any]
 EndingHere = NamedDependency[Ending]
 
@@ -108,8 +110,12 @@ async def kept_one_events(request: Ask, id: FromPath[str], ending: EndingHere) -
 
 
 async def find_kept(request: Ask, q: str) -> Found:
-    """What is found in all that this one may see."""
-    return await find(_kept(request)._replace(owner=None), q)
+    """What is found in all that this person may see. A store that is down hides nothing else."""
+    try:
+        return await find(_kept(request)._replace(owner=None), q)
+    except SessionStorageError as error:
+        _log.warning("the store is not searched: %s", error)
+        return Found(wrong=str(error))
 
 
 def version_of(found: Conversation) -> str:

@@ -35,12 +35,14 @@ class Match(NamedTuple):
 
 
 class Found(NamedTuple):
-    """`looked` conversations were read of `total`; with `more` there may be others."""
+    """`looked` conversations were read of `total`; with `more` there may be others. `wrong` is why
+    it could not be looked for."""
 
-    matches: Sequence[Match]
-    looked: int
-    total: int
-    more: bool
+    matches: Sequence[Match] = ()
+    looked: int = 0
+    total: int = 0
+    more: bool = False
+    wrong: str = ""
 
     @property
     def left(self) -> bool:

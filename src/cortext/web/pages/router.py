@@ -95,10 +95,11 @@ def home(request: Ask) -> Response[Any]:
 async def conversations(request: Ask, shelf: ShelfHere) -> Response[Any]:
     """All conversations, or what was found in them, and in what is kept beside them."""
     asked = Asked.of(request.query_params)
-    made = await asyncio.to_thread(_listed, asked, shelf)
-    beside = None
+    listing = asyncio.to_thread(_listed, asked, shelf)
     if asked.q and asked.page == 1 and not asked.is_filtered and "owned" in request.app.state:
-        beside = await find_kept(request, asked.q)
+        made, beside = await asyncio.gather(listing, find_kept(request, asked.q))
+    else:
+        made, beside = await listing, None
     return page("list.html", **common(request), asked=asked, beside=beside, **made)
 
 
