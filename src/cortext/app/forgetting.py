@@ -14,6 +14,7 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from cortext import paths
+from cortext.app.handed import forget_handed
 from cortext.durability.live import live_holder
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
@@ -75,6 +76,7 @@ def _forget(rows: Sequence[Listed]) -> None:
         with SpawnIndex(folder, tool) as index:
             index.purge()
         remove_summaries(folder)
+    forget_handed()
     remove_if_there(begun_path())
 
 

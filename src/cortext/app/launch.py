@@ -114,10 +114,7 @@ def prepare(
 
 def finish(prepared: Prepared) -> int:
     """After the tool has ended: take in what was said in it; how many messages that is."""
-    if prepared.file:
-        from cortext.durability.replace import remove_if_there
-
-        remove_if_there(prepared.file)
+    _remove(prepared.file)
     return 0 if prepared.row.tool else _take_in(prepared.row)
 
 
@@ -215,6 +212,7 @@ def _converted(
         written = write_copy(row, tool, cwd=cwd, budget=budget, last=last)
     except CortextError as error:
         notes.append(f"not as a session of {tool}: {error}")
+        _remove(file)
         return _briefed(row, tool, cwd, budget, extra, notes)
     _bind(row, tool, written.id, written.path)
     plan = resume_plan(tool, written.id, cwd=cwd, command=command, instructions=file, extra=extra)
@@ -274,16 +272,24 @@ def _opening(row: Listed) -> str:
 
 def _instructions(row: Listed, budget: int = 0) -> str:
     """A file for a tool to read: a briefing, of which the history only if it has a budget."""
-    from cortext.durability.replace import make_private_dir, storage_errors, write_new
+    from cortext.app.handed import INSTRUCTIONS, folder_of, make_room
+    from cortext.durability.replace import storage_errors, write_new
 
     briefing = brief(row, budget=budget, with_history=budget > 0)
-    folder = os.path.join(paths.running(), "instructions")
-    path = os.path.join(folder, f"{new_id()}.md")
+    path = os.path.join(folder_of(INSTRUCTIONS), f"{new_id()}.md")
     text = "\n\n".join(part for part in (briefing.opening, briefing.history) if part)
     with storage_errors("write", path):
-        make_private_dir(folder)
+        make_room(INSTRUCTIONS)
         write_new(path, [text.encode("utf-8", "replace")])
     return path
+
+
+def _remove(file: str) -> None:
+    """Instructions that nobody reads any more."""
+    if file:
+        from cortext.durability.replace import remove_if_there
+
+        remove_if_there(file)
 
 
 def _take_in(row: Listed) -> int:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-import time
 
-from cortext import paths
+from cortext.app.handed import PIECES, folder_of, make_room
 from cortext.durability.read import read_file
-from cortext.durability.replace import make_private_dir, remove_if_there, write_new
+from cortext.durability.replace import write_new
 from cortext.errors import CortextError
 from cortext.model import json
 
@@ -20,7 +19,6 @@ LONGEST = 28_000
 _OF_TOOLS = {"codex": 9_000}
 """Bytes of a piece, with room for what we and the tool say beside it."""
 _MOST_LINES = 1_500
-_KEPT_SECONDS = 86_400
 _TOKEN = re.compile(r"([0-9a-f]{16})\.([0-9]{1,4})")
 
 
@@ -29,18 +27,15 @@ def in_pieces(text: str, tool: str = "") -> str:
     pieces = split(text, _OF_TOOLS.get(tool, LONGEST))
     if len(pieces) == 1:
         return text
-    folder = _folder()
-    make_private_dir(folder)
-    _forget_old(folder)
     name = os.urandom(8).hex()
-    write_new(os.path.join(folder, name), [json.encode(pieces)])
+    write_new(os.path.join(make_room(PIECES), name), [json.encode(pieces)])
     return _piece(name, 1, pieces)
 
 
 def next_piece(token: str) -> str:
     """The piece that a token names."""
     found = _TOKEN.fullmatch(token)
-    path = os.path.join(_folder(), found[1]) if found else ""
+    path = os.path.join(folder_of(PIECES), found[1]) if found else ""
     if not found or not os.path.isfile(path):
         raise CortextError(
             "there is no more of that text", hint="ask for the conversation once more"
@@ -83,15 +78,3 @@ def _piece(name: str, number: int, pieces: list[str]) -> str:
         f"[This goes on: piece {number} of {len(pieces)}. Before you answer, run "
         f"`cortext slash briefing --rest {name}.{number + 1}` in a shell.]"
     )
-
-
-def _folder() -> str:
-    return os.path.join(paths.running(), "pieces")
-
-
-def _forget_old(folder: str) -> None:
-    limit = time.time() - _KEPT_SECONDS
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if os.lstat(path).st_mtime < limit:
-            remove_if_there(path)

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 
 from cortext import clock, paths
+from cortext.app.handed import forget_handed
 from cortext.app.inner_logs import agents_of, state_of
 from cortext.durability.replace import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash import Trash, TrashEntry
@@ -107,6 +108,7 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
     if not any(entry.deleted_at <= limit for entry in trash.list()):
         return []
     _purge_words()
+    forget_handed()
     gone = trash.empty(older_than_days)
     with Catalog.at_home() as catalog:
         catalog.purge()

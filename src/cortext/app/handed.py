@@ -1,0 +1,46 @@
+"""Texts that an agent gets as files of ours: what is left of long ones, and what OpenCode reads as
+instructions. They hold what was said, so none of them stays for long."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from cortext import paths
+from cortext.durability.replace import make_private_dir, remove_if_there, storage_errors
+
+PIECES, INSTRUCTIONS = "pieces", "instructions"
+_KEPT_SECONDS = {PIECES: 86_400, INSTRUCTIONS: 7 * 86_400}
+"""A tool reads its instructions for as long as it runs."""
+
+
+def folder_of(kind: str) -> str:
+    return os.path.join(paths.running(), kind)
+
+
+def make_room(kind: str) -> str:
+    """The folder for another one; those that nobody waits for any more are removed."""
+    folder = folder_of(kind)
+    make_private_dir(folder)
+    _remove(folder, time.time() - _KEPT_SECONDS[kind])
+    return folder
+
+
+def forget_handed() -> None:
+    """Leave none of them, whosever words they hold: an agent asks once more."""
+    for kind in _KEPT_SECONDS:
+        folder = folder_of(kind)
+        with storage_errors("empty", folder):
+            if os.path.isdir(folder):
+                _remove(folder)
+
+
+def _remove(folder: str, before: float = float("inf")) -> None:
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        try:
+            old = os.lstat(path).st_mtime < before
+        except FileNotFoundError:
+            continue  # another one removes them too
+        if old:
+            remove_if_there(path)
