@@ -9,13 +9,13 @@ from cortext.bridges.servers import mcp_servers
 from tests.cli.test_going_on import Place
 from tests.command import change_head, cortext
 
-HAD = ["Bash", "mcp__tracker__find", "mcp__notes", "mcp__plugin_x_y__z", "mcp_my_box_read"]
+HAD = ["Bash", "mcp__tracker__find", "mcp__notes", "mcp__ide__run", "mcp_my_box_read"]
 WARNING = "tools that it had and that are missing now: "
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """Of Bash and an unused server nothing is missed, and what a plug-in brings is not known."""
+    """Of Bash and an unused server nothing is missed, and what an editor brings is not known."""
     place = Place(tmp_path)
     change_head(place.root, place.key, agent_config={"agent": "claude", "tools": HAD})
     return place
@@ -62,7 +62,7 @@ def test_a_briefing_in_a_tool_says_it_too(place: Place) -> None:
 
 def test_an_agent_that_says_its_tools_is_told_what_it_lacks(place: Place) -> None:
     """Compared as server and tool, however each of them writes it."""
-    has = "Bash, Read, tracker_find, notes, mcp_plugin_x_y_z, mcp__other__x"
+    has = "Bash, Read, tracker_find, notes, mcp_ide_run, mcp__other__x"
     assert missing(place, "--context", "--tools", has) == "mcp_my_box_read"
     assert missing(place, "--context") == ""
 

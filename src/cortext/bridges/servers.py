@@ -25,7 +25,10 @@ _LARGEST = 16 << 20
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 # `mcp__server__tool` and `mcp_server_tool`; `mcp__server` alone is one of which nothing was called.
 _CALLED = re.compile(r"mcp__.+?__.|mcp_[^_].*_.")
-_FROM_ELSEWHERE = ("mcp__plugin_", "mcp__claude_ai_")
+# Of plug-ins, of an account, of an editor or browser beside the tool: in none of its files.
+_FROM_ELSEWHERE = (
+    "mcp__plugin_", "mcp__claude_ai_", "mcp__claude-in-chrome__", "mcp__ide__", "mcp__codex_apps__",
+)  # fmt: skip
 
 
 def mcp_servers(tool: str, cwd: str) -> list[str]:
