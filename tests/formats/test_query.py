@@ -176,6 +176,19 @@ def test_places() -> None:
         assert [text[start:end] for start, end in find(text, parse(typed).terms)] == marked
 
 
+MIXED = st.text(alphabet="日本か。한 xé\u0301\ufb03\uff21مَّـ\u05b8-\n", max_size=40)
+
+
+@given(MIXED, MIXED)
+def test_places_between_any_scripts(before: str, after: str) -> None:
+    """A word is marked to the letter, whatever stands around it."""
+    text = f"{before} api {after}"
+    at = len(before) + 1
+    assert (at, at + 3) in find(text, parse("api").terms)
+    text = f"{before}設計{after}"
+    assert [text[start:end] for start, end in find(text, parse("設計").terms)] == ["設計"]
+
+
 def test_snippet_is_short_and_one_line() -> None:
     """Of a long text the piece around the word is shown, on one line."""
     text = "before\n" * 500 + "the needle\tis here\n" + "after\n" * 500

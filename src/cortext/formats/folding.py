@@ -15,6 +15,7 @@ _UNWRITTEN = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u06
 """Vowel signs of Hebrew and Arabic, and the stroke that stretches a word: few people type them."""
 _SPELLED = "\ufb00-\ufb06\uff01-\uff5e"
 """Several letters in one, as texts from PDF files have them, and wide ones."""
+_ODD = f"[\u0300-\u036f{_UNWRITTEN}{_SPELLED}]"
 ALIKE = {
     **dict.fromkeys("\u2018\u2019\u201b", "'"),
     **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"'),
@@ -25,9 +26,9 @@ ALIKE = {
 
 @cache
 def alone() -> re.Pattern[str]:
-    """A character that is a word by itself. To make it takes longer than to search: who has only
-    ASCII does without."""
-    return re.compile(f"([{_SINGLE}])")
+    """Characters that are words by themselves, as many as follow one another. To make it takes
+    longer than to search: who has only ASCII does without."""
+    return re.compile(f"[{_SINGLE}]+")
 
 
 def is_alone(token: str) -> bool:
@@ -41,14 +42,20 @@ def spaced(text: str) -> str:
     if text.isascii():
         return text
     composed = unicodedata.normalize("NFC", text).replace("ё", "е").replace("Ё", "Е")
-    return alone().sub(r" \1 ", bare(composed))
+    return alone().sub(lambda found: f" {' '.join(found[0])} ", bare(composed))
 
 
 @cache
 def odd() -> re.Pattern[str]:
     """A character that words are compared without, or that is spelled otherwise: an accent or a
     vowel sign of its own, several letters in one."""
-    return re.compile(f"[\u0300-\u036f{_UNWRITTEN}{_SPELLED}]")
+    return re.compile(_ODD)
+
+
+@cache
+def special() -> re.Pattern[str]:
+    """What is `odd`, or `alone`."""
+    return re.compile(f"{_ODD}|[{_SINGLE}]+")
 
 
 @lru_cache(1024)

@@ -11,12 +11,13 @@ without spaces every character counts as a word.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from cortext.formats.folding import ALIKE, alone, bare, is_alone, odd, spelled
+from cortext.formats.folding import ALIKE, bare, is_alone, odd, special, spelled
 from cortext.formats.folding import folded as folded
 from cortext.formats.folding import spaced as spaced
 
@@ -240,35 +241,50 @@ class _Reading:
 
 class _Folded:
     """A text as the patterns of terms are looked for in it, and where each character of that
-    stands."""
+    stands: in pieces, of which it is known where each begins, in the one text and in the other."""
 
     def __init__(self, text: str, terms: tuple[Term, ...]) -> None:
-        self.text, self._places, self._terms = folded(text), None, terms
-        if text.isascii() or not (odd().search(text) or alone().search(text)):
+        self.text, self._terms = folded(text), terms
+        self._begins: list[int] = []
+        self._pieces: list[tuple[int, int]] = []
+        if text.isascii() or not special().search(text):
             return
         whole = bare(self.text)
-        if not any(all(token in whole for token in term.tokens) for term in terms):
-            self.text = ""
-            return
-        # What is odd stands in the middle of words; a character that is a word by itself ends the
-        # word before it.
-        places: list[int] = []
+        has_one = any(all(token in whole for token in term.tokens) for term in terms)
+        self.text = self._taken_apart() if has_one else ""
+
+    def _taken_apart(self) -> str:
+        """Without what is odd, which stands in the middle of words, and with spaces around what is
+        a word by itself: it ends the word before it."""
+        text, at, size = self.text, 0, 0
         parts: list[str] = []
-        is_odd = odd().match
-        for at, character in enumerate(self.text):
-            part = spelled(character) if is_odd(character) else character
-            part = f" {part} " if is_alone(part) else part
-            parts.append(part)
-            places += [at] * len(part)
-        self._places = [*places, len(self.text)]
-        self.text = "".join(parts)
+        for found in special().finditer(text):
+            start, end = found.span()
+            is_odd = odd().match(found[0])
+            part = spelled(found[0]) if is_odd else f" {' '.join(found[0])} "
+            for new, was, step in ((text[at:start], at, 1), (part, start, 0 if is_odd else 2)):
+                self._begins.append(size)
+                self._pieces.append((was, step))
+                parts.append(new)
+                size += len(new)
+            at = end
+        self._begins.append(size)
+        self._pieces.append((at, 1))
+        return "".join((*parts, text[at:]))
+
+    def _place(self, at: int) -> int:
+        """Where a character stands in the text as it was."""
+        number = bisect_right(self._begins, at) - 1
+        was, step = self._pieces[number]
+        offset = at - self._begins[number]
+        return was + (max(offset - 1, 0) // 2 if step == 2 else offset * step)
 
     def find(self) -> Iterator[tuple[int, int]]:
         for match in _compiled(self._terms).finditer(self.text):
             start, end = match.span()
-            if places := self._places:
+            if self._pieces:
                 # An accent after the last character is its own.
-                start, end = places[start], max(places[end - 1] + 1, places[end])
+                start, end = self._place(start), max(self._place(end - 1) + 1, self._place(end))
             yield start, end
 
 
