@@ -9,7 +9,7 @@ import pytest
 
 from cortext import Session, SessionMessage
 from cortext.adapters.kept import Kept, id_of, open_kept
-from cortext.errors import SessionOwnerError
+from cortext.errors import SessionOwnerError, SessionStorageError
 from cortext.stores.log import LogStore
 from tests.command import ok
 
@@ -119,6 +119,16 @@ def test_one_has_it_alone_and_may_ask_again(tmp_path: Path) -> None:
             flock(file, LOCK_EX | LOCK_NB)
     with open(tmp_path / ".cortext/alone/one.lock") as file:
         flock(file, LOCK_EX | LOCK_NB)
+
+
+@pytest.mark.parametrize("owner", ["", "ann"])
+def test_where_nothing_can_be_kept(owner: str, tmp_path: Path) -> None:
+    """One error of ours, whoever begins it."""
+    (tmp_path / "kept").write_text("")
+    kept = Kept(tmp_path / "kept", "tests")
+    said = [SessionMessage("user", "Hello")]
+    with pytest.raises(SessionStorageError, match="kept"):
+        kept.append("one", said, lambda: kept.new_session("one", owner=owner), owner=owner)
 
 
 @pytest.mark.parametrize("place", ["the default", "another"])

@@ -13,14 +13,14 @@ import os
 import re
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cortext import paths
 from cortext.durability.lock import FileLock
-from cortext.durability.replace import side_dir
+from cortext.durability.replace import side_dir, storage_errors
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError, SessionOwnerError
 from cortext.lifecycle.known import remember_documents, remember_program
 from cortext.model import keys
@@ -199,7 +199,9 @@ class Kept:
         if mine in self._mine:
             yield
             return
-        with self._lock(id):
+        with ExitStack() as held:
+            with storage_errors("write", _side_folder(self.store) or id):
+                held.enter_context(self._lock(id))
             self._mine.add(mine)
             try:
                 yield
