@@ -279,10 +279,21 @@ def test_a_damaged_conversation_hides_no_other(workspace: Path) -> None:
     done = cortext(workspace, "resume", "--list")
     assert (done.returncode, str(head) in done.stderr) == (0, True)
     assert "[plan] good" in done.stdout
-    assert bad in done.stdout
+    assert f"[plan] bad\n   {bad} | " in done.stdout
     assert "| still here" in cortext(workspace, "resume", bad, "--context").stdout
     stopped = cortext(workspace, "stop", bad)
     assert (stopped.returncode, "cortext doctor --fix` mends it" in stopped.stderr) == (5, True)
+
+
+def test_a_mended_head_leads_the_agent_as_before(workspace: Path) -> None:
+    """Its title and its command are those of its markdown, where nothing of it could be read."""
+    id = begin(workspace, "plan", "A pond", "How deep?", "80 cm.")
+    (folder_of(workspace, id) / ".session/session.json").write_bytes(b"")
+    ok(workspace, "doctor", "--fix", "--yes")
+    briefing = ok(workspace, "resume", id, "--context")
+    command = (workspace / ".workspace/commands/plan.md").read_text(encoding="utf-8")
+    assert briefing.startswith(command)
+    assert "Conversation: plan / A pond\n" in briefing
 
 
 def test_what_is_resumed_is_what_is_stopped(workspace: Path) -> None:

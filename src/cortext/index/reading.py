@@ -77,7 +77,8 @@ def read_conversation(root: str, path: str, old: Listed | None, now: str) -> Lis
 
 
 def _head(root: str, place: Place) -> tuple[Session, str]:
-    """The head, and what is wrong with it; then the folder's name and day stand for it."""
+    """The head, and what is wrong with it; then the folder's name and day and the markdown stand
+    for it."""
     try:
         return FolderStore(root).head(f"{place.folder[len(root) + 1 :]}"), ""
     except SessionNotFoundError:
@@ -89,6 +90,8 @@ def _head(root: str, place: Place) -> tuple[Session, str]:
         began = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
     kind = layout.document_in(place.folder).removesuffix(".md")
     head = Session(place.name, kind=kind, created_at=began, status="paused")
+    with suppress(OSError):
+        head.title = layout.title_in(place.folder)
     # Its lines tell when something was last said; at noon of a day nothing was.
     head.updated_at = clock.from_micros(0)
     return head, note
@@ -154,10 +157,8 @@ def _without_session(root: str, path: str, place: Place) -> Listed | None:
     document = layout.document_in(place.folder)
     if not document:
         return None
-    file = f"{place.folder}/{document}"
-    text = read_file(file).decode("utf-8", "replace")
-    heading = next((line for line in text.split("\n") if line.startswith("# ")), "")
-    at = os.stat(file).st_mtime_ns // 1000
+    title = told(layout.title_in(place.folder)) or place.name
+    at = os.stat(f"{place.folder}/{document}").st_mtime_ns // 1000
     kind = shown(document.removesuffix(".md"))
-    about = facts(kind=kind, title=told(heading[2:]) or place.name, created_at=at)
+    about = facts(kind=kind, title=title, created_at=at)
     return Listed(root, path, place.name, "", at, about)

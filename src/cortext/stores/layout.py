@@ -136,3 +136,14 @@ def document_in(folder: str) -> str:
         return ""
     found = (name for name in names if name[0] != "." and os.path.isfile(f"{folder}/{name}"))
     return next(found, "")
+
+
+def title_in(folder: str) -> str:
+    """The title in the markdown of a conversation; "" without one. OSError if it cannot be
+    read."""
+    from cortext.durability.read import read_file
+
+    name = document_in(folder)
+    text = read_file(f"{folder}/{name}").decode("utf-8", "replace") if name else ""
+    heading = next((line for line in text.split("\n") if line.startswith("# ")), "")
+    return " ".join(heading[2:].split())

@@ -49,10 +49,11 @@ from cortext.formats import folder
 from cortext.formats.folder import FOLDER
 from cortext.formats.parts import StoredRecords, join
 from cortext.formats.records import Lines, encode_record
+from cortext.lifecycle.types import Types
 from cortext.model.message import SessionMessage
 from cortext.stores.checks import refuse_newer
 from cortext.stores.folder import FolderStore
-from cortext.stores.layout import Place, conversations_dir
+from cortext.stores.layout import Place, conversations_dir, title_in
 
 
 class _State(NamedTuple):
@@ -230,7 +231,7 @@ def _write(root: str, place: Place, state: _State) -> list[str]:
     messages = [*state.rescued.messages, *state.stubs]
     if state.rescued.nothing or not state.of_lines:
         lines = [read_file(place.lines)]
-    files = {"messages.jsonl": lines, "session.json": [_head(place, state, messages)]}
+    files = {"messages.jsonl": lines, "session.json": [_head(root, place, state, messages)]}
     changed = [place.head] if _head_changes(state) else []
     changed += [place.lines] if state.of_lines and not state.rescued.nothing else []
     kept = [set_aside(path, "corrupt") for path in changed if os.path.lexists(path)]
@@ -250,9 +251,15 @@ def _head_changes(state: _State) -> bool:
     return bool(state.head.troubles or state.lost) or too_many
 
 
-def _head(place: Place, state: _State, messages: Sequence[SessionMessage]) -> bytes:
+def _head(root: str, place: Place, state: _State, messages: Sequence[SessionMessage]) -> bytes:
+    """What of it is lost stands in the markdown, in part: the title, and the type, whose command
+    led the conversation."""
     if not _head_changes(state):
         return read_file(place.head)
     when = datetime.fromtimestamp(os.stat(place.session).st_mtime, UTC)
     session = session_of(state.head.head, place.name, messages, when, FOLDER)
+    if not state.head.head.get("title"):
+        session.title = title_in(place.folder) or session.title
+    if "agent_config" not in state.head.head and session.kind in Types(root).names():
+        session.command = f"/workspace.{session.kind}"
     return folder.encode_head(session, StoredRecords(messages, state.rescued.answered, []))
