@@ -118,17 +118,22 @@ def as_json(rows: Sequence[Listed]) -> list[dict[str, Any]]:
 def table(rows: Sequence[Listed]) -> str:
     """A line for each; only a terminal cuts lines off at its edge."""
     edge = _edge()
-    shown = _columns(rows)
-    # Most cells are the same as others.
-    widest = [_widest({name, *column}) for name, column in zip(HEADINGS, shown, strict=True)]
+    shown = [[name, *column] for name, column in zip(HEADINGS, _columns(rows), strict=True)]
+    widest = [_widest(column) for column in shown]
     lines = _lines(shown, _narrowed(widest, edge) if edge else widest, widest)
     if edge:
         lines = [line if cells(line) <= edge else fit(line, edge) for line in lines]
     return "\n".join(lines)
 
 
-def _widest(texts: set[str]) -> int:
-    return max(map(len if "".join(texts).isascii() else cells, texts))
+def _widest(texts: Sequence[str]) -> int:
+    # Most cells are the same as others: those that take long to measure are measured once.
+    return max(map(len, texts) if _is_plain(texts) else map(cells, set(texts)))
+
+
+def _is_plain(texts: Sequence[str]) -> bool:
+    """Whether each character of them takes one column."""
+    return "".join(texts).isascii()
 
 
 def _columns(rows: Sequence[Listed]) -> list[list[str]]:
@@ -144,20 +149,19 @@ def _columns(rows: Sequence[Listed]) -> list[list[str]]:
 
 
 def _lines(columns: list[list[str]], widths: list[int], widest: list[int]) -> list[str]:
-    """The columns side by side, below their headings. Python itself fills up cells that are plain
-    and fit, which is faster than to look at each."""
-    pattern: list[str] = []
-    for number, (name, column, width) in enumerate(zip(HEADINGS, columns, widths, strict=True)):
-        column.insert(0, name)
+    """The columns side by side. Python itself fills up cells that are plain and fit, which is
+    faster than to look at each."""
+    filled: list[list[str]] = []
+    for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
         if number == _TITLES:
-            pattern.append("%s")
-        elif width == widest[number] and "".join(column).isascii():
-            pattern.append(f"%{width}s" if number == _TURNS else f"%-{width}s")
+            filled.append(column)
+        elif width != widest[number] or not _is_plain(column):
+            filled.append([fit(cell, width) for cell in column])
+        elif number == _TURNS:
+            filled.append([cell.rjust(width) for cell in column])
         else:
-            column[:] = [fit(cell, width) for cell in column]
-            pattern.append("%s")
-    line = "  ".join(pattern)
-    return [(line % row).rstrip() for row in zip(*columns, strict=True)]
+            filled.append([cell.ljust(width) for cell in column])
+    return [line.rstrip() for line in map("  ".join, zip(*filled, strict=True))]
 
 
 def local_times(micros: Iterable[str]) -> list[str]:
