@@ -43,6 +43,8 @@ class Damage(NamedTuple):
     path: str = ""
 
 
+TORN = "the last line is torn"
+"""How the detail begins of a last line that was not written to its end."""
 _MORE = "more is wrong from here on than is told line by line"
 MOST_DAMAGES = 1000
 """Of one file so many are told one by one: a file of broken lines is not to fill the memory."""
@@ -252,7 +254,7 @@ def _decode_tail(tail: bytes, number: int, table: RecordTable, lines: Lines) -> 
         _add(decode_record(tail, table, []), lines)
         lines.damages.append(Damage("the last line has no newline", number, fatal=False))
     except ValueError:
-        detail = f"the last line is torn: {len(tail)} bytes were not written to their end"
+        detail = f"{TORN}: {len(tail)} bytes were not written to their end"
         lines.damages.append(Damage(detail, number, fatal=False))
 
 

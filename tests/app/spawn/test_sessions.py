@@ -153,7 +153,8 @@ def test_torn_tail_is_said_and_set_aside() -> None:
     path.write_bytes(path.read_bytes() + b'{"type":"turn","role":"us')
     session = Spawned.reopen("one")
     assert (session.count, len(session.notes)) == (6, 1)
-    assert "torn" in session.notes[0]
+    assert "the last line is torn" in session.notes[0]
+    assert session.notes[0].endswith("the next turn sets them aside in a .torn file beside it")
     session.keep("next", "yes")
     assert Path(f"{path}.torn").read_bytes() == b'{"type":"turn","role":"us'
     assert [turn["content"] for turn in lines_of("one")[-2:]] == ["next", "yes"]

@@ -18,7 +18,7 @@ from cortext.errors import (
     SessionStorageError,
 )
 from cortext.formats.log import LOG
-from cortext.formats.records import encode_record
+from cortext.formats.records import TORN, Damage, encode_record
 from cortext.lifecycle.turns import MAX_TOKENS, RETRIES, Context, estimate, tokens_of
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage
@@ -283,7 +283,7 @@ class Spawned:
     def _read(self) -> None:
         for block in self._store.blocks(self.id):
             refuse_damage(block.damages)
-            self.notes += [damage.detail for damage in block.damages]
+            self.notes += [_note(damage) for damage in block.damages]
             self.context.add_all(block.messages)
             self._count(block.messages)
 
@@ -293,6 +293,13 @@ class Spawned:
         asked = [turn for turn in turns if turn.role == "user"]
         self._asked = asked[-1] if asked else self._asked
         self._first = self._first or next((turn for turn in asked if turn.content.strip()), None)
+
+
+def _note(damage: Damage) -> str:
+    """What a person is told of a damage that loses nothing."""
+    if not damage.detail.startswith(TORN):
+        return damage.detail
+    return f"{damage.detail}; the next turn sets them aside in a .torn file beside it"
 
 
 def _new_name(agent: str, when: datetime) -> str:
