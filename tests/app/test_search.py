@@ -218,6 +218,23 @@ def test_starts_fast(space: Space) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_lines_that_a_person_changed(space: Space) -> None:
+    """In a conversation that rests, where nothing else tells of it: what stands there is found."""
+    old = NOW - timedelta(days=90)
+    folder = space.add("001-a", status="paused", last_active=old.isoformat())
+    space.append(folder, "zero", "one needle", "two cranes", at=old)
+    space.age()
+    ready()
+    path = folder / ".session/messages.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    (hit,) = ready().find("cranes")
+    assert (hit.number, hit.snippet.text) == (2, "two cranes")
+    path.write_bytes(b"".join(reversed(path.read_bytes().splitlines(keepends=True))))
+    (group,) = Finder().answer(Question("needle")).groups
+    assert [(hit.number, hit.snippet.text) for hit in group.hits] == [(2, "one needle")]
+    assert not ready().find("zero")
+
+
 def test_gone_while_searching(space: Space) -> None:
     """A text that was deleted after it was indexed is a hit without a piece, and no error."""
     folder = space.add("001-a", "needle")

@@ -76,8 +76,11 @@ class Finder(Search):
         if best:
             spots = _best_first(spots, rows, query)
         taken, crowded, left = _spread(spots, question)
+        shown = list(hits(found._replace(found=taken), rows, query))
+        if self._read_anew(shown):
+            return self.answer(question, query)
         by_row: dict[Identity, list[Hit]] = {}
-        for hit in hits(found._replace(found=taken), rows, query):
+        for hit in shown:
             by_row.setdefault(hit.row.identity, []).append(hit)
         groups = [Group(rows[key], said, key in crowded) for key, said in by_row.items()]
         return Answer(groups, more=found.more or left)
@@ -111,6 +114,8 @@ class Finder(Search):
         fewer = object.__new__(Finder)
         fewer._words, fewer._conversations = self._words, self._conversations
         fewer.rows = [row for row in self.rows if takes(row)]
+        # Who has not all of them does not bring the index up to date.
+        fewer._anew = {row.identity for row in fewer.rows}
         return fewer
 
     def among(self, question: Question) -> dict[Identity, Listed]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -123,6 +123,7 @@ class Search:
         self.rows: list[Listed] = listing.rows
         self.missing: list[str] = listing.missing
         """Workspaces that are gone or moved; what was said there cannot be found."""
+        self._anew: set[Identity] = set()
 
     def refresh(
         self,
@@ -162,7 +163,23 @@ class Search:
         if wanted != EVERYTHING or narrow.folder or takes:
             among = below(filtered(self.rows, wanted), narrow.folder)
             rows = self._each_once([row for row in among if not takes or takes(row)])
-        return list(hits(self._spots(query, rows, narrow, most, after=after), rows, query))
+        while True:
+            spots = self._spots(query, rows, narrow, most, after=after)
+            found = list(hits(spots, rows, query))
+            if not self._read_anew(found):
+                return found
+
+    def _read_anew(self, found: Iterable[Hit]) -> bool:
+        """Whether lines are not those that were read, for one has none of the words: a person
+        changed them, and no head tells so. Then they are read anew, once."""
+        other = [hit for hit in found if hit.number > TITLE and not hit.snippet.spans]
+        new = {hit.row.identity for hit in other if not hit.row.tool} - self._anew
+        if not new or self._words.is_fixed:
+            return False
+        self._anew |= new
+        self._words.forget(new)
+        refresh(self._words, self.rows, patience=PATIENCE)
+        return True
 
     @cached_property
     def _all_rows(self) -> dict[Identity, Listed]:

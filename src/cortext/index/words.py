@@ -39,6 +39,7 @@ from cortext.index.spots import (
     configure,
     drop_source,
     fact,
+    key_of,
     put_runs,
     put_source,
     put_texts,
@@ -169,6 +170,17 @@ class Words:
             db.execute("DELETE FROM facts WHERE name = 'mark'")
             for identity in identities:
                 drop_source(db, identity)
+
+        self._write(write)
+
+    def forget(self, identities: Iterable[Identity]) -> None:
+        """Have conversations read anew; until then they are found as they were."""
+
+        def write(db: sqlite3.Connection) -> None:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("DELETE FROM facts WHERE name = 'mark'")
+            keys = map(key_of, identities)
+            db.executemany("UPDATE sources SET state = '' WHERE root = ? AND path = ?", keys)
 
         self._write(write)
 
