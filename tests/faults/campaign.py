@@ -18,7 +18,16 @@ from typing import Any
 from cortext.model.session import Session
 from cortext.stores.registry import open_session_store
 from tests.faults.acting import act_out, run_free, warm
-from tests.faults.cases import BY_CODE, UNREAD, Case, age, badly_said, belongs_there, chosen
+from tests.faults.cases import (
+    BY_CODE,
+    UNREAD,
+    Case,
+    age,
+    badly_said,
+    belongs_there,
+    chosen,
+    not_kept,
+)
 from tests.faults.gate import run_held
 from tests.faults.home import (
     CHAT,
@@ -137,6 +146,7 @@ class Campaign:
         kept = kept_in(self.home)
         yield from (f"after it: {text}" for text in self._lost(kept, scene))
         yield from (f"after it: {text}" for text in scene.holds(self.home))
+        yield from not_kept(scene, told, kept.texts)
         # A hook may not fail the tool, and on a disk that takes nothing it has nobody to tell: the
         # next event takes what was said.
         silent = not any(words in told.err for words in UNREAD)

@@ -71,6 +71,15 @@ def _is_told(line: str) -> bool:
     return line.startswith(_NOT_DONE) or any(words in line for words in UNREAD)
 
 
+def not_kept(scene: Scene, told: Said, texts: dict[str, list[str]]) -> Iterator[str]:
+    """What a program said that it has kept, and has not: also where it failed or was killed after
+    that."""
+    there = texts.get(scene.acknowledged, [])
+    for line in told.out.splitlines() if scene.acknowledged else ():
+        if line not in there:
+            yield f"acknowledged, and not kept: {line}"
+
+
 def chosen(name: str, counts: dict[str, int], most: int) -> list[Fault]:
     """For each kind some calls, the first and the last among them; a kill cannot last."""
     pick = random.Random(name)

@@ -12,12 +12,12 @@ import pytest
 
 from cortext.durability.packed import pack
 from tests.faults.campaign import SCENES
-from tests.faults.cases import belongs_there, points
+from tests.faults.cases import belongs_there, not_kept, points
 from tests.faults.conftest import ROOT
 from tests.faults.gate import can_hold
 from tests.faults.home import SECRET, Home
 from tests.faults.kinds import KINDS
-from tests.faults.scenes import secret_in
+from tests.faults.scenes import Said, secret_in
 
 MOST = 4
 """Faults of each kind, once and lasting, in one command; twice as many kills."""
@@ -110,6 +110,16 @@ def test_a_secret_is_looked_for_in_everything_that_is_ours(tmp_path: Path) -> No
 def test_what_is_left_over(name: str, belongs: bool) -> None:
     """More than what is called a temp file is, wherever it is."""
     assert belongs_there(name) is belongs
+
+
+@pytest.mark.parametrize("code", [0, 1, -9])
+@pytest.mark.parametrize("name", ["service append", "adapter append"])
+def test_what_was_acknowledged_is_looked_for_however_it_ends(name: str, code: int) -> None:
+    """A program that fails at its second message, or is killed there, has said of the first."""
+    scene, told = SCENES[name], Said(code, "first\nsecond\n")
+    lost = not_kept(scene, told, {scene.acknowledged: ["first"]})
+    assert list(lost) == ["acknowledged, and not kept: second"]
+    assert list(not_kept(scene, told, {scene.acknowledged: ["first", "second"]})) == []
 
 
 @pytest.mark.faults
