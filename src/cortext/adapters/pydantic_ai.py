@@ -47,12 +47,12 @@ class OwnerConflict(ConversationConflict):
 
     def __init__(self, conversation_id: str, *, is_owned: bool) -> None:
         super().__init__(conversation_id)
-        self.message = (
+        self.message: str = (
             f"session {conversation_id} belongs to another owner"
             if is_owned
             else f"session {conversation_id} has no owner: load and save it without a scope"
         )
-        self.args = (self.message,)
+        self.args: tuple[Any, ...] = (self.message,)
 
 
 class CortextConversationStore(ConversationStore):
