@@ -9,6 +9,8 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import FileUrl
 
+from tests.command import head_of, ok
+from tests.faults.mounts import read_only
 from tests.mcp.asking import ask, ask_process, call, facts, refused, text
 
 
@@ -81,3 +83,15 @@ def test_a_server_that_is_started_above_everything_sees_nothing_of_it(
     assert facts(call("search_workspace", query="cursors"))["hits"] == []
     assert refused(call("get_conversation", id="002")).startswith("session not found")
     assert facts(call("search_workspace", query="cursors", all_=True))["hits"] != []
+
+
+def test_going_on_where_nothing_can_be_written(workspace: Path) -> None:
+    """The agent gets all of it, and is told that the conversation stays as it was."""
+    ok(workspace, "stop", "002")
+    before = head_of(workspace, "002-plan-paging")
+    with read_only(workspace):
+        told = facts(call("resume_conversation", id="002"))
+    assert head_of(workspace, "002-plan-paging") == before
+    assert told["warnings"][-1].startswith("its folder cannot be written: it stays paused")
+    assert "| With opaque cursors." in told["briefing"]
+    assert told["is_kept"] is False
