@@ -20,12 +20,8 @@ def aur() -> int:
 
 
 def _main(program: str) -> int:
-    import gc
-
     code = _run(program)
     _be_read()
-    # Python would look through all that is left once more, for what the system frees anyway.
-    gc.freeze()
     return code
 
 
