@@ -133,6 +133,10 @@ base_url = "{self.url}/v1"
 env_key = "STUB_KEY"
 wire_api = "responses"
 
+# Its sandbox would leave folders in the /tmp of this machine, a .git among them.
+[sandbox_workspace_write]
+exclude_slash_tmp = true
+
 [projects."{cwd}"]
 trust_level = "trusted"
 """,
