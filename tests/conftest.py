@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Generator
@@ -34,6 +35,9 @@ os.environ |= {
 os.environ["TZ"] = "UTC"
 time.tzset()
 CI = os.environ.get("CI") == "true"
+# Tests that are started in the background have these ignored, and what they start would too.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest.register_assert_rewrite("cortext.testing")
 settings.register_profile("default", deadline=None)

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,21 +55,15 @@ class PostgresServer:
 
     def pause(self) -> None:
         """The server and those of its processes that serve connections."""
-        for pid in self._family():
-            os.kill(pid, signal.SIGSTOP)
+        _tell(self._family(), signal.SIGSTOP)
 
     def go_on(self) -> None:
-        for pid in self._family():
-            os.kill(pid, signal.SIGCONT)
+        _tell(self._family(), signal.SIGCONT)
 
     def kill(self) -> None:
         """As a power cut would: nothing is said or saved."""
         assert self.process is not None
-        for pid in reversed(self._family()):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        _tell(reversed(self._family()), signal.SIGKILL)
         self.process.wait()
         self.process = None
 
@@ -103,3 +99,10 @@ class PostgresServer:
 
     def _log(self) -> str:
         return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
+
+
+def _tell(pids: Iterable[int], what: signal.Signals) -> None:
+    """One that serves a connection may just have ended."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, what)

@@ -179,7 +179,7 @@ def test_what_may_be_called_so(workspace: Path) -> None:
         begin(workspace, "plan", "Marmalade engine", "Is it?")
 
     async def story(pilot, picker) -> None:
-        await pilot.press(*"mormalade ingine")
+        await pilot.press(*"marmalaydengine")
         await shows(pilot, "nothing has these words", 'did you mean "Marmalade engine"?')
         assert screen(picker).count("did you mean") == 1
 
