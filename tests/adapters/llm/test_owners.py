@@ -30,7 +30,9 @@ def test_another_owners_conversation_is_refused(tmp_path: Path) -> None:
         lambda: mia.messages("lou/1"),
         lambda: mia.keep(response),
     ):
-        with pytest.raises(SessionOwnerError, match=r"^session lou/1 belongs to another owner(\n|$)"):
+        with pytest.raises(
+            SessionOwnerError, match=r"^session lou/1 belongs to another owner(\n|$)"
+        ):
             use()
     assert file.read_bytes() == before
     assert len(CortextLog(tmp_path).messages("lou/1")) == 2
