@@ -231,6 +231,9 @@ class Conversations:
         here = self._all(wanted, self.everywhere)
         listings = [here]
         found = named(query, here) or self._numbered(query, here)
+        if not found and len(query.split()) > 1:
+            # Several words are hardly an id, so that no other place can know it better.
+            found = self._by_any_name(query, listings)
         if not found:
             # What is meant may be in what was not read: another of that name would be wrong.
             if not (self.everywhere or self._catalog.unread):
