@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -116,20 +117,22 @@ def test_open_in_another_tool(place: Place) -> None:
 @pytest.mark.parametrize("tool", ["claude", "codex"])
 def test_a_fork_is_a_conversation_of_its_own(place: Place, tool: str) -> None:
     """Bound to the copy, and said; the other stays as it is."""
-    before = place.head()
+    before, original = place.head(), folder_of(place.root, place.key)
     done = cortext(
         place.root, "resume", place.key, "--fork", "--tool", tool, "--print", env=place.env
     )
     assert done.returncode == 0, done.stderr
-    (folder,) = place.root.glob("conversations/*/002-*")
-    head = head_of(place.root, folder.name)
-    assert f"the copy is {folder.name}" in done.stderr
+    (folder,) = set(place.root.glob("conversations/20*/*")) - {original}
+    head = json.loads((folder / ".session/session.json").read_text(encoding="utf-8"))
+    assert re.search(rf"the copy is (\S+/)?{folder.name}\n", done.stderr)
     assert head["parent_id"] == place.key
     assert [entry["tool"] for entry in head["native"]] == [tool]
     assert head["native"][0]["session_id"] in done.stdout
-    assert place.head() == before
+    assert json.loads((original / ".session/session.json").read_text(encoding="utf-8")) == before
     texts = [text for _, text in TURNS]
-    shown = json.loads(place.ok("show", folder.name, "--json"))["messages"]
+    shown = json.loads(place.ok("show", f"{folder.parent.name}/{folder.name}", "--json"))[
+        "messages"
+    ]
     assert [m["content"] for m in shown if m["content"] in texts] == texts
 
 
