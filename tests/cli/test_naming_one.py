@@ -96,7 +96,7 @@ def test_what_is_kept_stays_in_its_folder(person: Person) -> None:
     ok(other, "stop", second)
     for command in (["list"], ["search", "kafka", "--in", "."]):
         found = rows(proj, *command)
-        assert {row["id"] for row in found} == {"001-chat-why-kafka", "002-chat-and-kafka-again"}
+        assert {row["title"] for row in found} == {"Why kafka?", "And kafka again?"}
         assert {row["cwd"] for row in found} == {str(proj)}
     nothing = cortext(other, "list")
     assert (nothing.stdout, "2 in other folders" in nothing.stderr) == ("", True)
