@@ -267,8 +267,10 @@ class Conversations:
         """The conversations that were made of a session which is not listed itself."""
         from cortext.index.resolve import by_other_id
 
-        ids = {query.strip(), *(row.key for row in by_other_id(query, self._kept))}
-        found = became(ids, rows)
+        ids = {row.key for row in by_other_id(query, self._kept)}
+        if len(query.split()) == 1:  # no id has a space in it
+            ids.add(query.strip())
+        found = became(ids, rows) if ids else []
         self.origin = next((row.key for row in self._kept if found and row.key in ids), "")
         return found
 

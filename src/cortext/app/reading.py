@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from cortext.errors import SessionNotFoundError
 from cortext.formats.records import Damage
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
 from cortext.model.session import Session
+from cortext.stores.folder import FolderStore
 
 if TYPE_CHECKING:
     from cortext.app.transcripts import Found
@@ -35,7 +35,7 @@ def read(row: Listed, longest: int | None = None) -> tuple[Session, Sequence[Dam
 def read_all(row: Listed, longest: int | None = None) -> Read:
     """As `read`, with what else there is. What a tool has no more is read from the archive."""
     if not row.tool:
-        session, damages = Workspace(row.root).store.read(row.path)
+        session, damages = FolderStore(row.root).read(row.path)
         return Read(session, damages, row.place.session)
     if row.is_apart:
         return _read_apart(row)

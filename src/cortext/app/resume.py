@@ -11,7 +11,7 @@ from cortext.errors import CortextError, InvalidTransitionError
 from cortext.formats.briefing import context_block
 from cortext.formats.window import render_briefing_history
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
+from cortext.lifecycle.types import Types
 from cortext.model.ids import new_id
 from cortext.model.session import Session
 from cortext.stores.layout import document_in
@@ -82,6 +82,8 @@ def activate(row: Listed, *, reopen: bool) -> str:
     refuse_complete(row, reopen=reopen)
     if fixed := why_fixed(row):
         return fixed
+    from cortext.lifecycle.workspace import Workspace
+
     workspace = Workspace(row.root)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
@@ -120,7 +122,7 @@ def _read(row: Listed) -> tuple[Session, list[str]]:
     from cortext.app.reading import read
 
     if not row.status:
-        known = row.kind in Workspace(row.root).types.names()
+        known = row.kind in Types(row.root).names()
         command = f"/workspace.{row.kind}" if known else ""
         session = Session(row.id, title=row.title, kind=row.kind, command=command)
         return session, ["its session was deleted: only its markdown is left"]
@@ -134,7 +136,7 @@ def _command(row: Listed, session: Session) -> str:
     """The text of the original command, as it is today."""
     if row.tool or not session.command:
         return ""
-    return Workspace(row.root).types.command(session.kind)
+    return Types(row.root).command(session.kind)
 
 
 def _document(row: Listed) -> str:
@@ -174,7 +176,7 @@ def _warnings(row: Listed, session: Session, missing: Sequence[str]) -> list[str
     if row.status == "completed":
         found.append(WAS_COMPLETE)
     hashed = "" if row.tool else session.prompt_hash
-    if hashed and hashed != Workspace(row.root).types.command_hash(session.kind):
+    if hashed and hashed != Types(row.root).command_hash(session.kind):
         found.append("the agent's instructions have changed since this conversation began")
     if missing:
         found.append(f"tools that it had and that are missing now: {', '.join(missing)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cortext.errors import CortextError
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
+from cortext.stores.folder import FolderStore
 
 
 def take_in(row: Listed) -> Listed:
@@ -15,7 +15,7 @@ def take_in(row: Listed) -> Listed:
         return row
     try:
         # Most are had in no tool, and then the modules that read those are not even loaded.
-        if not Workspace(row.root).store.head_at(row.place).native:
+        if not FolderStore(row.root).head_at(row.place).native:
             return row
         from cortext.app.binding import Bound
         from cortext.app.capture import capture

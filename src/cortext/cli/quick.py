@@ -31,9 +31,7 @@ def quick(arguments: list[str], program: str = "cortext") -> bool:
     everywhere = arguments[-1:] == ["--all"] and len(arguments) > 1
     words = arguments[:-1] if everywhere else arguments
     if words in (["resume", "--list"], [], ["list"]):
-        # msgspec asks for it, where it is installed, before `typing`, which has the same since
-        # Python 3.11; it takes as long to load as all the rest of msgspec.
-        sys.modules["typing_extensions"] = None  # pyright: ignore[reportArgumentType]
+        spare_typing_extensions()
     if words == ["resume", "--list"]:
         from cortext.cli.lists import show_resumable
 
@@ -45,6 +43,13 @@ def quick(arguments: list[str], program: str = "cortext") -> bool:
     else:
         return False
     return True
+
+
+def spare_typing_extensions() -> None:
+    """In a command that needs msgspec and little else. It asks for this, where it is installed,
+    before `typing`, which has the same since Python 3.11; it takes as long to load as all the rest
+    of msgspec."""
+    sys.modules.setdefault("typing_extensions", None)  # pyright: ignore[reportArgumentType]
 
 
 def quick_search(arguments: list[str], program: str = "cortext") -> int | None:

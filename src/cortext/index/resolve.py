@@ -130,11 +130,10 @@ def _alike(
 
 def with_words(text: str, rows: Sequence[Listed]) -> list[Listed]:
     """Those that have all the words in their title or summary."""
-    words = text.casefold().split()
-    # What has them anywhere is soon found, and few.
-    some = [row for row in rows if _has(row.text.casefold(), words)]
-    return [row for row in some if _has(f"{row.title}\n{row.summary}".casefold(), words)]
-
-
-def _has(text: str, words: Sequence[str]) -> bool:
-    return all(word in text for word in words)
+    words = sorted(text.casefold().split(), key=len, reverse=True)
+    # What has them anywhere is soon found, and few: a long word is in least.
+    some = [(row.text.casefold(), row) for row in rows]
+    for word in words:
+        some = [each for each in some if word in each[0]]
+    found = [(f"{row.title}\n{row.summary}".casefold(), row) for _, row in some]
+    return [row for shown, row in found if all(word in shown for word in words)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,8 +11,6 @@ from cortext.durability.replace import storage_errors
 from cortext.errors import NewerVersionError, SessionCorruptedError, SessionNotFoundError
 from cortext.formats.records import Damage
 from cortext.model.head import VERSION, newer_version
-
-log: logging.Logger = logging.getLogger("cortext.stores")
 
 LEFT_ALONE = "the file is as it was; `cortext show` and `read` give everything else that it holds"
 IN_A_WORKSPACE = (
@@ -42,8 +39,10 @@ def raise_if_damaged(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:
 
 
 def warn_of(damage: Damage) -> None:
+    import logging
+
     where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"
-    log.warning("%s: %s", where, damage.detail)
+    logging.getLogger("cortext.stores").warning("%s: %s", where, damage.detail)
 
 
 def refuse_damage(damages: Sequence[Damage], hint: str = LEFT_ALONE) -> None:

@@ -11,6 +11,7 @@ from cortext.cli.filters import filters, wanted
 from cortext.cli.lists import as_json as rows_as_json
 from cortext.cli.lists import keep_up, list_here, say_nothing_to_resume, say_paused, show_resumable
 from cortext.cli.options import complete_id, json_option, plain_words, print_json
+from cortext.cli.quick import spare_typing_extensions
 from cortext.cli.reopening import (
     can_launch,
     can_talk,
@@ -139,6 +140,7 @@ def _tell(
     as_json: bool,
 ) -> None:
     """Print the briefing; unless it is for reading only, the conversation goes on by it."""
+    spare_typing_extensions()
     from cortext.app.resume import WAS_COMPLETE, activate
     from cortext.app.taking_in import take_in
 
