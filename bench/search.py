@@ -170,9 +170,9 @@ def _set_active(folder: str) -> None:
 
 
 def unchanged(folder: str, rounds: int) -> dict[str, float]:
-    """Median seconds until it is known that nothing is new in 10,000 sessions of `aur`, and of a
-    bare start, taken in turns."""
-    spawn.make_sessions(f"{folder}/spawn/sessions")
+    """Median seconds until it is known that nothing is new in 10,000 sessions, those of the
+    workspace and the others of `aur`, and of a bare start, taken in turns."""
+    spawn.make_sessions(f"{folder}/spawn/sessions", spawn.COUNT - len(Search().rows))
     os.environ["AURORA_HOME"] = folder
     found = nothing_new(rounds)
     return {"bare there": found["bare"], "unchanged": found["unchanged"]}
