@@ -262,15 +262,17 @@ class Telling:
         if state is None or (state.output is None and state.error is None):
             return None  # it was still under way
         failed = state.error is not None or state.status == "error"
-        files = "".join([f"\n{_placeholder(one)}" for one in state.attachments or ()])
+        text = (state.error if state.output is None else state.output) or ""
+        if state.attachments:
+            files = [_placeholder(one) for one in state.attachments]
+            text = "\n".join([text, *files] if text else files)
         code = state.metadata.exit if state.metadata else None
         facts: dict[str, Any] = {} if code is None else {"exit_code": code}
         if failed:
             facts["is_error"] = True
-        text = state.error if state.output is None else state.output
         return jsonl.message(
             "tool",
-            jsonl.cut((text or "") + files, self._longest).removeprefix("" if text else "\n"),
+            jsonl.cut(text, self._longest),
             (state.time and jsonl.time_of(state.time.end or state.time.start)) or when,
             f"{id}/result",
             answers=call.callID,
