@@ -52,11 +52,14 @@ def send(terminal: Terminal, stub: Stub, command: str, words: str = "") -> str:
     if words:
         # Claude Code lets a paste overtake a key; OpenCode drops keys that close its menu together.
         first = "" if terminal.tool == "opencode" else words[0]
+        typed = f"/{command} {first}".rstrip()
+        # The same may have been sent before, and is still to be seen.
+        seen = terminal.screen.count(typed) if first else 0
         terminal.type(f" {first}")
-        terminal.shows(f"/{command} {first}".rstrip())
+        terminal.until(lambda: terminal.screen.count(typed) > seen)
         terminal.paste(words[len(first) :])
-        start = f"/{command} {words.splitlines()[0][:20]}"
-        terminal.until(lambda: start in terminal.screen or "asted" in terminal.screen)
+        rest = f"{'' if first else ' '}{words.splitlines()[0][:20][len(first) :]}"
+        terminal.until(lambda: _ends_so(terminal.screen, typed, rest))
     for _ in range(8):
         # The first may only take what the menu offers.
         terminal.press("Enter")
@@ -67,6 +70,11 @@ def send(terminal: Terminal, stub: Stub, command: str, words: str = "") -> str:
         break
     assert len(stub.asked) > before, terminal.screen
     return heard(stub.asked[before])
+
+
+def _ends_so(screen: str, typed: str, rest: str) -> bool:
+    """Whether what stands lowest, which was typed last, goes on so, or as a hidden paste."""
+    return screen.rpartition(typed)[2].startswith(rest) or "asted" in screen
 
 
 def choose(terminal: Terminal, command: str) -> None:
