@@ -58,10 +58,12 @@ from tests.faults.scenes import (
 from tests.faults.scenes import (
     SCENES as _OFTEN,
 )
-from tests.faults.verbs import be_careless
+from tests.faults.verbs import be_careless, be_careless_with_trash
 
 ONE, CARELESS = "one", "careless"
 SCENES = _OFTEN | MORE
+_CARELESS = {"rename": (be_careless, "session.json"), "delete": (be_careless_with_trash, "/0")}
+"""In which scene who is careless, and the ends of the names where that is to be seen."""
 _SECONDS = 60.0
 _LONG = 1500
 
@@ -97,13 +99,15 @@ class Campaign:
         yield self._case(name, scene, Fault(kind, (counts[kind] + 1) // 2, lasts), names)
 
     def run_until_lost(self, name: str) -> Iterator[Case]:
-        """Kills where heads are written, until one of them loses something."""
+        """Kills where a careless writer is careless, until one of them loses something."""
+        be_so, where = _CARELESS[name]
+        be_so()
         scene, judging = SCENES[name], Judging(str(self.home.root))
         self._fresh(scene)
         self.play(scene, judging)
         names = self.home.names()
         for at, path in enumerate(judging.changed, 1):
-            if not path.endswith("session.json"):
+            if not path.endswith(where):
                 continue
             yield (case := self._case(name, scene, Fault("SIGKILL", at, lasts=False), names))
             if case.violations:
@@ -268,8 +272,6 @@ class Campaign:
 
 def main(folder: str, most: str, *scenes: str) -> None:
     campaign = Campaign(Path(folder))
-    if most == CARELESS:
-        be_careless()
     for number, name in enumerate(scenes or SCENES):
         if most == ONE:
             cases = campaign.run_one(name, number)

@@ -2,11 +2,14 @@
 
 import json
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cortext.durability.packed import read_packed
+from cortext.durability.trash import Trash
 from cortext.stores.registry import open_session_store
 from tests.faults.home import SECRET, Home
 
@@ -40,26 +43,26 @@ def kept_in(home: Home) -> Kept:
     """As fresh stores read it, with nothing in their memory."""
     kept = Kept({}, [])
     for kind, url in home.stores.items():
-        _sessions(kept, kind, url)
+        _sessions(kept, url, f"{kind}/{{}}")
     for path in sorted(home.archive.rglob("*.jsonl.gz")):
         _copy(kept, path, f"archive/{path.name}")
-    for path in sorted(home.trash.glob("*/[0-9]*")):
-        # What doctor moved there was never said to be kept.
-        if "temp files" not in (path.parent / "info.json").read_text("utf-8"):
-            _thrown_away(kept, path)
+    with tempfile.TemporaryDirectory(dir=home.root.parent) as folder:
+        _thrown_away(kept, home.trash, Path(folder))
     return kept
 
 
-def _sessions(kept: Kept, kind: str, url: str) -> None:
+def _sessions(kept: Kept, url: str, called: str) -> None:
+    """All sessions of a store; `called` makes a name of an id."""
     store: Any = open_session_store(url)
     for id in store.list_session_ids():
+        name = called.format(id)
         try:
             session, damages = store.read(id)
         except Exception as error:  # whatever it is, it is a finding
-            kept.damages.append(f"{kind}/{id}: {type(error).__name__}: {error}")
+            kept.damages.append(f"{name}: {type(error).__name__}: {error}")
             continue
-        kept.damages.extend(f"{kind}/{id}: {damage}" for damage in damages)
-        kept.texts[f"{kind}/{id}"] = [_plain(message.content) for message in session.messages]
+        kept.damages.extend(f"{name}: {damage}" for damage in damages)
+        kept.texts[name] = [_plain(message.content) for message in session.messages]
     store.close()
 
 
@@ -68,14 +71,39 @@ def _copy(kept: Kept, path: Path, name: str) -> None:
     kept.texts[name] = _texts(kept, name, data)
 
 
-def _thrown_away(kept: Kept, path: Path) -> None:
-    name = f"trash/{path.parent.name}/{path.name}"
-    files = [path] if path.is_file() else [*path.rglob("messages.jsonl")]
-    for file in files:
-        if file.suffix == ".gz":
-            _copy(kept, file, name)
-        else:
-            kept.texts[name] = _texts(kept, name, file.read_bytes())
+def _thrown_away(kept: Kept, trash: Path, folder: Path) -> None:
+    """What the trash lists and gives back: whatever else is in it is nobody's any more. It is given
+    back by a copy of it, to another place: the trash itself stays as it is."""
+    if not trash.exists():
+        return
+    copy = Trash(str(shutil.copytree(trash, folder / "trash", symlinks=True)))
+    for entry in copy.list():
+        # What doctor moved there was never said to be kept.
+        if "temp files" in entry.label:
+            continue
+        places = [
+            folder.joinpath(entry.id, str(number), *Path(origin).parts[-3:])
+            for number, origin in enumerate(entry.origins)
+        ]
+        note = folder / "trash" / entry.id / "info.json"
+        info = json.loads(note.read_text("utf-8")) | {"origins": [*map(str, places)]}
+        note.write_text(json.dumps(info), encoding="utf-8")
+        try:
+            copy.restore(entry.id)
+        except Exception as error:  # whatever it is, it is a finding
+            kept.damages.append(f"trash/{entry.id}: {type(error).__name__}: {error}")
+        for number, place in enumerate(places):
+            _given_back(kept, place, f"trash/{entry.id}/{number}")
+
+
+def _given_back(kept: Kept, path: Path, name: str) -> None:
+    """A conversation, a session of `aur`, or a copy in the archive."""
+    if path.is_dir():
+        _sessions(kept, f"workspace:{path.parents[2]}", name)
+    elif path.suffix == ".jsonl":
+        _sessions(kept, f"log:{path.parent}", name)
+    elif path.exists():
+        _copy(kept, path, name)
 
 
 def _texts(kept: Kept, name: str, data: bytes) -> list[str]:

@@ -17,7 +17,7 @@ from tests.faults.conftest import ROOT
 from tests.faults.gate import can_hold
 from tests.faults.home import SECRET, Home
 from tests.faults.kinds import KINDS
-from tests.faults.scenes import Said, secret_in
+from tests.faults.scenes import TALK, Said, secret_in
 
 MOST = 4
 """Faults of each kind, once and lasting, in one command; twice as many kills."""
@@ -140,7 +140,12 @@ def test_faults_while_all_that_is_damaged_is_mended(ground: Path, record_propert
     _report(cases, record_property)
 
 
-def test_campaign_finds_a_careless_writer(ground: Path) -> None:
-    """A writer whose old file is gone before the new one is there is caught."""
-    found = _violations(_campaign(ground, "careless", "rename"))
-    assert any("after it: workspace/" in text for text in found), found
+@pytest.mark.parametrize(
+    ("scene", "told"),
+    [("rename", "after it: workspace/"), ("delete", f"after it: lost: workspace/{TALK}")],
+)
+def test_campaign_finds_a_careless_writer(scene: str, told: str, ground: Path) -> None:
+    """A writer whose old file is gone before the new one is there is caught, and so is a trash that
+    holds what it does not give back."""
+    found = _violations(_campaign(ground, "careless", scene))
+    assert any(told in text for text in found), found

@@ -8,6 +8,7 @@ calls of the verb alone, up to the mark.
 
 import ctypes
 import os
+import shutil
 import signal
 import sys
 import traceback
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from cortext.durability import trash
 from cortext.errors import CortextError
 from cortext.index.session_index import SessionIndex
 from cortext.model.message import SessionMessage, ToolInvocation
@@ -123,10 +125,23 @@ def _careless_replace(path: str, chunks: Iterable[bytes], **_: object) -> os.sta
     return os.stat(path)
 
 
+def _careless_move(source: str, target: str) -> None:
+    """What `move` must not be: what was there is gone before its copy has the name it is known
+    by."""
+    shutil.copytree(source, f"{target}.tmp")
+    shutil.rmtree(source)
+    os.rename(f"{target}.tmp", target)
+
+
 def be_careless() -> None:
     """From now on no store of this process writes as it should."""
     for module in (document, log, folder):
         vars(module)["replace"] = _careless_replace
+
+
+def be_careless_with_trash() -> None:
+    """From now on the trash of this process moves nothing as it should."""
+    trash.move = _careless_move
 
 
 def _act(url: str, verb: str, *flags: str) -> None:
