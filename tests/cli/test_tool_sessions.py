@@ -176,6 +176,18 @@ def test_damage_is_said(place: Place) -> None:
     assert words[-1][1] in done.stdout
 
 
+def test_what_cannot_be_read_has_a_reason_in_words(place: Place) -> None:
+    """Lists and doctor say which file it is and why, without a number of the system."""
+    (place.homes.archive("claude").parent / ".forgotten").mkdir(parents=True)
+    settings = place.homes.own["claude"] / "settings.json"
+    settings.mkdir()
+    listed = cortext(place.root, "list", env=place.env)
+    found = cortext(place.root, "doctor", env=place.env)
+    assert "/.forgotten cannot be read: " in listed.stderr
+    assert f"{settings} cannot be read: " in found.stdout
+    assert "[Errno" not in listed.stderr + found.stdout + found.stderr
+
+
 @pytest.mark.parametrize("command", [["list"], ["resume", "--list"]])
 def test_a_list_in_which_nothing_changed_loads_little(place: Place, command: list[str]) -> None:
     """Neither what reads transcripts nor what parses options."""

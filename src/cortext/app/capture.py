@@ -24,6 +24,7 @@ from cortext.app.progress import Point, Progress, key_of
 from cortext.app.resting import REASON
 from cortext.app.taken import OUT, Taken, Took, add_taken, print_of, session_of
 from cortext.app.transcripts import find_transcript, is_own
+from cortext.bridges.jsonl import where_and_why
 from cortext.bridges.port import Bridge, Source
 from cortext.bridges.recent import Follows, FollowsRows, Mark, mark_of
 from cortext.durability.lock import FileLock
@@ -188,7 +189,7 @@ class _Capture:
             mark = _mark(bridge, source)
             decoded = bridge.decode(source)
         except (OSError, CortextError) as error:
-            self._notes.append(f"the {tool} session {id} could not be read: {error}")
+            self._notes.append(f"the {tool} session {id} could not be read: {where_and_why(error)}")
             return None
         self._notes += [f"{d.path or source.path}: {d.detail}" for d in decoded.damages if d.fatal]
         messages = _rising(decoded.session.messages, None)

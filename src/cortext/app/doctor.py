@@ -24,6 +24,7 @@ from cortext.app.mcp_health import GONE, UNREADABLE, Entry, ServerHealth, entry_
 from cortext.app.setup import COMMANDS, found_tools, has_hooks, plan_setup
 from cortext.bridges import settings
 from cortext.bridges.commands import WITH_COMMANDS, file_name, user_folder
+from cortext.bridges.jsonl import why
 from cortext.bridges.mcp_entry import entry_path
 from cortext.bridges.places import TOOLS, own_home
 from cortext.config import Config
@@ -173,7 +174,7 @@ def _hooks(tool: str, problems: list[Problem]) -> str:
         missing = settings.missing_hooks(tool, text)
     except (OSError, ValueError) as error:
         hint = f"put it right by hand, then run `cortext setup --tools {tool}`"
-        problems.append(Problem(f"{path} cannot be read: {error}", hint))
+        problems.append(Problem(f"{path} cannot be read: {why(error)}", hint))
         return NONE
     wanted = settings.EVENTS.get(tool, settings.NOTIFY[-1:])
     return _judged(f"hooks of {tool}", tool, missing, len(wanted), problems)

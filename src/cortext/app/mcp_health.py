@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
+from cortext.bridges.jsonl import why
 from cortext.bridges.mcp_entry import command_in, entry_in, entry_path
 from cortext.durability.read import read_file
 
@@ -59,7 +60,7 @@ def entry_of(tool: str) -> Entry:
         text = read_file(path).decode("utf-8", "replace") if os.path.lexists(path) else ""
         entry = entry_in(tool, text)
     except (OSError, ValueError) as error:
-        return Entry(UNREADABLE, [], f"{path} cannot be read: {error}")
+        return Entry(UNREADABLE, [], f"{path} cannot be read: {why(error)}")
     if entry is None:
         return Entry(MISSING, [])
     command = command_in(entry)

@@ -13,6 +13,7 @@ from cortext.app.indexing import print_of
 from cortext.app.kept_out import mask_of, text_without, without
 from cortext.app.reading import Read, read_all, read_from, transcript_of
 from cortext.app.transcripts import Found
+from cortext.bridges.jsonl import where_and_why
 from cortext.bridges.recent import Mark
 from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError
@@ -93,7 +94,7 @@ def read_new(row: Listed, known: str) -> Work | None:
     except FileNotFoundError:
         return None
     except (OSError, CortextError) as error:
-        _log.warning("%s is not searched: %s", row.key, error)
+        _log.warning("%s is not searched: %s", row.key, where_and_why(error))
         return None
     return row.identity, str(state), [*more, *new], keep
 

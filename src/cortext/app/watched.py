@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from cortext import paths
 from cortext.app import apart
+from cortext.bridges.jsonl import where_and_why
 from cortext.bridges.places import TOOLS, own_home
 from cortext.config import Config
 from cortext.errors import CortextError
@@ -218,7 +219,7 @@ class Watcher:
             found = work()
         except (OSError, CortextError) as error:
             if str(error) != self._trouble:
-                self._say(f"new folders are not noticed: {error}", "")
+                self._say(f"new folders are not noticed: {where_and_why(error)}", "")
             self._trouble = str(error)
             return None
         self._trouble = ""

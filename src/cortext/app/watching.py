@@ -22,6 +22,7 @@ from cortext.app.errors_log import write_error
 from cortext.app.sync import ToolSynced, sync
 from cortext.app.waiting import settle_all
 from cortext.app.watched import EVERYTHING, Watcher
+from cortext.bridges.jsonl import where_and_why
 from cortext.bridges.places import TOOLS
 from cortext.bridges.registry import open_bridge
 from cortext.config import Config
@@ -130,7 +131,7 @@ class Watching:
         try:
             work()
         except (OSError, CortextError) as error:
-            self._fail(doing, {f"{doing}: {error}"})
+            self._fail(doing, {f"{doing}: {where_and_why(error)}"})
         except Exception as error:  # noqa: BLE001  it goes on for days, whatever is wrong with one
             write_error(doing, error)
             self._fail(doing, {f"{doing}: something unexpected: {type(error).__name__}: {error}"})

@@ -73,7 +73,9 @@ class _Home:
                 data = print.encode("utf-8", "surrogateescape")
                 found.append(_Candidate(bridge, source, data, _time(source)))
         except (OSError, CortextError) as error:
-            _log.warning("%s is passed over: %s", self._home, error)
+            from cortext.bridges import jsonl
+
+            _log.warning("%s is passed over: %s", self._home, jsonl.why(error))
         return found
 
 

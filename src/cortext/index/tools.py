@@ -108,7 +108,11 @@ def _forgotten() -> set[tuple[str, str]]:
     except OSError as error:
         import logging
 
-        logging.getLogger("cortext.index").warning("what was deleted is listed too: %s", error)
+        from cortext.bridges.forgotten import path
+        from cortext.errors import reason_of
+
+        told = f"{path()} cannot be read: {reason_of(error)}"
+        logging.getLogger("cortext.index").warning("what was deleted is listed too: %s", told)
         return set()
 
 

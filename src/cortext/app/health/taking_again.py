@@ -9,6 +9,7 @@ from cortext import paths
 from cortext.app.capture import capture
 from cortext.app.progress import path_of
 from cortext.app.taken import OUT, Taken, add_taken
+from cortext.bridges.jsonl import where_and_why
 from cortext.durability.replace import remove_if_there
 from cortext.errors import CortextError
 from cortext.model import wire
@@ -29,7 +30,7 @@ def take_again(root: str, place: Place, most: int | None) -> str:
         new = capture(root, place, whole=True).new
         masked = _mask(root, place, missing) if os.path.exists(paths.redaction_key()) else 0
     except (CortextError, OSError) as error:
-        return f"; what is missing could not be had from the tool again: {error}"
+        return f"; what is missing could not be had from the tool again: {where_and_why(error)}"
     if not new:
         return ""
     secrets = "1 secret in them is" if masked == 1 else f"{masked} secrets in them are"
