@@ -159,14 +159,9 @@ def test_put_of_what_is_not_there(trash: Trash, tmp_path: Path) -> None:
     assert trash.list() == []
 
 
-def test_move_across_file_systems(
-    trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where rename cannot go the copy is complete before the original goes."""
-    folder = tmp_path / "folder"
-    (folder / "inner").mkdir(parents=True)
-    (folder / "inner/f").write_bytes(b"x" * 100_000)
-    (folder / "link").symlink_to("inner/f")
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder is a file system of its own."""
     real = os.rename
 
     def rename(source: str, target: str) -> None:
@@ -175,11 +170,73 @@ def test_move_across_file_systems(
         real(source, target)
 
     monkeypatch.setattr(os, "rename", rename)
+
+
+def conversation(tmp_path: Path) -> Path:
+    folder = tmp_path / "folder"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "inner/f").write_bytes(b"x" * 100_000)
+    (folder / "link").symlink_to("inner/f")
+    return folder
+
+
+def is_whole(folder: Path) -> bool:
+    data = (folder / "inner/f").read_bytes()
+    return data == b"x" * 100_000 and os.readlink(folder / "link") == "inner/f"
+
+
+@pytest.mark.usefixtures("far")
+def test_move_across_file_systems(trash: Trash, tmp_path: Path) -> None:
+    """Where rename cannot go the copy is complete before the original goes."""
+    folder = conversation(tmp_path)
     entry = trash.put("folder", [str(folder)])
     assert not folder.exists()
     trash.restore(entry.id)
-    assert (folder / "inner/f").read_bytes() == b"x" * 100_000
-    assert os.readlink(folder / "link") == "inner/f"
+    assert is_whole(folder)
+
+
+@pytest.mark.usefixtures("far")
+@pytest.mark.parametrize("verb", ["put", "restore"])
+def test_original_on_another_disk_goes_in_one_step(
+    verb: str, trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while the original is removed: no half of it is in its place, and all of it is in the
+    other."""
+    folder = conversation(tmp_path)
+    entry = trash.put("folder", [str(folder)]) if verb == "restore" else None
+
+    def be_killed(folder: str, **_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", be_killed)
+        with pytest.raises(KeyboardInterrupt):
+            trash.restore(entry.id) if entry else trash.put("folder", [str(folder)])
+    assert folder.exists() is (verb == "restore")
+    for entry in trash.list() if verb == "put" else ():
+        trash.restore(entry.id)
+    assert is_whole(folder)
+
+
+@pytest.mark.usefixtures("far")
+def test_restore_from_another_disk_goes_on_after_a_kill(
+    trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed process left of its copy is not in the way of the next."""
+    folder = conversation(tmp_path)
+    entry = trash.put("folder", [str(folder)])
+
+    def be_killed(path: str, chunks: object) -> None:
+        Path(path).write_bytes(b"x")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda path, **_: None)  # the dead tidy nothing up
+        patch.setattr(trash_module, "write_new", be_killed)
+        with pytest.raises(KeyboardInterrupt):
+            trash.restore(entry.id)
+    trash.restore(entry.id)
+    assert is_whole(folder)
 
 
 def test_everything_in_the_trash_is_private(trash: Trash, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Being a command: in a fork of a process that has all the imports done."""
 
 import atexit
+import errno
 import io
 import os
 import sys
@@ -56,12 +57,26 @@ def act_out(home: Home, scene: Scene, streams: list[Path]) -> int:
     os.chdir(home.work)
     if scene.setting:
         os.environ[scene.setting[0]] = scene.setting[1]
+    if scene.far:
+        _keep_data_far(home)
     code = scene.act(home) if scene.act else _command(scene)
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     return code
+
+
+def _keep_data_far(home: Home) -> None:
+    """As between two file systems, nothing is renamed from one to the other."""
+    rename, border = os.rename, f"{home.root}/data/"
+
+    def near(source: str, target: str) -> None:
+        if source.startswith(border) != target.startswith(border):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), source)
+        rename(source, target)
+
+    os.rename = near  # type: ignore[assignment]
 
 
 def _command(scene: Scene) -> int:

@@ -12,7 +12,19 @@ from tests.app.test_import_agents import TABLES, add
 from tests.faults.home import CHAT, HELD, SPAWNED, Home
 from tests.faults.kept import kept_in
 from tests.faults.programs import ADAPTED, adapt
-from tests.faults.scenes import DEPLOY, ECHO, REST, Said, Scene, captured, is_so, secret_in
+from tests.faults.scenes import (
+    DEPLOY,
+    ECHO,
+    REST,
+    TALK,
+    Said,
+    Scene,
+    captured,
+    in_trash,
+    is_so,
+    restored,
+    secret_in,
+)
 
 _OTHER, _PASSING, _OUT = "other", "passing", "out.md"
 _DATABASE, _AGENT = "agents.db", "parcel"
@@ -149,6 +161,8 @@ MORE: dict[str, Scene] = {
     "redact --archive": Scene(("redact", HELD, "--archive", "--yes"), _redacted_in_copy),
     "redact --all": Scene(("redact", "--all", "--archive", "--yes"), _redacted_everywhere),
     "trash empty": Scene(("trash", "empty", "--yes"), _emptied, loses="trash/"),
+    "delete from afar": Scene(("delete", TALK, "--yes"), in_trash(TALK), far=True),
+    "restore from afar": Scene(("trash", "restore", "1"), restored, far=True),
     "init": Scene(("init", f"../{_OTHER}"), _made),
     "upgrade": Scene(("upgrade",), _upgraded, prepare=_lose_a_template),
     "setup": Scene(

@@ -51,6 +51,8 @@ class Scene(NamedTuple):
     """What a program does, where it is no command."""
     acknowledged: str = ""
     """Where each line is kept that it says it has kept, however it ends."""
+    far: bool = False
+    """What we keep for a person, the trash too, is on another disk than their work."""
 
 
 def is_so(what: bool, sentence: str) -> Iterator[str]:
@@ -101,7 +103,7 @@ def _tagged(home: Home, said: Said) -> Iterator[str]:
     yield from is_so("urgent" in tags, f"the tags are {tags}")
 
 
-def _in_trash(id: str) -> Callable[[Home, Said], Iterator[str]]:
+def in_trash(id: str) -> Callable[[Home, Said], Iterator[str]]:
     def did(home: Home, said: Said) -> Iterator[str]:
         there = list(home.work.glob(f"conversations/*/{id}"))
         yield from is_so(not there, "it is still there")
@@ -109,7 +111,7 @@ def _in_trash(id: str) -> Callable[[Home, Said], Iterator[str]]:
     return did
 
 
-def _restored(home: Home, said: Said) -> Iterator[str]:
+def restored(home: Home, said: Said) -> Iterator[str]:
     name = f"workspace/{GONE}"
     yield from is_so(len(kept_in(home).texts.get(name, [])) == 3, "it is not back")
 
@@ -231,9 +233,9 @@ SCENES: dict[str, Scene] = {
     "fork": Scene(("fork", TALK, "--title", "Forked"), _forked),
     "rename": Scene(("rename", TALK, "Another title"), _titled("Another title")),
     "tag": Scene(("tag", TALK, "urgent"), _tagged),
-    "delete": Scene(("delete", TALK, "--yes"), _in_trash(TALK)),
-    "restore": Scene(("trash", "restore", "1"), _restored),
-    "clean": Scene(("clean", "0", "--yes"), _in_trash(OLD)),
+    "delete": Scene(("delete", TALK, "--yes"), in_trash(TALK)),
+    "restore": Scene(("trash", "restore", "1"), restored),
+    "clean": Scene(("clean", "0", "--yes"), in_trash(OLD)),
     "redact": Scene(("redact", DEPLOY, "--yes"), _redacted),
     "index": Scene(("search", "cache"), _found, repeats=True),
     "aur turn": Scene(

@@ -32,7 +32,8 @@ def temp_folders(row: Listed) -> list[str]:
     if row.tool:
         return [os.path.dirname(row.path)] if row.path.startswith(f"{paths.trash()}/") else []
     place = row.place
-    return [f"{conversations_dir(row.root)}/.cortext", place.shelf, place.folder, place.session]
+    own = [place.shelf, os.path.dirname(place.folder), place.folder, place.session]
+    return [f"{conversations_dir(row.root)}/.cortext", *own]
 
 
 def archive_temp_folders() -> list[str]:

@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 from cortext import clock
 from cortext.durability.folders import place_folder, remove_folder, write_folder
-from cortext.durability.replace import make_private_dir, storage_errors, write_new
+from cortext.durability.replace import (
+    make_private_dir,
+    remove_if_there,
+    storage_errors,
+    temp_name,
+    write_new,
+)
 from cortext.durability.sync import sync_dir
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.model import json, wire
@@ -120,15 +126,31 @@ def move(source: str, target: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _copy(source, f"{target}.tmp")
-        os.rename(f"{target}.tmp", target)
-        sync_dir(os.path.dirname(target))
+        _copy_whole(source, target)
         if _is_real_dir(source):
-            shutil.rmtree(source)
+            # In one step: half a conversation in its place would look like one that is damaged.
+            remove_folder(source, os.path.dirname(source))
         else:
             os.unlink(source)
     sync_dir(os.path.dirname(target))
     sync_dir(os.path.dirname(source))
+
+
+def _copy_whole(source: str, target: str) -> None:
+    """It has its name when all of it is there; what is left of a crash has one that doctor knows,
+    and that is in nobody's way."""
+    folder, name = os.path.split(target)
+    temp = os.path.join(folder, temp_name(name))
+    try:
+        _copy(source, temp)
+        os.rename(temp, target)
+    except BaseException:
+        if _is_real_dir(temp):
+            shutil.rmtree(temp, ignore_errors=True)
+        else:
+            remove_if_there(temp)
+        raise
+    sync_dir(folder)
 
 
 def _copy(source: str, target: str) -> None:

@@ -19,7 +19,7 @@ from cortext.app.health.locks import check_locks, lock_files
 from cortext.app.health.masks import check_masked
 from cortext.app.health.notes import check_exports, check_notes
 from cortext.app.health.problem import Found, Mend, Problem, unforeseen
-from cortext.app.health.stores import Item, Stores, histories_of, items, stores
+from cortext.app.health.stores import Item, Stores, days_of, histories_of, items, stores
 from cortext.app.installed import Installed
 from cortext.config import user_file
 
@@ -188,7 +188,8 @@ def _temp_folders(found: Stores) -> list[str]:
     ours += [os.path.join(paths.running(), "captured"), os.path.join(paths.archive(), ".known")]
     for shelf in found.shelves:
         ours += [shelf, f"{shelf}/.cortext", f"{shelf}/.cortext/locks"]
-    return list(dict.fromkeys(ours))
+    # What comes from another disk, or goes to one, is written beside its place.
+    return list(dict.fromkeys([*ours, *days_of(found)]))
 
 
 def _open_to_others(found: Stores, all_items: Iterable[Item]) -> dict[str, set[str]]:

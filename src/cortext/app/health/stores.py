@@ -50,6 +50,16 @@ class Stores(NamedTuple):
         return [*spaces, *self.logs, *self.documents]
 
 
+def days_of(found: Stores) -> list[str]:
+    """The folders of workspaces that hold conversations."""
+    return [
+        f"{shelf}/{day}"
+        for root in found.workspaces
+        for shelf in layout.shelves(root)
+        for day in _names(layout.days, shelf, found.failures)
+    ]
+
+
 def stores() -> Stores:
     """All that there are now. A workspace that is gone is one that was moved or deleted."""
     failures: dict[str, str] = {}
