@@ -3,13 +3,17 @@
 A line on stdin starts it. Each `ack KIND SESSION MESSAGE` on stdout is a promise; after an
 `err` the same message is tried once more, and a second one ends the process. A COUNT with a
 minus sign makes every sync a lie. Beside the session stores there is `file:`, the conversation
-store of a service, and `index:`, documents with their index.
+store of a service, `index:`, documents with their index, and `archive:`, our copies of what
+tools wrote.
 """
 
 import asyncio
+import json
+import logging
 import os
 import sys
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from cortext.conversations.open import open_store
@@ -59,11 +63,45 @@ class Kept:
         return session
 
 
+class Archived:
+    """Transcripts of a tool that goes on writing them and of one that writes each anew, copied as
+    soon as something was said. The tools' own are at home: only the copies lose their power."""
+
+    def __init__(self, folder: str) -> None:
+        os.environ["XDG_DATA_HOME"] = folder
+        # That less is known of the archive than there is in it: it is found again.
+        logging.getLogger("cortext.archive").setLevel(logging.ERROR)
+        self._logs = Path.home() / ".claude/projects/-work"
+        self._documents = Path.home() / ".gemini/tmp/work/chats"
+        for path in (self._logs, self._documents):
+            path.mkdir(parents=True, exist_ok=True)
+
+    def add(self, session: str, message: SessionMessage) -> str:
+        from cortext.app.sync import sync
+
+        log, document = self._logs / f"{session}.jsonl", self._documents / f"{session}.json"
+        said = json.dumps({"id": message.id, "content": message.content})
+        if said not in (lines := log.read_text().splitlines() if log.exists() else []):
+            lines.append(said)
+        log.write_text("".join(f"{line}\n" for line in lines))
+        document.write_text(json.dumps({"messages": [*map(json.loads, lines)]}))
+        try:
+            failed = sync(tools=["claude", "gemini"]).errors
+        except OSError as error:
+            raise CortextError(str(error)) from error
+        if failed:
+            raise CortextError(failed[0].reason)
+        return session
+
+
+Store = Served | Kept | Archived
+
+
 def say(*words: object) -> None:
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def attempt(kind: str, store: Served | Kept, session: str, message: SessionMessage) -> bool:
+def attempt(kind: str, store: Store, session: str, message: SessionMessage) -> bool:
     try:
         id = store.add(session, message)
     except CortextError as error:
@@ -76,10 +114,11 @@ def attempt(kind: str, store: Served | Kept, session: str, message: SessionMessa
 def main(times: str, name: str, *urls: str) -> None:
     if times.startswith("-"):
         os.fsync = os.fdatasync = lambda fd: None
-    stores: list[tuple[str, Served | Kept]] = []
+    stores: list[tuple[str, Store]] = []
     for url in urls:
         kind, _, folder = url.partition(":")
-        stores.append((kind, Served(folder) if kind == "file" else Kept(url)))
+        own = {"file": Served, "archive": Archived}.get(kind)
+        stores.append((kind, own(folder) if own else Kept(url)))
     say("ready")
     sys.stdin.readline()
     for number in range(abs(int(times))) if int(times) else count():

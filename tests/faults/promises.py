@@ -1,5 +1,6 @@
 """Processes that append and say what they were promised; and whether it was kept."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cortext.durability.packed import read_packed
 from cortext.index.session_index import SessionIndex
 from cortext.stores.registry import open_session_store
 from tests.faults import appends
@@ -47,12 +49,30 @@ def go(process: subprocess.Popen[str]) -> None:
 _READ_AS = {"file": "log", "index": "document"}
 
 
+def _copies(folder: Path) -> dict[str, list[str | None]]:
+    """The messages of each session that both of its copies have, of its log and its document."""
+    found: dict[str, list[str | None]] = {}
+    archive = folder / "cortext/archive"
+    for log in archive.glob("claude/projects/*/*.jsonl.gz"):
+        id = log.name.removesuffix(".jsonl.gz")
+        messages: list[Any] = []
+        # The one that was being copied when the power went may have none yet.
+        for document in archive.glob(f"gemini/tmp/*/chats/{id}.json.gz"):
+            messages = json.loads(b"".join(read_packed(str(document))))["messages"]
+        lines = b"".join(read_packed(str(log))).splitlines()
+        found[id] = [line["id"] for line in map(json.loads, lines) if line in messages]
+    return found
+
+
 def lost(lines: Iterable[str], urls: Iterable[str]) -> list[str]:
     """The acknowledged messages that are not there exactly once, and what the index passes over."""
     found: dict[tuple[str, str], list[str | None]] = {}
     missing: list[str] = []
     for url in urls:
         kind, _, folder = url.partition(":")
+        if kind == "archive":
+            found |= {(kind, id): ids for id, ids in _copies(Path(folder)).items()}
+            continue
         store: Any = open_session_store(f"{_READ_AS.get(kind, kind)}:{folder}")
         ids = store.list_session_ids()
         for id in ids:
