@@ -60,6 +60,33 @@ def test_latin_1_is_read_as_such(kind: str, tmp_path: Path) -> None:
     assert texts(kept)[1:3] == ["let me look é", "it fetches déjà"]
 
 
+@pytest.mark.parametrize(
+    ("role", "known", "name"),
+    [
+        ("critic", "assistant", "critic"),
+        ("human", "user", None),
+        ("Model", "assistant", None),
+        ("usfr", "user", None),
+    ],
+)
+@pytest.mark.parametrize("kind", ALL)
+def test_a_message_of_another_role_is_kept(
+    role: str, known: str, name: str | None, kind: str, tmp_path: Path
+) -> None:
+    """In its place, as of whom it is meant to be or else under the name of its role."""
+    kept = Kept(kind, tmp_path).make()
+    for backup in tmp_path.rglob("*.backup"):
+        backup.unlink()
+    data = kept.lines.read_bytes()
+    kept.lines.write_bytes(data.replace(b'"role":"user"', f'"role":"{role}"'.encode(), 1))
+    assert f"its `role` is {role!r}, which is none that we know" in kept.check().problems[0].text
+    mended(kept)
+    assert texts(kept) == list(TEXTS)
+    first = kept.open().load(kept.id).messages[0]
+    assert (first.role, first.name) == (known, name)
+    assert kept.check().problems == ()
+
+
 @pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n" * 9, b"dear diary\nno json\n", b"[1, 2]\n"])
 @pytest.mark.parametrize("kind", ALL)
 def test_what_nobody_can_read_stays(data: bytes, kind: str, tmp_path: Path) -> None:

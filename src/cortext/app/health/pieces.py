@@ -6,6 +6,7 @@ import re
 from typing import Any, cast
 
 from cortext.app.health.objects import fields_in, objects_in
+from cortext.app.health.roles import with_known_role
 from cortext.formats import document
 from cortext.model import wire
 from cortext.model.message import SessionMessage, ToolInvocation
@@ -48,7 +49,7 @@ def _record(value: dict[str, Any]) -> SessionMessage | ToolInvocation:
     if "tool_name" in value:
         return wire.invocation_from_dict(value)
     if "role" in value:
-        return wire.message_from_dict(value)
+        return wire.message_from_dict(with_known_role(value) or value)
     raise ValueError("is no record")
 
 

@@ -13,6 +13,7 @@ from cortext.app.health.collected import Collected
 from cortext.app.health.objects import inner_messages, line_of, may_be_object, objects_in
 from cortext.app.health.problem import CONFLICT, NOTE, WARNING, Trouble, nuls, reworded
 from cortext.app.health.rescued import Rescued, in_time
+from cortext.app.health.roles import with_known_role
 from cortext.app.health.texts import in_utf8, sides_of, text_of
 from cortext.formats import checksum
 from cortext.formats.records import Record, RecordTable, decode_lines, decode_record
@@ -131,7 +132,8 @@ class _Rescue:
         try:
             record = decode_record(whole or piece, self._table, notes := [])
         except ValueError:
-            self._waiting.append(_Row(number, piece))
+            if not self._is_of_another_role(whole or piece, number):
+                self._waiting.append(_Row(number, piece))
             return
         self._look_into_waiting()
         if whole is not None:
@@ -140,6 +142,24 @@ class _Rescue:
         for note in notes:
             self._got.say(note, number, NOTE, mends=False)
         self._got.take(whole or piece, record, number)
+
+    def _is_of_another_role(self, line: bytes, number: int) -> bool:
+        """Whether nothing but its role keeps a line from being a message; then it is taken."""
+        key = self._table.names.get("role", "role")
+        try:
+            value = wire.as_dict(json.decode(checksum.unseal(line)))
+            known = with_known_role(without_checksum(value), key)
+            if known is None:
+                return False
+            line = json.encode(known)
+            record = decode_record(line, self._table, [])
+        except ValueError:
+            return False
+        self._look_into_waiting()
+        text = f"its `{key}` is {value[key]!r:.60}, which is none that we know: "
+        self._got.say(f"{text}it is kept as {known[key]}", number)
+        self._got.take(line, record, number)
+        return True
 
     def _look_into_waiting(self) -> None:
         """Of lines that are no records one by one: those that stand in them otherwise, as in a
