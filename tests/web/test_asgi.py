@@ -1,10 +1,11 @@
 """The service as an application: mounted in another one, and with that one's users."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
@@ -21,10 +22,23 @@ async def _home(request: Any) -> PlainTextResponse:
     return PlainTextResponse("theirs")
 
 
-def test_it_is_mounted_in_an_application(caplog: pytest.LogCaptureFixture) -> None:
+def _in_starlette(service: Any) -> Any:
+    return Starlette(routes=[Route("/", _home), Mount("/chat", service)])
+
+
+def _in_fastapi(service: Any) -> Any:
+    app = FastAPI()
+    app.get("/", response_class=PlainTextResponse)(lambda: "theirs")
+    app.mount("/chat", service)
+    return app
+
+
+@pytest.mark.parametrize("mounted", [_in_starlette, _in_fastapi])
+def test_it_is_mounted_in_an_application(
+    mounted: Callable[[Any], Any], caplog: pytest.LogCaptureFixture
+) -> None:
     """Below any path, beside the other's own routes, through a real server."""
-    service = create_app(MemoryConversationStore(), tokens={TOKEN: "anna"})
-    app = Starlette(routes=[Route("/", _home), Mount("/chat", service)])
+    app = mounted(create_app(MemoryConversationStore(), tokens={TOKEN: "anna"}))
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with in_background(app) as url, httpx.Client(base_url=url, headers=headers) as client:
         assert client.get("/").text == "theirs"
