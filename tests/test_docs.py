@@ -1,6 +1,8 @@
 """The documentation is true: its Python runs, and every command and public name is in it."""
 
 import re
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,26 @@ def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
     namespace: dict[str, object] = {"__name__": "__page__"}
     for block in PYTHON.findall(page.read_text(encoding="utf-8")):
         exec(compile(block, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_says_what_to_install_for_its_python(page: Path) -> None:
+    """What its blocks import comes with cortext, with an extra that it names, or by its name."""
+    text = page.read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted: list[str] = [*project["dependencies"]]
+    for line in re.findall(r"pip install ([^\n`#]+)", text):
+        extras = re.findall(r"\[([a-z,-]+)\]", line)
+        for extra in ",".join(extras).split(",") if extras else ():
+            wanted += project["optional-dependencies"][extra]
+        wanted += [] if extras else line.split()
+    installed = {re.split(r"[^\w-]", name)[0].replace("-", "_") for name in wanted}
+    imported = {
+        name.partition(".")[0]
+        for block in PYTHON.findall(text)
+        for name in re.findall(r"^ *(?:from|import) ([\w.]+)", block, re.MULTILINE)
+    }
+    assert sorted(imported - installed - sys.stdlib_module_names - {"cortext"}) == []
 
 
 def test_the_tutorial_is_true_word_for_word() -> None:
