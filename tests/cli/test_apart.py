@@ -349,17 +349,31 @@ def test_it_goes_on_in_a_tool(place: Place, id: str, tool: str) -> None:
 def test_what_cannot_be_done_says_what_can(place: Place) -> None:
     """One sentence and a hint, and nothing is changed."""
     before = place.looks()
-    for id, owner in (("doc-here", "a program of yours"), ("talk-here", "`cortext spawn`")):
-        for words in (("rename", id, "x"), ("tag", id, "x"), ("fork", id)):
-            told = place.refused(1, *words)
-            assert f"{id} is a session of {owner}" in told
-            assert f"`cortext import {id}` makes a conversation of it" in told
     assert "is kept by a program" in place.refused(1, "delete", "doc-here", "--yes")
     assert "saves it turn by turn" in place.refused(1, "stop", "talk-here")
     assert "saves it turn by turn" in place.refused(1, "done", "talk-here")
     assert place.looks() == before
     place.ok("clean", "0", "--yes", "--all")
     assert "talk-there" in place.rows("list", "--all")
+
+
+@pytest.mark.parametrize("id", ["talk-here", "doc-here"])
+@pytest.mark.parametrize("words", [("rename", "x"), ("tag", "x"), ("fork",)])
+def test_what_arranges_makes_a_conversation_first(
+    place: Place, id: str, words: tuple[str, ...]
+) -> None:
+    """And says so; the session itself stays as it is, and its id names the conversation."""
+    before = place.looks()
+    made = f"001-chat-about-{id}"
+    done = cortext(place.root, words[0], id, *words[1:], env=place.env)
+    assert done.returncode == 0, done.stderr
+    assert f"{id} is kept as {made} from now on" in done.stderr
+    of = f"messages of {MONDAY:%Y-%m-%d}/{made}"
+    assert (of in done.stderr) == (words == ("fork",))
+    listed = {name.rpartition("/")[2] for name in place.rows("list")}
+    assert (made in listed, id in listed) == (True, False)
+    assert place.ok("tag", id, "more").endswith("more\n")
+    assert place.looks() == before
 
 
 def test_stopping_and_deleting(place: Place) -> None:

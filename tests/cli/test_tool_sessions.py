@@ -101,17 +101,39 @@ def test_words_that_were_said(place: Place) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_needs_a_conversation(place: Place, tool: str) -> None:
-    """Says so in a sentence, and how to make one; nothing is changed."""
-    id, _ = said(tool)
+def test_what_needs_a_conversation_makes_one(place: Place, tool: str) -> None:
+    """Once, with all that was said, and says so; what the tool keeps stays as it is."""
+    id, words = said(tool)
     path = place.homes.transcript(tool)
     before = path.read_bytes()
-    for command in (["rename", id, "x"], ["tag", id, "x"], ["fork", id]):
-        refused = place.refused(1, *command)
-        assert f"{id} is a session of" in refused
-        assert f"hint: `cortext import {id}`" in refused
-    assert path.read_bytes() == before
+    assert "at least one character" in place.refused(1, "rename", id, " ")
+    assert place.ok("tag", id) == ""
     assert sorted(path.name for path in place.root.iterdir()) == [".workspace"]
+    done = cortext(place.root, "rename", id, "Quick", "reading", env=place.env)
+    kept = json.loads(place.ok("show", "Quick reading", "--json"))
+    assert done.stdout == f'{kept["id"]} is now "Quick reading"\n'
+    assert f"{id} is kept as {kept['id']} from now on\n" in done.stderr
+    spoken = [m for m in kept["messages"] if m["role"] in ("user", "assistant") and m["content"]]
+    assert [[m["role"], m["content"]] for m in spoken] == words
+    again = cortext(place.root, "tag", id, "x", env=place.env)
+    assert (again.stdout, again.stderr) == ("x\n", "")
+    assert [row["id"] for row in json.loads(place.ok("list", "--json", "--tag", "x"))] == [
+        kept["id"]
+    ]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("words", [["tag", "{}", "x"], ["fork", "{}"]], ids=["tag", "fork"])
+def test_each_makes_one_of_a_session_had_elsewhere(place: Place, words: list[str]) -> None:
+    """In the workspace that it was had in, whose folder is named then."""
+    id, _ = said("claude")
+    away = place.root.parent / "away"
+    away.mkdir()
+    done = cortext(away, *(word.format(id) for word in words), env=place.env)
+    assert done.returncode == 0, done.stderr
+    kept = json.loads(place.ok("show", id, "--json"))["id"]
+    assert f"{id} is kept as {kept} in {place.root} from now on\n" in done.stderr
+    assert (place.root / "conversations").is_dir()
 
 
 def test_deleted_by_the_tools(place: Place) -> None:

@@ -10,11 +10,24 @@ from cortext.lifecycle.workspace import Started, Workspace
 from cortext.model.session import Session
 
 
-def rename(row: Listed, title: str) -> Session:
-    """Give a conversation another title. Its id and folder stay, so links to it hold."""
-    text = " ".join(title.split())
+def ours(row: Listed) -> Listed:
+    """The conversation; of a session of a tool or a program, one that is made of it."""
+    from cortext.app.keeping import as_conversation
+
+    return as_conversation(row, at_rest=row.status != "active")
+
+
+def as_title(words: str) -> str:
+    """A title as it is kept; CortextError if nothing of it can be seen."""
+    text = " ".join(words.split())
     if not text:
         raise CortextError("a title has at least one character that can be seen")
+    return text
+
+
+def rename(row: Listed, title: str) -> Session:
+    """Give a conversation another title. Its id and folder stay, so links to it hold."""
+    text = as_title(title)
 
     def change(session: Session) -> bool:
         session.title = text

@@ -9,7 +9,7 @@ import click
 
 from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted
-from cortext.cli.lists import brief_ids, keep_up, say_missing, say_paused, short_id
+from cortext.cli.lists import brief_ids, keep_up, say_missing, say_paused, short, short_id
 from cortext.cli.text import cells, clean, fit, one_line, say, to_edge
 from cortext.cli.waiting import Bar
 from cortext.clock import ago
@@ -77,6 +77,20 @@ def _say_searched(found: Sequence[Listed], looked: int, of: int) -> None:
         click.echo("nothing is called that; these words were said in it", err=True)
     if looked < of:
         click.echo(f"{of - looked} of {of} were not looked through", err=True)
+
+
+def choose_ours(query: str) -> Listed:
+    """The conversation that is meant, to be changed: of a session of a tool or a program, one that
+    is made of it now, and that is said."""
+    row = choose(query)
+    if not row.tool:
+        return row
+    from cortext.app.arrange import ours
+
+    made = ours(row)
+    where = "" if made.root == paths.workspace_root() else f" in {short(made.root)}"
+    click.echo(one_line(f"{row.key} is kept as {made.key}{where} from now on"), err=True)
+    return made
 
 
 def choose_active(words: tuple[str, ...]) -> Listed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cortext.app.arrange import fork
-from cortext.cli.choose import choose
+from cortext.cli.choose import choose_ours
 from cortext.cli.options import complete_id
 
 
@@ -14,10 +14,13 @@ from cortext.cli.options import complete_id
 @click.option("--at", type=click.IntRange(min=0), help="Only up to this message; the first is 1.")
 @click.option("--title", default="", help="A title of its own.")
 def command(id: tuple[str, ...], at: int | None, title: str) -> None:
-    """Begin a conversation with what was said in another, and print the path of its markdown."""
-    row = choose(" ".join(id))
+    """Begin a conversation with what was said in another, and print the path of its markdown. A
+    session of an AI tool, of `spawn` or of a program becomes a conversation first."""
+    row = choose_ours(" ".join(id))
     started = fork(row, at=at, title=title)
     click.echo(started.document)
     count = len(started.session.messages)
     what = "1 message" if count == 1 else f"{count} messages"
-    click.echo(f"{started.session.id} is active, with {what} of {row.key}", err=True)
+    # On another day, both may have one id.
+    of = row.address if row.id == started.session.id else row.key
+    click.echo(f"{started.session.id} is active, with {what} of {of}", err=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cortext.app.arrange import rename
-from cortext.cli.choose import choose
+from cortext.app.arrange import as_title, rename
+from cortext.cli.choose import choose_ours
 from cortext.cli.options import complete_id, plain_words
 from cortext.cli.text import clean
 
@@ -14,7 +14,9 @@ from cortext.cli.text import clean
 @click.argument("id", shell_complete=complete_id)
 @click.argument("title", nargs=-1, required=True, callback=plain_words)
 def command(id: str, title: tuple[str, ...]) -> None:
-    """Give a conversation another TITLE. Its id and its folder stay as they are."""
-    row = choose(id)
-    session = rename(row, " ".join(title))
+    """Give a conversation another TITLE. Its id and its folder stay as they are. A session of an AI
+    tool, of `spawn` or of a program becomes a conversation first."""
+    text = as_title(" ".join(title))
+    row = choose_ours(id)
+    session = rename(row, text)
     click.echo(f'{row.key} is now "{clean(session.title, lines=False)}"')

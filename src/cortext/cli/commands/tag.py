@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cortext.app.arrange import tag
-from cortext.cli.choose import choose
+from cortext.cli.choose import choose, choose_ours
 from cortext.cli.options import complete_id
 from cortext.cli.text import clean
 
@@ -15,8 +15,11 @@ from cortext.cli.text import clean
 @click.argument("tags", nargs=-1)
 @click.option("-d", "--remove", "removed", multiple=True, help="Take this tag away; repeatable.")
 def command(id: str, tags: tuple[str, ...], removed: tuple[str, ...]) -> None:
-    """Add TAGS to a conversation. Without any, print those that it has."""
-    row = choose(id)
-    found = tag(row, add=tags, remove=removed).tags if tags or removed else row.tags
+    """Add TAGS to a conversation. Without any, print those that it has. A session of an AI tool, of
+    `spawn` or of a program becomes a conversation first."""
+    if tags or removed:
+        found = tag(choose_ours(id), add=tags, remove=removed).tags
+    else:
+        found = choose(id).tags
     for each in found:
         click.echo(clean(each, lines=False))

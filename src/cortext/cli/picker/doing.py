@@ -29,17 +29,10 @@ def told(error: Exception) -> str:
     return f"{error}; {hint}" if hint else str(error)
 
 
-def _ours(row: Listed) -> Listed:
-    """The conversation; of a session of a tool or a program, one that is made of it."""
-    from cortext.app.keeping import as_conversation
-
-    return as_conversation(row, at_rest=row.status != "active")
-
-
 def rename(row: Listed, title: str) -> str:
     from cortext.app import arrange
 
-    session = arrange.rename(_ours(row), title)
+    session = arrange.rename(arrange.ours(row), title)
     return f'it is now "{clean(session.title, lines=False)}"'
 
 
@@ -50,7 +43,7 @@ def tag(row: Listed, text: str) -> str:
     wanted = text.replace(",", " ").split()
     bare = [name.lstrip("#") for name in wanted]
     old = [name for name in row.tags if name not in bare]
-    found = arrange.tag(_ours(row), add=wanted, remove=old).tags
+    found = arrange.tag(arrange.ours(row), add=wanted, remove=old).tags
     return f"tagged {' '.join(f'#{name}' for name in found)}" if found else "it has no tags now"
 
 
