@@ -24,7 +24,7 @@ from cortext.bridges.processes import find_process
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place
 from tests.app.captures import Bench
-from tests.command import cortext, git
+from tests.command import cortext, git, ok
 
 OTHER = "5e0c9d1e-aaaa-4bbb-8ccc-0123456789ab"
 
@@ -262,6 +262,21 @@ def test_what_was_said_of_is_not_said_again(bench: Bench) -> None:
     pause(bench)
     assert status(bench, idle) == ("paused", "idle")
     assert "auto-saved" not in cortext(Path.cwd(), "list").stderr
+
+
+@pytest.mark.parametrize("title", ["Idle", "The cache"])
+def test_what_reads_one_says_so_too(bench: Bench, title: str) -> None:
+    """Also where the words of its tool are only taken in by that; its file says it later."""
+    bound = bench.begin("Idle") if title == "Idle" else bench.bound
+    rest(bench, bound, 6)
+    found = [
+        ok(Path.cwd(), *command, title)
+        for command in (["export"], ["export", "--format", "json"], ["show", "--json"], ["show"])
+    ]
+    assert "- **Status:** paused\n" in found[0]
+    assert [json.loads(text)["status"] for text in found[1:3]] == ["paused", "paused"]
+    assert " · paused · " in found[3]
+    assert status(bench, bound)[0] == "active"
 
 
 def test_stop_finds_what_went_to_rest(bench: Bench) -> None:

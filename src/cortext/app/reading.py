@@ -34,12 +34,17 @@ def read(row: Listed, longest: int | None = None) -> tuple[Session, Sequence[Dam
 
 def read_all(row: Listed, longest: int | None = None) -> Read:
     """As `read`, with what else there is. What a tool has no more is read from the archive."""
-    if not row.tool:
-        session, damages = FolderStore(row.root).read(row.path)
-        return Read(session, damages, row.place.session)
-    if row.is_apart:
-        return _read_apart(row)
-    return read_from(row, transcript_of(row), longest)
+    if row.tool and not row.is_apart:
+        return read_from(row, transcript_of(row), longest)
+    found = _read_apart(row) if row.tool else _read_conversation(row)
+    if (row.status, found.session.status) == ("paused", "active"):
+        found.session.status = "paused"  # it rests, which lists say before it is written
+    return found
+
+
+def _read_conversation(row: Listed) -> Read:
+    session, damages = FolderStore(row.root).read(row.path)
+    return Read(session, damages, row.place.session)
 
 
 def transcript_of(row: Listed) -> Found:
