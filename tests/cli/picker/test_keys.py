@@ -174,9 +174,26 @@ def test_every_key_is_in_the_help(id: str) -> None:
 
     play(story)
     for width in range(10, 200):
-        line = "  ".join(f"{key} {what}" for key, what in hints(width))
-        assert len(line) <= max(width - 2, 0), width
+        for help in ("?", "F1"):
+            line = "  ".join(f"{key} {what}" for key, what in hints(width, help))
+            assert len(line) <= max(width - 2, 0), width
     assert hints(120)[-1] == ("?", "help")
+
+
+def test_the_last_line_names_the_key_that_helps_now(id: str) -> None:
+    """Where something is typed, `?` is a letter of it."""
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, "? help")
+        await pilot.press("p")
+        await shows(pilot, "F1 help")
+        await pilot.press("question_mark", "f1")
+        await shows(pilot, *(key.said for key in KEYS if key.said))
+        await pilot.press("q", "escape")
+        await shows(pilot, "? help")
+        assert len(picker.screen_stack) == 1
+
+    play(story)
 
 
 @pytest.mark.parametrize(("key", "typed"), [("ctrl+r", "Speed"), ("ctrl+g", "speed")])

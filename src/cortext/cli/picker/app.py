@@ -191,15 +191,16 @@ class Picker(Acting):
 
     def say(self, text: str) -> None:
         """A sentence below, whole, on as many lines as it takes; "" for the keys."""
-        if text == self._saying:
+        help = "F1" if self._typed else "?"  # which is a letter of what is looked for
+        if (text or help) == self._saying:
             return
-        self._saying = text
+        self._saying = text or help
         if text:
             self._line.update(Text(clean(text, lines=False), style="bold"))
             return
         parts = [
             Text.assemble((key, "bold"), (f" {what}", "dim"))
-            for key, what in hints(self.size.width)
+            for key, what in hints(self.size.width, help)
         ]
         self._line.update(Text("  ").join(parts))
 

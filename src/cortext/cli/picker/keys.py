@@ -51,12 +51,13 @@ QUIT = "ctrl+c,ctrl+q"
 """Whatever is asked."""
 
 
-def hints(width: int) -> list[tuple[str, str]]:
-    """As many as a line has room for: the key, and what it does in a word."""
+def hints(width: int, help: str = "?") -> list[tuple[str, str]]:
+    """As many as a line has room for: the key, and what it does in a word. `help` is the key that
+    helps now."""
     found: list[tuple[str, str]] = []
     taken = 1
     for key in KEYS:
-        shown = "?" if key.action == "help" else key.shown
+        shown = help if key.action == "help" else key.shown
         size = len(shown) + len(key.hint) + 3
         if key.hint and taken + size <= width - (0 if key.action == "help" else 9):
             found.append((shown, key.hint))
