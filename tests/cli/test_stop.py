@@ -181,8 +181,13 @@ def test_modes_at_the_top_of_a_repository(
     id = begin(workspace, "brainstorm", "Topic", "Hello.")
     others = _status(workspace, ":!conversations")
     staged = git(workspace, "diff", "--cached", "--", ":!conversations")
-    made, status, _ = _modes(workspace, id, mode)
+    made, status, told = _modes(workspace, id, mode)
     assert made == commits
+    assert ("committed as " in told, told == "staged; the commit is yours\n", told == "") == (
+        commits == 1,
+        mode == "stage",
+        mode == "off",
+    )
     assert {line[:2] for line in status.splitlines()} == ({letters} if letters else set())
     assert (
         _status(workspace, ":!conversations")

@@ -56,6 +56,8 @@ class Recorder:
             notes.append(f"warning: {verb} {_what(self._found)}")
         if done.outcome == "committed":
             notes.append(f"committed as {done.commit[:10]}")
+        if done.outcome == "staged":
+            notes.append("staged; the commit is yours")
         return [*notes, done.note] if done.note else notes
 
     def _try(self, place: Place, session: Session, verb: str) -> Recorded:
