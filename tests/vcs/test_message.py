@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.vcs.message import message, subject
+from cortext.vcs.message import message, subject, what_is_saved
 from cortext.vcs.outcome import one_line
 
 
@@ -25,24 +25,36 @@ from cortext.vcs.outcome import one_line
     ],
 )
 def test_subject(title: str, shown: str) -> None:
-    """Two kinds, each with the title as one clean line."""
-    assert subject(title, session_only=False) == f"Save session state: {shown}"
-    assert subject(title, session_only=True) == f"session update: {shown}"
+    """What is saved, with the title as one clean line."""
+    assert subject(title, "Save session state") == f"Save session state: {shown}"
+
+
+@pytest.mark.parametrize(
+    ("paths", "what"),
+    [
+        (["c/.session/session.json"], "session update"),
+        (["c/plan.md", "c/.session/session.json"], "Save session state"),
+        (["c/plan.md"], "Save conversation"),
+    ],
+)
+def test_a_commit_says_what_is_in_it(paths: list[str], what: str) -> None:
+    """The session alone, all of a conversation, or that without its session, which git ignores."""
+    assert what_is_saved(paths, "c/.session/") == what
 
 
 @pytest.mark.parametrize("title", ["", "\n", "\0", "\u202e", "\udcff"])
 def test_without_a_title_the_id_stands_for_it(title: str) -> None:
     """A subject always says which conversation."""
-    said = message(title, "001-x", "stop", session_only=False).decode()
+    said = message(title, "001-x", "stop", "Save session state").decode()
     assert said.splitlines()[0] == "Save session state: 001-x"
 
 
-@given(st.text(), st.text(), st.text(), st.booleans())
-def test_message_has_one_form(title: str, id: str, verb: str, session_only: bool) -> None:
+@given(st.text(), st.text(), st.text())
+def test_message_has_one_form(title: str, id: str, verb: str) -> None:
     """Whatever is put in, it is UTF-8, four lines, and no line begins with anybody's text."""
-    lines = message(title, id, verb, session_only=session_only).decode().split("\n")
+    lines = message(title, id, verb, "session update").decode().split("\n")
     assert [line.partition(":")[0] for line in lines[1:]] == ["", "Conversation", "Saved by", ""]
-    assert lines[0].startswith("session update" if session_only else "Save session state")
+    assert lines[0].startswith("session update")
     assert len(lines[0]) <= 80
 
 

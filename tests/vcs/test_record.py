@@ -25,7 +25,7 @@ def test_message_says_what_was_saved(space: Space) -> None:
     space.record(verb="done")
     said = space.git("log", "-1", "--format=%B").rstrip("\n")
     assert said == f"Save session state: API design\n\nConversation: {ID}\nSaved by: cortext done"
-    assert "cortext done: save session state" in space.git("reflog", "-1")
+    assert "cortext done: save a conversation" in space.git("reflog", "-1")
     assert space.git("log", "-1", "--format=%an <%ae>") == "A Tester <tester@example.invalid>\n"
 
 
@@ -140,6 +140,7 @@ def test_ignored_files_are_left_out_and_named(space: Space) -> None:
     assert recorded.ignored == sorted(f"{PLACE}/{name}" for name in (HEAD, MESSAGES))
     assert space.committed() == [f"{PLACE}/{MARKDOWN}"]
     assert recorded.note == f"ignored by git, so not recorded: {MESSAGES}, {HEAD}"
+    assert space.subject() == "Save conversation: API design"
 
 
 @pytest.mark.parametrize("where", [".gitignore", ".git/info/exclude", "conversations/.gitignore"])

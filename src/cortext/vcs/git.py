@@ -25,7 +25,7 @@ from cortext.vcs.files import (
     refuse_required_filters,
 )
 from cortext.vcs.index import Index, read_index, wait_for_index, write_index
-from cortext.vcs.message import message
+from cortext.vcs.message import message, what_is_saved
 from cortext.vcs.outcome import GitFailed, NotAllowed, NotRecorded, Recorded, one_line
 from cortext.vcs.repository import Repository, find_repository, has_git_above, refuse_under_way
 from cortext.vcs.run import find_git, reason
@@ -179,7 +179,7 @@ def _commit_object(
     verb: str,
 ) -> str:
     session = os.path.join(task.inside, ".session", "")
-    said = message(title, id, verb, session_only=all(p.startswith(session) for p in changes))
+    said = message(title, id, verb, what_is_saved(changes, session))
     tree = build_tree(task.repository, head, changes)
     parent = ["-p", head.commit] if head.commit else []
     result = task.repository.git.run(
@@ -199,7 +199,7 @@ def _commit_object(
 def _move_head(repository: Repository, head: Head, commit: str, verb: str) -> None:
     """The branch that HEAD is on gets the commit, unless it moved since we looked."""
     old = head.commit or repository.no_id
-    why = f"cortext {one_line(verb)}: save session state"
+    why = f"cortext {one_line(verb)}: save a conversation"
     result = repository.git.run("update-ref", "-m", why, "HEAD", commit, old)
     if not result.code:
         return
