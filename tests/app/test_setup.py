@@ -150,7 +150,7 @@ def test_a_notify_of_the_person_is_kept(person: Path) -> None:
     assert "it has a `notify` already; to have both, let" in done.stderr
     assert '`cortext hook codex notify "$1"`' in done.stderr
     assert path.read_text(encoding="utf-8") == 'notify = ["mine"]\n'
-    assert done.stdout == "nothing done\n"
+    assert (done.returncode, done.stdout) == (0, "nothing done\n")
     both = ok(person, "setup", "--tools", "claude,codex", "--yes")
     assert both == "claude: 5 files written; `cortext uninstall` undoes it\n"
 
@@ -185,7 +185,9 @@ def test_settings_that_cannot_be_read_are_left(person: Path, data: bytes) -> Non
     path = person / ".claude/settings.json"
     path.write_bytes(data)
     done = cortext(person, "setup", "--tools", "claude", "--yes")
-    assert (done.returncode, f"{path} is left as it is" in done.stderr) == (0, True)
+    assert (done.returncode, f"{path} is left as it is" in done.stderr) == (1, True)
+    assert "error: not all of it is in claude\n" in done.stderr
+    assert "run `cortext setup --tools claude`\n" in done.stderr
     assert path.read_bytes() == data
     assert (person / ".claude/commands/workspace.resume.md").exists()
 
@@ -359,7 +361,7 @@ def test_what_is_no_file_is_left(person: Path, name: str, make: Callable[[str], 
     path.parent.mkdir(exist_ok=True)
     make(str(path))
     done = cortext(person, "setup", "--tools", "claude,gemini", "--yes")
-    assert (done.returncode, f"{path} is left as it is" in done.stderr) == (0, True)
+    assert (done.returncode, f"{path} is left as it is" in done.stderr) == (1, True)
     assert (person / ".claude/commands/workspace.resume.md").exists()
     assert b"cortext hook gemini" in (person / ".gemini/settings.json").read_bytes()
     done = cortext(person, "uninstall", "--yes")

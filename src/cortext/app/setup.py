@@ -62,13 +62,14 @@ class Change(NamedTuple):
 
 class Plan(NamedTuple):
     """What would be done, and what a person should know about it; `left` are the tools whose
-    settings cannot have our hooks, `gone` the files that are on record and have nothing of ours.
-    `again` makes the same plan, as things are then."""
+    settings cannot have our hooks, `failed` those of which a file cannot be read, `gone` the files
+    that are on record and have nothing of ours. `again` makes the same plan, as things are then."""
 
     again: Callable[[], Plan]
     changes: list[Change]
     notes: list[str]
     left: list[str]
+    failed: list[str]
     gone: list[str]
 
     @property
@@ -85,7 +86,7 @@ def found_tools() -> list[str]:
 def plan_setup(tools: Sequence[str], *, plugin: bool = False) -> Plan:
     """Hooks and commands for these tools, and the plug-in of OpenCode where it is wanted or is
     there; nothing where all is there already."""
-    plan = Plan(partial(plan_setup, tools, plugin=plugin), [], [], [], [])
+    plan = Plan(partial(plan_setup, tools, plugin=plugin), [], [], [], [], [])
     installed = Installed.load()
     for tool in tools:
         if tool in settings.FILES:
@@ -114,7 +115,7 @@ def plan_uninstall(tools: Sequence[str]) -> Plan:
     """All that `setup` put in goes, for these tools."""
     installed = Installed.load()
     gone = [path for path in installed.paths(tools) if not os.path.exists(path)]
-    plan = Plan(partial(plan_uninstall, tools), [], [], [], gone)
+    plan = Plan(partial(plan_uninstall, tools), [], [], [], [], gone)
     for tool in tools:
         if tool in settings.FILES:
             with _leaving(tool, plan):
@@ -203,6 +204,7 @@ def _leaving(tool: str, plan: Plan) -> Generator[None]:
         why = reason_of(error)
         plan.notes.append(f"{error.filename} is left as it is: {why}")
         plan.left.append(tool)
+        plan.failed.append(tool)
 
 
 def _can_serve() -> bool:
@@ -224,8 +226,10 @@ def _plan_hooks(tool: str, which: str, installed: Installed, plan: Plan) -> None
         before = _before(which, path, text, installed)
         edited = settings.with_hooks(which, before, but=but)
     except ValueError as error:
-        plan.notes.append(f"{path} is left as it is: {error}{_instead(tool, text)}")
+        instead = _instead(tool, text)
+        plan.notes.append(f"{path} is left as it is: {error}{instead}")
         plan.left.append(tool)
+        plan.failed.extend([] if instead else [tool])
         return
     new = as_bytes(edited.text)
     if new != old:
@@ -310,7 +314,7 @@ def _plan_file(
     if old == new:
         return
     if os.path.islink(path) or (old is not None and not _is_on_record(path, old, installed)):
-        plan.notes.append(f"{path} is kept as you have it")
+        plan.notes.append(f"{path} is kept as you have it; without it, setup writes ours")
         return
     plan.changes.append(Change(tool, path, old, new, {"digest": digest(new)}))
 

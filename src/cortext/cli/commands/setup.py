@@ -70,7 +70,8 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
 
     Once per person. The files that would be made or changed are shown, and you are asked. By
     default: the tools that are found on this machine. `cortext uninstall` takes all of it out
-    again, `cortext doctor` says whether it works.
+    again, `cortext doctor` says whether it works. What cannot be read is left as it is and named,
+    all the rest is done, and the exit code is 1.
     """
     from cortext.app.setup import carry_out, found_tools, plan_setup
 
@@ -94,6 +95,13 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
         click.echo(f"nothing to do: {', '.join(whole)} {_have(whole)}" if whole else "nothing done")
     if "gemini" in plan.tools and not dry_run:
         _say_consent()
+    if plan.failed and not dry_run:
+        lacking = list(dict.fromkeys(plan.failed))
+        raise CortextError(
+            f"not all of it is in {', '.join(lacking)}",
+            hint="put right what the notes name, then run "
+            f"`cortext setup --tools {','.join(lacking)}`",
+        )
 
 
 def show(plan: Plan, *, whole: bool) -> None:
