@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.repl.terminal import CTRL_D, Terminal
+from tests.cli.repl.terminal import CTRL_D, Terminal, plain
 from tests.command import run_aur
 
 AGENT = Path(__file__).parents[1] / "cli/repl/agent.py"
@@ -48,6 +48,14 @@ def have(aur: Open, id: str, *texts: str, agent: str = "qa-test") -> None:
             terminal.prompt()
         terminal.keys(CTRL_D)
         assert terminal.ends() == 0
+
+
+def said(aur: Open, *arguments: str, code: int = 0) -> list[str]:
+    """All that a command shows in its terminal until it ends."""
+    with aur(*arguments) as terminal:
+        assert terminal.ends() == code
+        assert "Traceback" not in terminal.raw
+        return plain(terminal.raw).splitlines()
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -129,16 +137,12 @@ def three(aur: Open, sessions: Path) -> Path:
     return sessions
 
 
-def rows(shown: str) -> list[list[str]]:
-    """The cells of a list, without the title, which has spaces in it."""
-    return [line.split()[:6] for line in shown.splitlines()]
-
-
-def test_list_all_sessions(three: Path, tmp_path: Path) -> None:
+def test_list_all_sessions(three: Path, aur: Open) -> None:
     """Session Listing and Filtering: List All Sessions"""
-    header, *found, _ = rows(run_aur(tmp_path, "--list-sessions").stdout + "end\n")
+    *table, count = said(aur, "--list-sessions")
+    # A time has a space in it, and so may a title, which comes last.
+    header, *found = [line.split()[:6] for line in table]
     assert header[:5] == ["session_id", "agent", "turn_count", "created_at", "status"]
-    # A time has a space in it.
     assert [(row[0], row[1], row[2], row[5]) for row in found] == [
         ("killed", "qa-test", "2", "interrupted"),
         ("design", "architect", "2", "completed"),
@@ -147,33 +151,36 @@ def test_list_all_sessions(three: Path, tmp_path: Path) -> None:
     for row in found:
         created = lines_of(three / f"{row[0]}.jsonl")[0]["created_at"]
         assert row[3:5] == f"{datetime.fromisoformat(created):%Y-%m-%d %H:%M}".split()
-    assert "3 sessions" in run_aur(tmp_path, "--list-sessions").stderr
+    assert count == "3 sessions"
 
 
-def listed(tmp_path: Path, *arguments: str) -> list[str]:
-    done = run_aur(tmp_path, "--list-sessions", "--json", *arguments)
-    assert done.returncode == 0
-    return [row["session_id"] for row in json.loads(done.stdout)]
+def listed(aur: Open, *arguments: str) -> list[str]:
+    """The ids that a list shows."""
+    *rows, count = said(aur, "--list-sessions", *arguments)
+    if rows:
+        assert rows.pop(0).startswith("session_id ")
+    assert count.startswith(f"{len(rows) or 'no'} ")
+    return [row.split()[0] for row in rows]
 
 
-def test_filter_sessions_by_agent(three: Path, tmp_path: Path) -> None:
+def test_filter_sessions_by_agent(three: Path, aur: Open) -> None:
     """Session Listing and Filtering: Filter Sessions by Agent"""
-    assert listed(tmp_path, "--agent", "qa-test") == ["killed", "old"]
-    assert listed(tmp_path, "--agent", "architect") == ["design"]
-    assert listed(tmp_path, "--agent", "nobody") == []
+    assert listed(aur, "--agent", "qa-test") == ["killed", "old"]
+    assert listed(aur, "--agent", "architect") == ["design"]
+    assert listed(aur, "--agent", "nobody") == []
 
 
-def test_filter_sessions_by_status(three: Path, tmp_path: Path, aur: Open) -> None:
+def test_filter_sessions_by_status(three: Path, aur: Open) -> None:
     """Session Listing and Filtering: Filter Sessions by Status"""
     with aur("-i", "--session", "open") as terminal:
         terminal.prompt()
-        assert listed(tmp_path, "--status", "active") == ["open"]
-    assert listed(tmp_path, "--status", "completed") == ["design", "old"]
-    assert sorted(listed(tmp_path, "--status", "interrupted")) == ["killed", "open"]
-    assert listed(tmp_path, "--status", "active") == []
+        assert listed(aur, "--status", "active") == ["open"]
+    assert listed(aur, "--status", "completed") == ["design", "old"]
+    assert sorted(listed(aur, "--status", "interrupted")) == ["killed", "open"]
+    assert listed(aur, "--status", "active") == []
 
 
-def test_delete_single_session(three: Path, tmp_path: Path, aur: Open) -> None:
+def test_delete_single_session(three: Path, aur: Open) -> None:
     """Session Cleanup: Delete Single Session"""
     with aur("--delete-session", "old") as terminal:
         terminal.until("Delete session 'old'? [y/N]")
@@ -186,29 +193,30 @@ def test_delete_single_session(three: Path, tmp_path: Path, aur: Open) -> None:
         terminal.until("Session 'old' is in the trash")
         assert terminal.ends() == 0
     assert not (three / "old.jsonl").exists()
-    assert listed(tmp_path) == ["killed", "design"]
+    assert listed(aur) == ["killed", "design"]
 
 
-def test_clean_old_sessions(three: Path, tmp_path: Path) -> None:
+def test_clean_old_sessions(three: Path, aur: Open) -> None:
     """Session Cleanup: Clean Old Sessions"""
     age(three / "design.jsonl", 31)
     age(three / "old.jsonl", 29)
-    done = run_aur(tmp_path, "--clean-sessions", "30")
-    assert (done.returncode, done.stdout) == (0, "1 session went to the trash.\n")
-    assert listed(tmp_path) == ["killed", "old"]
+    assert "1 session went to the trash." in said(aur, "--clean-sessions", "30")
+    assert listed(aur) == ["killed", "old"]
+    assert not (three / "design.jsonl").exists()
 
 
-def test_automatic_cleanup(three: Path, tmp_path: Path) -> None:
+def test_automatic_cleanup(three: Path, aur: Open) -> None:
     """Session Cleanup: Automatic Cleanup"""
     age(three / "old.jsonl", 31)
     config = {"spawner": {"interactive": {"session_expiry_days": 30}}}
     (three.parents[1] / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    assert run_aur(tmp_path, "--list-sessions").returncode == 0
+    # Whoever asked is answered first, and what is old goes when its terminal is gone already.
+    assert listed(aur) == ["killed", "design", "old"]
     deadline = time.monotonic() + 30
     while (three / "old.jsonl").exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert listed(tmp_path) == ["killed", "design"]
+    assert [line.split()[0] for line in said(aur, "--list-sessions")[-3:-1]] == ["killed", "design"]
 
 
 def test_jsonl_format_structure(aur: Open, sessions: Path) -> None:
@@ -229,7 +237,7 @@ def test_jsonl_format_structure(aur: Open, sessions: Path) -> None:
         assert datetime.fromisoformat(turn["timestamp"]).tzinfo
 
 
-def test_parse_jsonl_on_load(aur: Open, sessions: Path, tmp_path: Path) -> None:
+def test_parse_jsonl_on_load(aur: Open, sessions: Path) -> None:
     """Session File Format: Parse JSONL on Load"""
     sessions.mkdir(parents=True)
     # As the specification shows it, by another program.
@@ -249,9 +257,10 @@ def test_parse_jsonl_on_load(aur: Open, sessions: Path, tmp_path: Path) -> None:
         assert "2. qa-test" in shown
     bad = {"type": "turn", "role": "nobody", "content": "x", "timestamp": when}
     path.write_text(path.read_text() + json.dumps(bad) + "\n", encoding="utf-8")
-    done = run_aur(tmp_path, "--resume", "theirs")
-    assert done.returncode == 5
-    assert f"{path}, line 4: " in done.stderr
+    with aur("--resume", "theirs") as terminal:
+        assert f"error: {path}, line 4: " in terminal.until("[d]elete, [r]ecover, [q]uit")
+        terminal.line("q")
+        assert terminal.ends() == 5
 
 
 def test_handle_corrupted_session_file(aur: Open, sessions: Path, tmp_path: Path) -> None:
@@ -284,21 +293,21 @@ def test_handle_corrupted_session_file(aur: Open, sessions: Path, tmp_path: Path
     done = run_aur(tmp_path, "--resume", "left")
     assert (done.returncode, "hint: " in done.stderr) == (5, True)
     assert (sessions / "left.jsonl").read_bytes() == damaged
-    assert "left" in run_aur(tmp_path, "--list-sessions").stdout
+    (row,) = [line for line in said(aur, "--list-sessions") if line.startswith("left ")]
+    assert "damaged" in row
 
 
-def test_write_lock_during_save(aur: Open, tmp_path: Path) -> None:
+def test_write_lock_during_save(aur: Open) -> None:
     """Concurrent Session Access: Write Lock During Save"""
     with aur("-i", "--session", "one") as terminal:
         terminal.prompt()
-        second = run_aur(tmp_path, "--resume", "one")
-        assert second.returncode == 6
-        assert f"is open in process {terminal.process.pid}" in second.stderr
+        second = "\n".join(said(aur, "--resume", "one", code=6))
+        assert f"is open in process {terminal.process.pid}" in second
         terminal.line("still here")
         assert "you said: still here" in terminal.prompt()
 
 
-def test_read_during_active_session(aur: Open, tmp_path: Path, sessions: Path) -> None:
+def test_read_during_active_session(aur: Open, tmp_path: Path) -> None:
     """Concurrent Session Access: Read During Active Session"""
     go_on = tmp_path / "go-on"
     with aur("-i", "--session", "one") as terminal:
@@ -308,9 +317,14 @@ def test_read_during_active_session(aur: Open, tmp_path: Path, sessions: Path) -
         terminal.line(f"wait {go_on}")
         terminal.until("waiting")
         # A turn that goes on is not there; the one before it is.
-        (row,) = json.loads(run_aur(tmp_path, "--list-sessions", "--json").stdout)
-        assert (row["turn_count"], row["status"]) == (2, "active")
+        assert turns_listed(aur) == ("2", "active")
         go_on.touch()
         terminal.prompt()
-        (row,) = json.loads(run_aur(tmp_path, "--list-sessions", "--json").stdout)
-        assert row["turn_count"] == 4
+        assert turns_listed(aur) == ("4", "active")
+
+
+def turns_listed(aur: Open) -> tuple[str, str]:
+    """The turns and the status of the one session."""
+    _, row, _ = said(aur, "--list-sessions")
+    cells = row.split()
+    return cells[2], cells[5]
