@@ -26,6 +26,28 @@ def mounted(point: Path, *options: str) -> Iterator[Path]:
             subprocess.run(["umount", "-l", point], check=True)
 
 
+_MAKE = {"xfs": ["mkfs.xfs", "-q"], "ext4": ["mkfs.ext4", "-q"]}
+# What ext4 does of itself for a file that is replaced would hide that we do not.
+_OPTIONS = {"xfs": "loop", "ext4": "loop,noauto_da_alloc"}
+SYSTEMS = [
+    "xfs",
+    pytest.param("ext4", marks=pytest.mark.needs("mkfs.ext4", "for a disk to cut the power of")),
+]
+
+
+def make_disk(image: Path, system: str) -> tuple[str, ...]:
+    """A file system in a file, whose power can be cut; the options that mount it."""
+    with open(image, "wb") as file:
+        file.truncate(320 << 20)
+    subprocess.run([*_MAKE[system], image], check=True, capture_output=True)
+    return ("-t", system, "-o", _OPTIONS[system], str(image))
+
+
+def cut_power(point: Path) -> None:
+    """It forgets at once whatever was not synced."""
+    subprocess.run(["xfs_io", "-x", "-c", "shutdown", point], check=True)
+
+
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
     """A folder that nobody can write to, root included."""

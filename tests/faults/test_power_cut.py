@@ -1,39 +1,31 @@
 """A power cut, as a file system that forgets at once whatever was not synced."""
 
 import random
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.faults.mounts import mounted
+from tests.faults.mounts import SYSTEMS, cut_power, make_disk, mounted
 from tests.faults.promises import appending, go, lost
 
 pytestmark = [
     pytest.mark.needs("mkfs.xfs", "for a disk to cut the power of"),
     pytest.mark.needs("xfs_io", "to cut the power"),
 ]
-MAKE = {"xfs": ["mkfs.xfs", "-q"], "ext4": ["mkfs.ext4", "-q"]}
-# What ext4 does of itself for a file that is replaced would hide that we do not.
-OPTIONS = {"xfs": "loop", "ext4": "loop,noauto_da_alloc"}
 KINDS = ("document", "log", "workspace", "index", "file", "archive")
-NEEDS_EXT4 = pytest.mark.needs("mkfs.ext4", "for a disk to cut the power of")
 FOREVER = 0
 
 
 def _cut(root: Path, system: str, times: int, after: int) -> tuple[list[str], list[str]]:
     """Write until the power goes, some acknowledgements in; what was said, and what is lost."""
-    image, disk = root / "image", root / "disk"
-    with open(image, "wb") as file:
-        file.truncate(320 << 20)
-    subprocess.run([*MAKE[system], image], check=True, capture_output=True)
+    disk = root / "disk"
+    mount = make_disk(root / "image", system)
     urls = [f"{kind}:{disk}/{kind}" for kind in KINDS]
-    mount = ("-t", system, "-o", OPTIONS[system], str(image))
     with mounted(disk, *mount), appending(root / "home", times, "w", *urls) as writer:
         go(writer)
         assert writer.stdout is not None
         said = [writer.stdout.readline() for _ in range(after)]
-        subprocess.run(["xfs_io", "-x", "-c", "shutdown", disk], check=True)
+        cut_power(disk)
         rest, stderr = writer.communicate(timeout=60)
     assert stderr == ""
     # Unlike a power cut, a shutdown may let the sync in flight report success: in 100 cuts of
@@ -42,9 +34,6 @@ def _cut(root: Path, system: str, times: int, after: int) -> tuple[list[str], li
     said += [line for line in rest.splitlines() if line.startswith("ack")][:-1]
     with mounted(disk, *mount):
         return said, lost(said, urls)
-
-
-SYSTEMS = ["xfs", pytest.param("ext4", marks=NEEDS_EXT4)]
 
 
 @pytest.mark.parametrize("after", [1, 60, 300])
