@@ -189,6 +189,19 @@ def test_a_terminal_is_not_wider_than_it_is(columns: int, tmp_path: Path) -> Non
     assert ("日本語 " * 30).strip() in whole
 
 
+def test_in_a_usual_terminal_a_row_still_says_which_and_when(tmp_path: Path) -> None:
+    """The day is whole, and what is shown of an id means no other session."""
+    ids = [f"qa-test-2026010{day}-12000{second}-ab12" for day in (5, 6) for second in (1, 2)]
+    for number, id in enumerate(ids):
+        write(id, number + 1, title="A title that takes up all the room that there is")
+    lines = terminal(tmp_path, LIST, columns=80).text.splitlines()
+    rows = [line for line in lines if line.startswith("qa-test-")]
+    shown = [row.split("…")[0] for row in rows]
+    assert [[id for id in ids if id.startswith(each)] for each in shown] == [[id] for id in ids]
+    for number, row in enumerate(rows):
+        assert f"  {NOW - timedelta(days=number + 1):%Y-%m-%d}  completed  A title" in row
+
+
 def test_many_are_all_listed(tmp_path: Path) -> None:
     """Also in a terminal: it is a list of all sessions."""
     for number in range(120):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cortext.app.spawn.listing import SAME, STATUSES, list_spawned, only
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from cortext.app.spawn.settings import SpawnSettings
 
 HEADINGS = ("session_id", "agent", "turn_count", "created_at", "status", "title")
-_TURNS, _TITLES = 2, 5
+_TURNS, _TIMES, _TITLES = 2, 3, 5
 _DATE = 10
 _LITTLE = 8
 _TITLE = 16
@@ -120,7 +121,10 @@ def table(rows: Sequence[Listed]) -> str:
     edge = _edge()
     shown = [[name, *column] for name, column in zip(HEADINGS, _columns(rows), strict=True)]
     widest = [_widest(column) for column in shown]
-    lines = _lines(shown, _narrowed(widest, edge) if edge else widest, widest)
+    widths = widest
+    if edge and sum(widest) + 2 * (len(widest) - 1) > edge:
+        widths = _narrowed(widest, edge, _apart(row.key for row in rows))
+    lines = _lines(shown, widths, widest)
     if edge:
         lines = [line if cells(line) <= edge else fit(line, edge) for line in lines]
     return "\n".join(lines)
@@ -155,6 +159,8 @@ def _lines(columns: list[list[str]], widths: list[int], widest: list[int]) -> li
     for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
         if number == _TITLES:
             filled.append(column)
+        elif number == _TIMES:
+            filled.append([cell[:width].ljust(width) for cell in column])
         elif width != widest[number] or not _is_plain(column):
             filled.append([fit(cell, width) for cell in column])
         elif number == _TURNS:
@@ -191,15 +197,29 @@ def _day_of(seconds: int) -> tuple[str, int, int, int]:
     return date, midnight * 1_000_000, first * 1_000_000, last * 1_000_000
 
 
-def _narrowed(widths: list[int], edge: int) -> list[int]:
+def _narrowed(widths: list[int], edge: int, apart: int) -> list[int]:
     """Widths that leave room for titles in a terminal: times lose the hour, agents their ends, and
-    last the ids do, which still name a session."""
+    last the ids do; as long as there is a little room for titles, those stay `apart`."""
     narrow = [*widths]
-    for column, least in ((3, _DATE), (1, _LITTLE), (0, _SHORT)):
-        over = sum(narrow[:-1]) + 2 * (len(narrow) - 1) + min(narrow[-1], _TITLE) - edge
+    gaps = 2 * (len(narrow) - 1)
+    for column, least in ((_TIMES, _DATE), (1, _LITTLE), (0, _SHORT)):
+        over = sum(narrow[:-1]) + gaps + min(narrow[-1], _TITLE) - edge
         if over > 0:
-            narrow[column] = max(narrow[column] - over, min(least, narrow[column]))
+            least = min(least, narrow[column])
+            narrow[column] = least if column == _TIMES else max(narrow[column] - over, least)
+    room = edge - sum(narrow[:-1]) - gaps - min(narrow[-1], _LITTLE)
+    narrow[0] = max(narrow[0], min(narrow[0] + room, apart, widths[0]))
     return narrow
+
+
+def _apart(ids: Iterable[str]) -> int:
+    """The columns in which no two ids look the same, and what is shown of each is enough to name
+    it."""
+    same = 0
+    for one, next_one in pairwise(sorted(ids)):
+        while same < len(one) and one[: same + 1] == next_one[: same + 1]:
+            same += 1
+    return same + 2  # the first that differs, and the mark of what was cut off
 
 
 def _edge() -> int:
