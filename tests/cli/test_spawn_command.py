@@ -138,7 +138,10 @@ def test_a_person_chooses(tmp_path: Path, sessions: Path) -> None:
         assert re.search(r"2\. hello +\(aur, .*first\)", shown)
         terminal.line("q")
         assert terminal.ends() == 1
-    assert run_aur(tmp_path, "--resume").returncode == 4
+    done = run_aur(tmp_path, "--resume")
+    assert done.returncode == 4
+    # They are not active, and nobody says so.
+    assert "error: 2 conversations may be meant\n" in done.stderr
 
 
 def test_nobody_answers_a_script(tmp_path: Path, sessions: Path) -> None:

@@ -9,6 +9,7 @@ import click
 
 from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Wanted
+from cortext.cli.chart import counted
 from cortext.cli.lists import brief_ids, keep_up, say_missing, say_paused, short, short_id
 from cortext.cli.text import cells, clean, fit, one_line, say, to_edge
 from cortext.cli.waiting import Bar
@@ -154,7 +155,9 @@ def _several(rows: Sequence[Listed], query: str) -> AmbiguousIdError:
     error = AmbiguousIdError(query, [names.of(row) for row in rows])
     # The ids stand above, with what they are.
     what = f"match {query}" if query else "are active"
-    error.args = (f"{len(rows)} conversations {what}",)
+    if not query and any(row.status != "active" for row in rows):
+        what = "may be meant"
+    error.args = (f"{counted(len(rows), 'conversation')} {what}",)
     return error
 
 
