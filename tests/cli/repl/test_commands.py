@@ -287,6 +287,19 @@ def test_resume_lists_and_goes_on(person: Person) -> None:
     assert person.said("c")[2:] == ["more", "you said: more"]
 
 
+def test_resume_shows_titles_in_a_usual_terminal(
+    person: Person, spawn: Callable[..., Terminal]
+) -> None:
+    """Also beside an id as we make them."""
+    person.script("how do whales sleep?\n", "--agent", "qa-test")
+    terminal = spawn("--session", "t", columns=80)
+    terminal.prompt()
+    terminal.line("/resume")
+    shown = terminal.prompt()
+    assert re.search(r"\n  2\. qa-test-\d{8}-\d{6}-\w{4}  how do whales sleep\?  \(", shown)
+    assert "  1. t  (this one, default, 0 turns, " in shown
+
+
 def test_resume_of_several(person: Person) -> None:
     """They are shown with numbers, and one is taken by it."""
     person.script("/title same thing\n", "--session", "one")

@@ -228,11 +228,12 @@ def _show_rows(repl: Repl, rows: Sequence[Listed]) -> None:
 
     repl.listed = list(rows)
     for number, row in enumerate(rows, 1):
-        facts = (
-            f"{row.agent}, {counted(row.messages, 'turn')}, {ago(row.last_active)}, {row.status}"
-        )
-        here = "this one: " if row.key == repl.session.id else ""
-        show(to_edge(clean(f"{number:3}. {row.key}  ({facts}) {here}{row.title}".rstrip())))
+        facts = [row.agent, counted(row.messages, "turn"), ago(row.last_active), row.status]
+        if row.key == repl.session.id:
+            facts.insert(0, "this one")
+        # A title says more to a person than the rest, which a narrow terminal cuts off.
+        title = f"{row.title}  " if row.title else ""
+        show(to_edge(clean(f"{number:3}. {row.key}  {title}({', '.join(facts)})")))
 
 
 def _reopen(repl: Repl, id: str) -> None:
