@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.repl.terminal import CTRL_D, Terminal
+from tests.cli.repl.terminal import CTRL_D, Terminal, plain
 from tests.command import SCRIPT, cortext, run_aur
 
 TAIL = ("--tool", "tail -n 1")
@@ -185,6 +185,18 @@ def test_several_are_restored_by_their_numbers(tmp_path: Path, sessions: Path) -
     done = cortext(tmp_path, "trash", "restore", "1", "3")
     assert done.returncode == 0, done.stderr
     assert sorted(row["session_id"] for row in listed(tmp_path)) == ["a", "c"]
+
+
+@pytest.mark.parametrize("name", ["aur", "cortext"])
+def test_help_in_a_usual_terminal(name: str, tmp_path: Path) -> None:
+    """No line is folded, and the examples have the name that was called."""
+    script = str(Path(SCRIPT).with_name(name))
+    with Terminal([script, "spawn", "--help"], cwd=tmp_path, env={}, columns=80) as terminal:
+        assert terminal.ends() == 0
+    lines = plain(terminal.raw).splitlines()
+    assert max(map(len, lines)) <= 80
+    examples = [line for line in lines if re.match(rf"    .*\b{name} spawn -", line)]
+    assert len(examples) >= 5
 
 
 def test_reopened_session_shows_what_was_said_last(tmp_path: Path, sessions: Path) -> None:

@@ -100,7 +100,7 @@ def command(task_file: str | None, yes: bool, **options: Any) -> int:
       cortext spawn -i                        a new session
       cortext spawn -i --agent qa-test        with an agent of yours
       cortext spawn -i --tool "my-llm -s"     answered by any command
-      cortext spawn --resume qa-test-2026     go on: an id, its beginning, or words
+      cortext spawn --resume qa-test-2026     go on: an id, its start, or words
       cortext spawn --list-sessions --status interrupted
       echo "why is the sky blue?" | cortext spawn -i
 
