@@ -46,6 +46,25 @@ def test_history_numbers_records_over_the_whole_session(person: Person) -> None:
     assert "   you said: q4\n9. user" in shown
 
 
+@pytest.mark.parametrize(
+    "said",
+    [r"word\n" * 13, r"word\n" * 40, "x" * 6000, r"\n\n".join(["a long paragraph " * 20] * 20)],
+    ids=["13 lines", "40 lines", "one line", "paragraphs"],
+)
+def test_history_on_a_screen_is_short(
+    person: Person, spawn: Callable[..., Terminal], said: str
+) -> None:
+    """However long a turn or one line of it is; where there is no screen it is whole."""
+    person.script(f"say {said}\n")
+    (answer,) = person.said("s")[1:]
+    assert answer in person.script("/history 1\n").stdout.replace("\n   ", "\n")
+    terminal = spawn("--session", "s", columns=80)
+    terminal.prompt()
+    terminal.line("/history 1")
+    lines = terminal.prompt().split("/history 1\n")[1].split("\n")[:-1]
+    assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 14
+
+
 @pytest.mark.parametrize("given", ["0", "-1", "x", "1 2", "9999999999"])
 def test_history_of_no_number(person: Person, given: str) -> None:
     """One sentence and a hint; the REPL stays."""

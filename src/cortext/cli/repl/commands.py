@@ -11,7 +11,8 @@ from cortext.cli.chart import counted
 from cortext.cli.repl import files
 from cortext.cli.repl.state import Repl, has_person, tell
 from cortext.cli.repl.turn import ask_again
-from cortext.cli.text import clean, local, show, to_edge
+from cortext.cli.repl.writing import screen_size
+from cortext.cli.text import cells, clean, fit, local, show, to_edge
 from cortext.errors import CortextError
 
 if TYPE_CHECKING:
@@ -127,11 +128,22 @@ def _show_turns(repl: Repl, turns: Sequence[tuple[int, SessionMessage]]) -> None
 
 
 def _shortened(lines: Sequence[str]) -> Sequence[str]:
-    """On a screen the rest of a long one can wait."""
-    left = len(lines) - _MOST_LINES
-    if left < 2 or not sys.stdout.isatty():
+    """On a screen the rest of a long one can wait; a paragraph is one line, and takes many."""
+    if not sys.stdout.isatty():
         return lines
-    return [*lines[:_MOST_LINES], f"… {left} more lines; /save FILE has them all"]
+    width = max(screen_size()[0] - len("   "), 1)
+    shown: list[str] = []
+    room = _MOST_LINES
+    for line in lines:
+        taken = max(1, -(-cells(line) // width))
+        # One line more is no longer than to say that there is one.
+        if taken > room and not (taken == 1 and line is lines[-1]):
+            if room > 0:
+                shown.append(fit(line, room * width))
+            return [*shown, "… there is more; /save FILE has it all"]
+        shown.append(line)
+        room -= taken
+    return shown
 
 
 def _clear(repl: Repl, given: str) -> None:
