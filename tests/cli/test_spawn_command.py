@@ -89,7 +89,8 @@ def test_session_goes_on_with_its_tool(
         (programs / name).chmod(0o700)
     have(tmp_path, "mine", "hello")
     done = run_aur(tmp_path, "--resume", "mine")
-    assert (done.returncode, "had with tail" in done.stderr) == (1, True)
+    assert done.returncode == 1
+    assert "had with tail, which is a command to be named again\n" in done.stderr
     assert "hint: --tool" in done.stderr
     assert listed(tmp_path)[0]["status"] == "completed"
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
@@ -97,6 +98,11 @@ def test_session_goes_on_with_its_tool(
     assert "was had with tail; claude goes on with it" in done.stderr
     run_aur(tmp_path, "-i", "--session", "theirs", "--tool", "gemini")
     assert "session theirs · gemini" in run_aur(tmp_path, "--resume", "theirs").stderr
+    monkeypatch.setenv("PATH", os.defpath)
+    assert (
+        "had with gemini, which is not installed\n"
+        in run_aur(tmp_path, "--resume", "theirs").stderr
+    )
 
 
 def test_how_it_goes_on_is_said_with_the_tool(tmp_path: Path, sessions: Path) -> None:

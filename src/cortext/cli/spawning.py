@@ -15,6 +15,7 @@ from cortext.app.spawn.running import ECHO, VARIABLE, Runner, choose_runner
 from cortext.app.spawn.sessions import Spawned
 from cortext.app.spawn.settings import SpawnSettings
 from cortext.bridges.launch import installed
+from cortext.bridges.places import TOOLS
 from cortext.cli.confirm import agree
 from cortext.cli.repl import run
 from cortext.cli.text import clean as shown
@@ -105,8 +106,9 @@ def _runner_of(session: Spawned, tool: str | None, agent: Agent, settings: Spawn
         return choose_runner(asked or session.tool or None, agent, settings)
     runner = choose_runner(None, agent, settings)
     if runner.name == ECHO:
+        why = "is not installed" if session.tool in TOOLS else "is a command to be named again"
         raise CortextError(
-            f"this session was had with {session.tool}, which is not here by that name",
+            f"this session was had with {session.tool}, which {why}",
             hint="--tool says what goes on with it",
         )
     text = f"this session was had with {session.tool}; {runner.name} goes on with it"
