@@ -120,6 +120,8 @@ def test_the_latest_goes_on(tmp_path: Path, sessions: Path) -> None:
     assert "session second" in run_aur(tmp_path, "-c", *TAIL).stderr
     have(tmp_path, "first", "again")
     assert "session first" in run_aur(tmp_path, "-c", *TAIL).stderr
+    done = run_aur(tmp_path, "-c", "--agent", "qa-tset", *TAIL)
+    assert (done.returncode, "no session of the agent qa-tset to" in done.stderr) == (1, True)
 
 
 def test_whole_id_is_not_searched_for(tmp_path: Path, sessions: Path) -> None:

@@ -79,7 +79,8 @@ def go_on_with_last(agent: str | None, tool: str | None, settings: SpawnSettings
     for row in list_spawned(agent):
         if row.status != "active":
             return _go_on(row.key, agent, tool, settings)
-    raise CortextError("there is no session to go on with", hint="-i begins one")
+    whose = f" of the agent {agent}" if agent else ""
+    raise CortextError(f"there is no session{whose} to go on with", hint="-i begins one")
 
 
 def _go_on(id: str, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
