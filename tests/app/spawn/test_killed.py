@@ -72,6 +72,22 @@ def test_killed_between_turns(tmp_path: Path) -> None:
     check(tmp_path, 4)
 
 
+def test_killed_after_it_was_resumed(tmp_path: Path) -> None:
+    """What was completed once is interrupted now."""
+    with aur(tmp_path, "-i", "--session", "one") as terminal:
+        terminal.prompt()
+        terminal.line("kept")
+        terminal.prompt()
+        terminal.keys(CTRL_D)
+        assert terminal.ends() == 0
+    assert listed(tmp_path)["status"] == "completed"
+    with aur(tmp_path, "--resume", "one") as terminal:
+        terminal.prompt()
+        terminal.process.kill()
+        terminal.ends()
+    check(tmp_path, 2)
+
+
 @pytest.mark.needs("strace", "to kill it in the middle of saving")
 def test_killed_while_it_saves(tmp_path: Path) -> None:
     """After the lines were written and before they were synced: they are there, whole. What a kill
