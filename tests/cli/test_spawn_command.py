@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from cortext.app.spawn import cleaning
+from cortext.cli.spawning import clean_old
+from cortext.durability.trash import TrashEntry
+from cortext.index.listed import Listed
 from tests.cli.repl.terminal import CTRL_D, Terminal, plain
 from tests.command import SCRIPT, cortext, run_aur
 
@@ -183,6 +187,29 @@ def test_clean_says_which(tmp_path: Path, sessions: Path) -> None:
     done = run_aur(tmp_path, "--clean-sessions", "0")
     assert done.stdout == "1 session went to the trash.\n"
     assert "to the trash: alpha: hello\n" in done.stderr
+
+
+def test_clean_says_what_went_before_it_was_interrupted(
+    tmp_path: Path,
+    sessions: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each is named when it has gone."""
+    for id in ("a", "b"):
+        have(tmp_path, id, "hello")
+    put, gone = cleaning._put, list[Listed]()
+
+    def interrupted(row: Listed) -> TrashEntry:
+        if gone:
+            raise KeyboardInterrupt
+        gone.append(row)
+        return put(row)
+
+    monkeypatch.setattr(cleaning, "_put", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        clean_old(0)
+    assert capsys.readouterr().err == f"to the trash: {gone[0].key}: hello\n"
 
 
 def test_several_are_restored_by_their_numbers(tmp_path: Path, sessions: Path) -> None:

@@ -42,9 +42,7 @@ def _say_deleted(id: str, entry: TrashEntry) -> None:
 
 
 def clean_old(days: float) -> int:
-    done = clean(days)
-    for entry in done.gone:
-        click.echo(f"to the trash: {shown(entry.label, lines=False)}", err=True)
+    done = clean(days, on_gone=_say_gone)
     for kept in done.kept:
         click.echo(f"kept: {shown(kept, lines=False)}", err=True)
     count = len(done.gone)
@@ -52,6 +50,11 @@ def clean_old(days: float) -> int:
     if count:
         click.echo("`cortext trash list` shows what can be brought back", err=True)
     return 0
+
+
+def _say_gone(entry: TrashEntry) -> None:
+    # At once: thousands take a while, and a person may not wait for the last.
+    click.echo(f"to the trash: {shown(entry.label, lines=False)}", err=True)
 
 
 def begin(id: str | None, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
