@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -108,13 +109,26 @@ def test_lists_have_those_that_were_had_here(place: Place, command: tuple[str, .
     assert set(place.rows(*command)) == {"talk-here", "doc-here"}
     found = place.rows(*command, "--all")
     assert {id: (row["tool"], row["cwd"], row["messages"]) for id, row in found.items()} == {
-        "talk-here": ("aur", str(place.root), 2),
-        "talk-there": ("aur", str(place.other), 2),
+        "talk-here": ("spawn", str(place.root), 2),
+        "talk-there": ("spawn", str(place.other), 2),
         "doc-here": ("document", str(place.root), 2),
         "doc-there": ("document", str(place.other), 2),
     }
     quick = place.ok(*command)
     assert ("talk-here" in quick, "doc-here" in quick, "there" in quick) == (True, True, False)
+
+
+def test_what_was_had_in_spawn_is_called_so_everywhere(place: Place) -> None:
+    """`aur` is only the name of its program, and may be that of another one."""
+    found = [
+        place.ok("list"),
+        place.ok("resume", "--list"),
+        place.ok("search", "quokka"),
+        place.ok("slash", "list"),
+        place.ok("stats", "--all", "--tool", "aur"),
+    ]
+    assert [bool(re.search(r"\bspawn\b", text)) for text in found] == [True] * 5
+    assert [re.findall(r"\baur\b", text) for text in found] == [[]] * 5
 
 
 def test_in_a_folder_below_and_outside_any_workspace(place: Place) -> None:
@@ -133,7 +147,8 @@ def test_in_a_folder_below_and_outside_any_workspace(place: Place) -> None:
 
 def test_filters(place: Place) -> None:
     """By tool, status, tag, time and words. What was interrupted is paused, but in aur's own."""
-    assert set(place.rows("list", "--all", "--tool", "aur")) == {"talk-here", "talk-there"}
+    for name in ("spawn", "aur"):
+        assert set(place.rows("list", "--all", "--tool", name)) == {"talk-here", "talk-there"}
     assert set(place.rows("list", "--all", "--tool", "document")) == {"doc-here", "doc-there"}
     assert set(place.rows("list", "--all", "--tag", "far")) == {"talk-there"}
     assert set(place.rows("list", "--all", "--status", "completed")) == {"talk-there"}
@@ -172,7 +187,7 @@ def test_what_was_said_is_found(place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("id", "tool", "said"),
-    [("talk-here", "aur", "quokka"), ("doc-here", "document", "numbat")],
+    [("talk-here", "spawn", "quokka"), ("doc-here", "document", "numbat")],
 )
 def test_one_is_shown_exported_and_told(place: Place, id: str, tool: str, said: str) -> None:
     """By its id, the beginning of it, words of its title, and the words in it."""
@@ -313,7 +328,7 @@ def test_a_talk_goes_on_in_spawn(place: Place) -> None:
         f"cd {place.root} && cortext spawn --resume talk-here\n"
     )
     plan = json.loads(place.ok("resume", "talk-here", "--print", "--json"))
-    assert (plan["tool"], plan["way"], plan["session"]) == ("aur", "native", "talk-here")
+    assert (plan["tool"], plan["way"], plan["session"]) == ("spawn", "native", "talk-here")
     assert plan["command"] == ["cortext", "spawn", "--resume", "talk-here"]
 
 

@@ -222,11 +222,12 @@ def test_sessions_of_spawn(place: Place) -> None:
     folder.mkdir(parents=True)
     open_session_store(f"log:{folder}").save(session)
     (hit,) = place.hits("platypus")
-    assert (hit["id"], hit["tool"]) == ("helper-1", "aur")
+    assert (hit["id"], hit["tool"]) == ("helper-1", "spawn")
     assert hit["resume"] == "cortext spawn --resume helper-1"
     shown = ok(place.root, "show", "helper-1", "--at", "1", env=place.env)
     assert "Where is the platypus?" in shown
-    assert len(place.hits("platypus", "--tool", "aur")) == 1
+    for name in ("spawn", "aur", "AUR"):
+        assert len(place.hits("platypus", "--tool", name)) == 1
     assert len(place.hits("platypus", "--status", "paused")) == 1
     assert len(place.hits("platypus", "--conversation", "helper")) == 1
 

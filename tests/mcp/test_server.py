@@ -403,7 +403,7 @@ def test_a_session_of_aur_is_found_and_read_but_not_taken_over(
     open_session_store(f"log:{data_home}/aurora/spawn/sessions").save(session)
     found = facts(call("search_workspace", query="bustards"))["hits"]
     (hit,) = [each for each in found if each["message"]]
-    assert (hit["id"], hit["tool"], hit["message"]) == (session.id, "aur", 1)
+    assert (hit["id"], hit["tool"], hit["message"]) == (session.id, "spawn", 1)
     assert hit["resume"] == f"cortext spawn --resume {session.id}"
     page = text(call("get_conversation", id=session.id))
     assert "| Where do bustards nest?" in page

@@ -31,7 +31,7 @@ def refuse_live(row: Listed) -> None:
     """LiveError if any tool has a conversation open, whichever it is to go on in: two tools would
     go on with it without knowing of each other."""
     if row.tool == AUR and row.status == "active":
-        raise LiveError(row.tool, row.key)
+        raise LiveError(row.tool_name, row.key)
     going_on = [
         (str(entry["tool"]), str(entry["session_id"]))
         for entry in entries_of(row)

@@ -33,7 +33,7 @@ def entries(rows: Sequence[Listed]) -> str:
 
 def _tool(row: Listed) -> str:
     """The tools that it was had in, if any: alike titles are told apart by it."""
-    return f" | Tool: {', '.join(sorted(row.tools))}" if row.tools else ""
+    return f" | Tool: {', '.join(row.tool_names)}" if row.tools else ""
 
 
 def title_of(topic: str) -> str:

@@ -183,11 +183,11 @@ def _told(row: Listed) -> str:
 
 
 def _facts(row: Listed) -> list[str]:
-    return [*sorted(row.tools), ago(row.last_active), row.status or "no session"]
+    return [*row.tool_names, ago(row.last_active), row.status or "no session"]
 
 
 def _text(row: Listed) -> str:
-    return f"{row.key} {row.tool} {row.kind} {row.title} {row.summary}".casefold()
+    return f"{row.key} {row.tool} {row.tool_name} {row.kind} {row.title} {row.summary}".casefold()
 
 
 def _misspelt(query: str, conversations: Conversations) -> list[Listed]:

@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cortext.app.conversations import Wanted
+from cortext.bridges.places import TOOLS
 from cortext.cli.options import Since, all_option
+from cortext.index.listed import AUR, DOCUMENT, SPAWN
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 _STATUSES = ["active", "paused", "completed", "interrupted"]
+
+
+class Source(click.Choice[str]):
+    """What conversations were had in, as lists name it; `aur` is another word for `spawn`."""
+
+    def __init__(self) -> None:
+        super().__init__((*TOOLS, SPAWN, DOCUMENT), case_sensitive=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        name = str(value).lower()
+        return AUR if name in (AUR, SPAWN) else super().convert(name, param, ctx)
 
 
 def complete_owner(

@@ -57,7 +57,7 @@ class HitPage:
         row = group.row
         title = clean(row.title, lines=False) or "(no title)"
         head = f"{number}. {title}" if self._width else title
-        facts = [row.kind, *sorted(row.tools), short_path(row.where), row.status]
+        facts = [row.kind, *row.tool_names, short_path(row.where), row.status]
         facts += [f"of {row.owner}"] if row.owner else []
         text = " · ".join([head, *filter(None, facts)])
         yield from self._laid_out(text, find(head, self._terms), "")

@@ -12,7 +12,6 @@ from typing import Any
 
 from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Listing, Wanted
-from cortext.bridges.places import TOOLS
 from cortext.cli.text import cells, fit, local, say, show, to_edge
 from cortext.clock import ago, from_micros
 from cortext.index.listed import AUR, DOCUMENT, TOOL_NAMES, Listed
@@ -38,8 +37,6 @@ _NUMBER = 3
 _LONG = 36
 """Characters of an id that nobody types."""
 _RESUMABLE = Wanted(with_session=True)
-SOURCES = (*TOOLS, AUR, DOCUMENT)
-"""What `--tool` takes: an AI tool, `aur` for `spawn`, `document` for what programs keep."""
 
 
 def show_conversations(
@@ -157,8 +154,8 @@ def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
             "agent": row.agent or None,
             "owner": row.owner or None,
             "parent_id": row.parent_id or None,
-            "tool": row.tool or None,
-            "tools": sorted(row.tools),
+            "tool": row.tool_name or None,
+            "tools": row.tool_names,
             **where_it_is(row),
             "damage": row.note or None,
         }
@@ -186,7 +183,7 @@ def entries(rows: Iterable[Listed], *, everywhere: bool) -> str:
         _, kind, title, summary, _ = text.split("\n", 4)
         where = ""
         if not root.startswith("/"):
-            where = f" | Tool: {row.tool}"
+            where = f" | Tool: {row.tool_name}"
         if everywhere:
             where += f" | In: {short(row.cwd) or 'no folder known'}"
         key = short_id(row) if width else key
@@ -248,7 +245,7 @@ def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
     if not narrow and any(count != "-" for count in counts):
         shown["MESSAGES"] = counts
     if any(row.tools for row in rows):
-        shown["TOOL"] = [",".join(sorted(row.tools)) for row in rows]
+        shown["TOOL"] = [",".join(row.tool_names) for row in rows]
     owners = () if narrow else [row.owner for row in rows]
     if any(owners):
         shown["OWNER"] = [*owners]

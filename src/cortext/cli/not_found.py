@@ -10,6 +10,7 @@ from cortext.app.nearly import nearly, told
 from cortext.app.nothing import Nothing, why_nothing
 from cortext.cli.lists import nothing_yet, short, short_id
 from cortext.cli.text import clean, say, to_edge
+from cortext.index.listed import name_of_tool
 
 _IN_PART = "of what tools printed, only a part is searched"
 
@@ -75,7 +76,7 @@ def _given(option: str, question: Question) -> str:
     """An option as it was given, where that can be told."""
     wanted, narrow = question.wanted, question.narrow
     values = {
-        "--tool": wanted.tool,
+        "--tool": name_of_tool(wanted.tool or ""),
         "--type": wanted.kind,
         "--status": wanted.status,
         "--tag": " --tag ".join(wanted.tags),

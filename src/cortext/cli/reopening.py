@@ -11,7 +11,7 @@ import click
 
 from cortext.bridges.places import TOOLS
 from cortext.cli.text import clean
-from cortext.index.listed import AUR
+from cortext.index.listed import AUR, SPAWN
 
 if TYPE_CHECKING:
     from cortext.app.launch import Prepared
@@ -109,7 +109,7 @@ def talk_plan(row: Listed) -> Prepared:
     from cortext.app.launch import Prepared
     from cortext.bridges.launch import Plan
 
-    plan = Plan(AUR, ("cortext", "spawn", "--resume", row.key), os.getcwd())
+    plan = Plan(SPAWN, ("cortext", "spawn", "--resume", row.key), os.getcwd())
     return Prepared("native", plan, row.key, row, [])
 
 

@@ -22,7 +22,13 @@ TOOL_NAMES = {
 AUR, DOCUMENT = "aur", "document"
 """In the place of a tool: sessions of `aur spawn`, and those that programs keep, as documents or
 as logs."""
+SPAWN = "spawn"
+"""What people are told for `AUR`, which may be the name of another program."""
 _OWNERS = {**TOOL_NAMES, AUR: "`cortext spawn`", DOCUMENT: "a program of yours"}
+
+
+def name_of_tool(tool: str) -> str:
+    return SPAWN if tool == AUR else tool
 
 
 class NotOursError(CortextError):
@@ -57,6 +63,11 @@ class Listed(NamedTuple):
     def tool(self) -> str:
         """The tool whose session it is; "" for a conversation of a workspace."""
         return "" if self.root.startswith("/") else self.root.partition(":")[0]
+
+    @property
+    def tool_name(self) -> str:
+        """The tool as people and programs are told it, and as they ask for it."""
+        return name_of_tool(self.tool)
 
     @property
     def is_apart(self) -> bool:
@@ -198,6 +209,11 @@ class Listed(NamedTuple):
         if self.tool:
             return {self.tool}
         return {each.partition(":")[0] for each in self._had_with}
+
+    @property
+    def tool_names(self) -> list[str]:
+        """As `tool_name`, those that it was had in."""
+        return [SPAWN] if self.tool == AUR else sorted(self.tools)
 
     @property
     def _had_with(self) -> list[str]:

@@ -118,7 +118,7 @@ def conversation(row: Listed, id: str) -> Conversation:
         id=id,
         title=short(row.title),
         type=row.kind or "chat",
-        tool=row.tool or None,
+        tool=row.tool_name or None,
         status=row.status or "without a session",
         folder=one_line(row.where),
         last_active=when(row.last_active),

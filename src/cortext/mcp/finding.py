@@ -281,7 +281,7 @@ def _text(reach: Reach, hit: Hit, nonce: str) -> Text:
         id=id,
         title=short(row.title),
         type=row.kind or "chat",
-        tool=row.tool or None,
+        tool=row.tool_name or None,
         status=row.status,
         message=hit.number if hit.number > 0 else None,
         role=hit.role,

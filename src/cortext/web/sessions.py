@@ -131,7 +131,7 @@ def _listed(row: Listed) -> ListedSession:
         id=row.id,
         title=row.title,
         type=row.kind or "chat",
-        tool=row.tool or None,
+        tool=row.tool_name or None,
         status=row.status,
         folder=row.where,
         created_at=from_micros(row.created_at),

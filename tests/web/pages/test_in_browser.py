@@ -82,9 +82,11 @@ def test_the_list_has_conversations_of_all_tools(visit: Visit) -> None:
     expect(first.locator(".status")).to_have_text("active")
     expect(first.locator(".meta")).to_contain_text("Claude Code")
     expect(page.locator(".day > h2").first).to_have_text(re.compile("Today|Yesterday"))
-    for tool in ("claude", "codex", "gemini", "opencode", "aur", "document"):
+    for tool in ("claude", "codex", "gemini", "opencode", "spawn", "aur", "document"):
         visit.go(f"/?tool={tool}")
         assert page.locator(".row").count() > 0
+    visit.go("/?tool=aur")
+    expect(page.get_by_label("Tool")).to_have_value("spawn")
 
 
 def test_filters_narrow_the_list(visit: Visit) -> None:

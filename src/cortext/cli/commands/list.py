@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.cli.filters import filters, wanted
-from cortext.cli.lists import SOURCES, columns, list_here, short, show_conversations
+from cortext.cli.filters import Source, filters, wanted
 from cortext.cli.lists import as_json as conversations_as_json
+from cortext.cli.lists import columns, list_here, short, show_conversations
 from cortext.cli.options import json_option, print_json, store_option
 from cortext.cli.text import clean, local, one_line, say
 
@@ -22,7 +22,7 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 @filters
 @click.option(
     "--tool",
-    type=click.Choice(SOURCES, case_sensitive=False),
+    type=Source(),
     help="Only those that took place in this tool.",
 )
 @click.option("--search", metavar="TEXT", help="Only with these words in title or summary.")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cortext.cli.lists import SOURCES, say_missing
+from cortext.cli.filters import Source
+from cortext.cli.lists import say_missing
 from cortext.cli.options import all_option, complete_id, json_option, print_json
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ RENAME = "a file or a folder is called so: rename it; no command does that for y
 @click.command("scan")
 @click.argument("query", nargs=-1, shell_complete=complete_id)
 @all_option
-@click.option("--tool", type=click.Choice(SOURCES), help="Only what was had in this tool.")
+@click.option("--tool", type=Source(), help="Only what was had in this tool.")
 @json_option
 def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json: bool) -> None:
     """Look for keys and passwords in conversations; nothing is changed.
@@ -203,7 +204,7 @@ def _as_dict(one: Finding, names: dict[tuple[str, str], str]) -> dict[str, objec
         "preview": one.preview,
         "path": told_path(one.path),
         "ours": one.ours,
-        "tool": one.row.tool or None,
+        "tool": one.row.tool_name or None,
         "title": told(one.row.title),
     }
 

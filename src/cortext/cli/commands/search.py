@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.cli.filters import owner_option, wanted
-from cortext.cli.lists import SOURCES
+from cortext.cli.filters import Source, owner_option, wanted
 from cortext.cli.options import Since, Until, complete_id, complete_type, json_option, plain_words
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def complete_tag(
 @click.argument("words", nargs=-1, required=True, callback=plain_words)
 @click.option(
     "--tool",
-    type=click.Choice(SOURCES, case_sensitive=False),
+    type=Source(),
     help="Only what was said in this tool.",
 )
 @click.option(

@@ -214,7 +214,7 @@ def _as_dict(found: _Found, wanted: range) -> dict[str, Any]:
     session, row = found.session, found.row
     where: dict[str, Any] = {"markdown": found.markdown or None} if row else {}
     if row and row.tool:
-        where = {"tool": row.tool, "transcript": found.files[0]}
+        where = {"tool": row.tool_name, "transcript": found.files[0]}
     if found.side:
         where["sub_agents"] = [one.to_dict() for one in found.side]
     if session is None:

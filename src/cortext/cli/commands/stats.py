@@ -11,7 +11,7 @@ import click
 
 from cortext import clock, paths
 from cortext.cli.chart import bar, can_draw, columns, counted, short, size
-from cortext.cli.lists import SOURCES
+from cortext.cli.filters import Source
 from cortext.cli.longest import names_of
 from cortext.cli.options import Since, all_option, json_option, print_json
 from cortext.cli.text import cells, clean, fit
@@ -37,7 +37,7 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 @click.option("--type", "kind", metavar="TYPE", help="Only conversations of this type.")
 @click.option(
     "--tool",
-    type=click.Choice(SOURCES, case_sensitive=False),
+    type=Source(),
     help="Only those that took place in this tool.",
 )
 @json_option

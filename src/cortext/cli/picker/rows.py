@@ -40,13 +40,13 @@ def laid_out(row: Listed, room: int, now: float, *, with_folder: bool) -> tuple[
 
 def sign(row: Listed) -> str:
     """The beginning of the name of its tool; a + stands for others."""
-    tools = sorted(row.tools)
+    tools = row.tool_names
     shown = f"{tools[0][: _SIGN - 1]}+" if len(tools) > 1 else "".join(tools)[:_SIGN]
     return shown.ljust(_SIGN)
 
 
 def _tool(row: Listed) -> str:
-    tools = sorted(row.tools)
+    tools = row.tool_names
     return f"{tools[0]}+" if len(tools) > 1 else "".join(tools)
 
 
@@ -82,7 +82,7 @@ def facts(row: Listed, now: float) -> str:
     from cortext.clock import ago
 
     found = [row.kind or "chat", row.status or "no session", ago(row.last_active, now)]
-    found += sorted(row.tools)
+    found += row.tool_names
     if not row.tool or row.is_apart:
         count = row.messages
         found.append("1 message" if count == 1 else f"{count} messages")

@@ -90,7 +90,7 @@ def is_spawned(row: Listed) -> bool:
 def _text(row: Listed) -> str:
     # As they stand in it: taking each by its name takes three times as long.
     _, kind, title, summary, tags, *_ = row.text.split("\n", 5)
-    tools = " ".join(row.tools) if row.tool or ":" in row.text else ""
+    tools = " ".join((row.tool, *row.tool_names)) if row.tool or ":" in row.text else ""
     return f"{title}\n{summary}\n{tags}\n{kind}\n{row.key}\n{tools}".casefold()
 
 

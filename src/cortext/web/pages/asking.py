@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from cortext.app.conversations import Wanted, filtered
 from cortext.app.dates import Span, date_range
-from cortext.index.listed import Listed
+from cortext.index.listed import AUR, SPAWN, Listed, name_of_tool
 from cortext.web.pages.shelf import NAMES
 
 _LONGEST = 400
@@ -45,6 +45,7 @@ class Asked(NamedTuple):
     def of(cls, given: Mapping[str, str]) -> Asked:
         """From the query of an address, of which everything may be wrong."""
         texts = {name: given.get(name, "")[:_LONGEST].strip() for name in cls._fields[:-1]}
+        texts["tool"] = name_of_tool(texts["tool"])
         page = given.get("page", "")
         is_number = page.isascii() and page.isdecimal() and len(page) < 7
         return cls(**texts, page=max(int(page), 1) if is_number else 1)
@@ -62,9 +63,8 @@ class Asked(NamedTuple):
     def wanted(self) -> Wanted:
         """But for the status, which has two words, and the end of the time."""
         tags = [self.tag] if self.tag else []
-        return Wanted(
-            kind=self.kind or None, tags=tags, tool=self.tool or None, since=self.span.since
-        )
+        tool = AUR if self.tool == SPAWN else self.tool
+        return Wanted(kind=self.kind or None, tags=tags, tool=tool or None, since=self.span.since)
 
     def filter(self, rows: Sequence[Listed]) -> list[Listed]:
         """Those that fit all filters; the words are not looked at."""
@@ -91,7 +91,7 @@ def choices(rows: Sequence[Listed], asked: Asked) -> dict[str, list[Choice]]:
         whens.append(Choice(asked.when, asked.when))
     return {
         "kind": _counted((row.kind for row in rows), asked.kind),
-        "tool": _counted((tool for row in rows for tool in row.tools), asked.tool, _name),
+        "tool": _counted((tool for row in rows for tool in row.tool_names), asked.tool, _name),
         "status": _counted((row.status for row in rows), asked.status),
         "tag": _counted((tag for row in rows for tag in row.tags), asked.tag),
         "when": whens,
