@@ -217,6 +217,10 @@ def test_a_session_of_a_tool_becomes_a_conversation(
         assert picker.chosen.key == session
         await pilot.press("ctrl+e", "ctrl+u", *"said.md", "enter")
         await shows(pilot, "it is in said.md")
+        if key == "ctrl+r":
+            await pilot.press(key, "ctrl+u", "space", "enter")
+            await shows(pilot, "at least one character")
+            assert not (project / "conversations").exists()
         await pilot.press(key)
         await shows(pilot, "It becomes a conversation of yours")
         await pilot.press("escape", key, "ctrl+u", *typed, "enter")

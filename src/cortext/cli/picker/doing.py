@@ -32,7 +32,8 @@ def told(error: Exception) -> str:
 def rename(row: Listed, title: str) -> str:
     from cortext.app import arrange
 
-    session = arrange.rename(arrange.ours(row), title)
+    text = arrange.as_title(title)  # before anything is made of it
+    session = arrange.rename(arrange.ours(row), text)
     return f'it is now "{clean(session.title, lines=False)}"'
 
 
