@@ -13,6 +13,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = Path(__file__).with_name("README.md")
 _NAMED = re.compile(r"`([\w./]+)::([\w:]+)` (\d+)")
+_LOOKS, _RUNS = 300, 1500
+"""Seconds that pytest may take to list all of them, and to run them, where others run beside it:
+alone it takes a small part of that."""
 FAILURES = [
     "Path traversal by id", "IDOR", "SQL through filter keys", "Unsafe deserialisation",
     "DNS rebinding and open local ports", "CSRF by text/plain", "Terminal escapes", "Stored XSS",
@@ -44,7 +47,7 @@ def collected() -> Counter[str]:
     files = sorted({place for place, name, _ in _named() if _is_test(name)})
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:xdist", *files],
-        cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=100, check=False,
+        cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=_LOOKS, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return Counter(line.partition("[")[0] for line in done.stdout.split("\n") if "::" in line)
@@ -55,6 +58,7 @@ def test_every_failure_has_a_row() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(_LOOKS + 20)
 def test_every_number_is_what_pytest_collects(collected: Counter[str]) -> None:
     """A test that is gone, or has other cases, is told here."""
     told = {f"{place}::{name}": number for place, name, number in _named() if _is_test(name)}
@@ -65,7 +69,7 @@ def _failed(names: list[str], folder: Path = ROOT) -> Counter[str]:
     """How many cases of each test do not hold: those inputs got through."""
     run = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "--tb=no", "-rfE", "-m", ""]
     done = subprocess.run(
-        [*run, *names], cwd=folder, capture_output=True, text=True, timeout=580, check=False
+        [*run, *names], cwd=folder, capture_output=True, text=True, timeout=_RUNS, check=False
     )
     assert done.returncode in (0, 1), done.stdout[-2000:] + done.stderr[-2000:]
     told = re.findall(r"^(?:FAILED|ERROR) (\S+?)(?:\[| |$)", done.stdout, re.MULTILINE)
@@ -73,6 +77,7 @@ def _failed(names: list[str], folder: Path = ROOT) -> Counter[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(_RUNS + 20)
 def test_what_passes_is_what_was_measured() -> None:
     """Every test of the table is run: what a row says of it is what failed now."""
     failed = _failed([f"{place}::{name}" for place, name, _ in _named() if _is_test(name)])
