@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from cortext.app.health.characters import whole_value
 from cortext.app.health.mending import mend_all
 from cortext.app.health.problem import UNFORESEEN
 from cortext.errors import CortextError
@@ -63,9 +64,10 @@ def _only_grew(files: dict[Path, bytes]) -> bool:
 
 
 def _read(kept: Kept) -> set[str] | None:
-    """The ids of the messages that can be read; None if nothing can be."""
+    """The ids of the messages that can be read, with U+FFFD for half a character as mending has it;
+    None if nothing can be."""
     try:
-        return {*kept.ids()}
+        return {*whole_value(kept.ids())}
     except CortextError:
         return None
 
