@@ -125,6 +125,20 @@ def test_temp_files_go_to_the_trash(tmp_path: Path) -> None:
     assert found.mend.do() is None
 
 
+def test_temp_files_are_looked_for_wherever_we_write(tmp_path: Path) -> None:
+    """Also beside a conversation from another disk, and among the notes of the archive."""
+    workspace = Workspace.init(tmp_path / "work")
+    day = Path(workspace.new("plan", "moving").document).parents[1]
+    remember_workspace(str(tmp_path / "work"))
+    left = [folder / f".a.{'0' * 16}.tmp" for folder in (day, Path(paths.archive()))]
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"words")
+        os.utime(path, (0, 0))
+    (problem,) = [one for one in look_over().problems if "temp file" in one.text]
+    assert all(str(path) in problem.text for path in left)
+
+
 def test_modes_are_closed_to_others(tmp_path: Path) -> None:
     folder = tmp_path / "tokens"
     folder.mkdir(mode=0o755)

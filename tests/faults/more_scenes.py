@@ -147,6 +147,13 @@ def _away(kind: str, id: str) -> Callable[[Home, Said], Iterator[str]]:
     return did
 
 
+def _copy_deleted(home: Home, said: Said) -> Iterator[str]:
+    yield from is_so(f"archive/{HELD}.jsonl.gz" not in kept_in(home).texts, "our copy is there")
+    note = home.archive / ".forgotten"
+    told = note.read_text("utf-8") if note.exists() else ""
+    yield from is_so(HELD in told, f"the next sync would copy it again: {told!r}")
+
+
 def _adapted(home: Home, said: Said) -> Iterator[str]:
     texts = kept_in(home).texts.get(f"program/{ADAPTED}", [])
     yield from is_so(len(texts) == 2, f"not kept: {texts}")
@@ -196,6 +203,7 @@ MORE: dict[str, Scene] = {
         ("spawn", "-i", "--session", "coder-2", "--tool", ECHO), _begun, "a first one\n", "aur"
     ),
     "delete of spawn": Scene(("delete", SPAWNED, "--yes"), _away("spawned", SPAWNED)),
+    "delete of a copy": Scene(("delete", HELD, "--yes"), _copy_deleted),
     "hook SessionEnd": _hook("SessionEnd", reason="exit"),
     "hook PreCompact": _hook("PreCompact", trigger="auto"),
     "hook UserPrompt": Scene(

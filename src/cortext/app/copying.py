@@ -61,10 +61,11 @@ class Copier:
     def _side(self, item: Item, target: str, known: Known | None) -> Followed:
         mask = self._masks.of_all() if self._masks else None
         if mask is None:
-            return archive.copy_side(item, target, known)
+            return archive.copy_side(item, target, known, temp_dir=temp_dir())
         from cortext.app.masking import masked_lines
 
-        return archive.copy_side(item, target, known, partial(masked_lines, mask=mask))
+        change = partial(masked_lines, mask=mask)
+        return archive.copy_side(item, target, known, temp_dir=temp_dir(), change=change)
 
     def _rows(self, item: Item, target: str, known: Known | None, mask: Marker | None) -> Followed:
         if mask is None:
@@ -85,7 +86,7 @@ class Copier:
         if not plain:
             if mask:
                 raise CortextError("zstd is missing, and without it nothing can be masked again")
-            return archive.copy_side(item, f"{bare}.zst", known)
+            return archive.copy_side(item, f"{bare}.zst", known, temp_dir=temp_dir())
         try:
             if mask:
                 done = self._masked(item, plain, bare + SUFFIX, known, mask)

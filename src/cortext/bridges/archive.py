@@ -154,7 +154,7 @@ def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def copy_side(
-    item: Item, target: str, known: Known | None, change: Change | None = None
+    item: Item, target: str, known: Known | None, *, temp_dir: str, change: Change | None = None
 ) -> Followed:
     """Copy a small file as `change` makes it. What an older copy led to is still led to."""
     mark = print_of(os.stat(item.path))
@@ -166,7 +166,7 @@ def copy_side(
     if data != old:
         with storage_errors("archive into", target):
             make_private_dir(os.path.dirname(target))
-            replace(target, [data])
+            replace(target, [data], temp_dir=temp_dir)
     return Followed(Known(mark, len(data), len(data)), "", len(data) if data != old else 0)
 
 

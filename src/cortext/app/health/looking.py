@@ -183,7 +183,7 @@ def _abandoned(found: Stores) -> list[str]:
 def _temp_folders(found: Stores) -> list[str]:
     """Where we write files before they get their names."""
     data = os.path.dirname(paths.archive())
-    ours = [data, os.path.dirname(paths.words()), temp_dir(), paths.running()]
+    ours = [data, os.path.dirname(paths.words()), paths.archive(), temp_dir(), paths.running()]
     ours.append(os.path.dirname(user_file()))
     ours += [os.path.join(paths.running(), "captured"), os.path.join(paths.archive(), ".known")]
     for shelf in found.shelves:
