@@ -1,9 +1,11 @@
 """Finding what was said: the newest first, narrowed, and whatever is typed."""
 
 import random
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,11 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cortext import Session, SessionMessage
+from cortext import Session, SessionMessage, paths
 from cortext.app.conversations import Wanted
 from cortext.app.hits import Finder, Question
 from cortext.app.search import Hit, Narrow, Search
 from cortext.formats.log import encode
+from cortext.index import database
 from cortext.index.database import micros
 from tests.index.spaces import NOW, Space
 
@@ -233,6 +236,24 @@ def test_lines_that_a_person_changed(space: Space) -> None:
     (group,) = Finder().answer(Question("needle")).groups
     assert [(hit.number, hit.snippet.text) for hit in group.hits] == [(2, "one needle")]
     assert not ready().find("zero")
+
+
+def test_lines_that_a_person_changed_while_others_write(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search answers as well as it can while nothing can be written to the index."""
+    monkeypatch.setattr(database, "_BUSY_MS", 10)
+    old = NOW - timedelta(days=90)
+    folder = space.add("001-a", status="paused", last_active=old.isoformat())
+    space.append(folder, "one needle", "two cranes", at=old)
+    space.age()
+    search = ready()
+    path = folder / ".session/messages.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"needle", b"cranes"))
+    with closing(sqlite3.connect(paths.words(), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert texts(search.find("needle")) == ["one cranes"]
+    assert not ready().find("needle")
 
 
 def test_gone_while_searching(space: Space) -> None:

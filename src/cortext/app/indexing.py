@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,13 +46,15 @@ def refresh(
     *,
     patience: float | None = None,
     progress: Progress | None = None,
+    anew: Collection[Identity] = (),
 ) -> Refreshed:
-    """Bring the index up to date with these rows, which are all that there are. With `patience`
-    the newest are read, for so many seconds. While another process does the same, its end is
-    waited for about as long, and then what is there has to do."""
+    """Bring the index up to date with these rows, which are all that there are, and with those
+    that are to be read `anew`. With `patience` the newest are read, for so many seconds. While
+    another process does the same, its end is waited for about as long, and then what is there has
+    to do."""
     mark, day = _mark(rows), int(time.time()) // _DAY
     marked = words.mark()
-    if marked == (mark, day):
+    if marked == (mark, day) and not anew:
         return Refreshed()
     if words.is_fixed:
         return Refreshed(left=len(_changed(words, rows)), why="the index cannot be written")
@@ -61,7 +63,7 @@ def refresh(
         if why:
             return Refreshed(left=len(_changed(words, rows)), why=why)
         try:
-            found = _Refresh(words, patience, progress).run(look)
+            found = _Refresh(words, patience, progress).run(look, anew)
         except AnewError:
             found = _Refresh(words, patience, progress).run(look)
         if found.why and not words.known_any():
@@ -192,11 +194,14 @@ class _Refresh:
         self._written: Future[int] | None = None
         self._messages = 0
 
-    def run(self, look: _Look) -> Refreshed:
+    def run(self, look: _Look, anew: Collection[Identity] = ()) -> Refreshed:
         import sqlite3
 
-        changed, gone = _compare(self._words, look.rows, whole=look.whole)
+        changed: list[tuple[Listed, str]] = []
         try:
+            if anew:
+                self._words.forget(anew)
+            changed, gone = _compare(self._words, look.rows, whole=look.whole)
             if gone:
                 self._words.drop(gone)
             try:

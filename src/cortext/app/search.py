@@ -177,9 +177,8 @@ class Search:
         if not new or self._words.is_fixed:
             return False
         self._anew |= new
-        self._words.forget(new)
-        refresh(self._words, self.rows, patience=PATIENCE)
-        return True
+        # Where that cannot be, as while another process reads, what is there has to do.
+        return not refresh(self._words, self.rows, patience=PATIENCE, anew=new).why
 
     @cached_property
     def _all_rows(self) -> dict[Identity, Listed]:
