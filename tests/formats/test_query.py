@@ -172,7 +172,9 @@ def test_places() -> None:
         ("the e\ufb03cient way", "eff*", ["e\ufb03"]),
         ("\uff21\uff30\uff29の設計", "api", ["\uff21\uff30\uff29"]),
         ("قال مُحَمَّدٌ ذلك", "محمد", ["مُحَمَّدٌ"]),
+        ("ο νόμος, ΝΌΜΟΣ", "Νόμος", ["νόμος", "ΝΌΜΟΣ"]),
     ):
+        assert matches(typed, text)
         assert [text[start:end] for start, end in find(text, parse(typed).terms)] == marked
 
 
@@ -198,6 +200,17 @@ def test_snippet_is_short_and_one_line() -> None:
     assert len(piece.text) < 300
     assert "\n" not in piece.text
     assert (piece.text[0], piece.text[-1]) == ("…", "…")
+
+
+def test_snippet_of_a_very_long_phrase() -> None:
+    """What is longer than a piece is marked to the end of it."""
+    phrase = " ".join(f"word{n}" for n in range(60))
+    found = snippet(f"{'x ' * 400}{phrase} tail", parse(f'"{phrase}"').terms)
+    ((start, end),) = found.spans
+    assert phrase.startswith(found.text[start:end])
+    assert end - start > 100
+    assert not snippet(phrase, parse('"word1 word3"').terms).spans
+    assert not snippet(phrase, []).spans
 
 
 def test_snippet_shows_most_of_the_words() -> None:

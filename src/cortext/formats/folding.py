@@ -87,4 +87,7 @@ def _folded(character: str) -> str:
         return character
     if character in ALIKE:
         return ALIKE[character]
-    return unicodedata.normalize("NFD", character.lower()[0])[0]
+    # Some letters have two small forms, as Greek has at the end of a word: the index knows one.
+    small = character.casefold() if character.isalpha() else character
+    small = small if len(small) == 1 else character.lower()[0]
+    return unicodedata.normalize("NFD", small)[0]

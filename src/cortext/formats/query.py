@@ -347,4 +347,8 @@ def snippet(text: str, terms: Sequence[Term]) -> Snippet:
     left = "…" if start or len(before) >= _BEFORE else ""
     right = "…" if len(text) > at + len(after) + 8 else ""
     piece = f"{left}{before}{after}{right}"
-    return Snippet(piece, find(piece, terms))
+    spans = find(piece, terms)
+    if terms and after and not spans and next(_places(text, tuple(terms)), None):
+        # What is longer than a piece may be stands in all of it.
+        spans = [(len(left) + len(before), len(piece) - len(right))]
+    return Snippet(piece, spans)
