@@ -8,17 +8,22 @@ from uuid import uuid4
 
 import pytest
 
-from cortext import clock
+from cortext import MemoryConversationStore, clock
 from cortext.app import counted
 from cortext.app.conversations import Conversations
 from cortext.app.reading import read
+from cortext.app.stats import gather
+from cortext.asgi import create_app
 from cortext.bridges.writing import Turn, open_writer
 from cortext.index.listed import Listed
 from cortext.web.pages import counting
 from cortext.web.pages.counting import Counting
 from cortext.web.pages.shelf import Shelf
 from tests import homes
+from tests.conversations.loops import in_loop
+from tests.web.pages.asking import browsing
 
+LOCAL = "l" * 24
 AT = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
 
@@ -51,6 +56,20 @@ def test_messages_of_tools_are_counted(tools: Path) -> None:
     assert (found.conversations, found.messages, found.unread) == (2, 6, 0)
     assert {share.name: share.messages for share in found.tools} == {"Claude Code": 4, "Codex": 2}
     assert sum(day.messages for day in found.days.values()) == 6
+
+
+@in_loop
+async def test_counts_are_those_of_the_command(tools: Path) -> None:
+    """The page says that `cortext stats --all` has them too, and it has."""
+    found, totals = Counting().count(Shelf().rows()), gather("", everywhere=True).totals
+    assert (found.conversations, found.messages) == (totals.conversations, totals.messages)
+    tokens = {LOCAL: ""}
+    service = create_app(MemoryConversationStore(), tokens=tokens, sessions=True, pages=True)
+    async with browsing(service) as client:
+        client.headers["Authorization"] = f"Bearer {LOCAL}"
+        text = (await client.get("/charts")).text
+    assert "2 sessions of tools and programs belong to no workspace" in text
+    assert "count too, as in <code>cortext stats --all</code>" in text
 
 
 def test_hours_and_weekdays_are_those_of_tools_too(tools: Path) -> None:

@@ -1,5 +1,5 @@
-"""What the page of charts counts: every conversation message by message, those of workspaces as
-`cortext stats --all` does, and in the same way the sessions that belong to none."""
+"""What the page of charts counts: every conversation message by message, as `cortext stats --all`
+does, also the sessions that belong to no workspace."""
 
 from __future__ import annotations
 
