@@ -222,6 +222,14 @@ def test_resume_by_id_prefix_title_or_summary(query: str, workspace: Path) -> No
     assert head_of(workspace, "001-brainstorm-api-design") == before
 
 
+def test_a_briefing_without_a_head_is_named_as_in_the_list(workspace: Path) -> None:
+    """Of a head that cannot be read, the markdown has the type and the title."""
+    id = begin(workspace, "plan", "Rate limits", "How many a minute?")
+    (folder_of(workspace, id) / ".session/session.json").write_text("{")
+    assert "Rate limits" in ok(workspace, "list")
+    assert "Conversation: plan / Rate limits\n" in ok(workspace, "resume", id, "--context")
+
+
 def test_resume_with_several_matches_or_none(workspace: Path) -> None:
     """Several are listed with exit code 4; of none the nearest are shown, with 3."""
     begin(workspace, "plan", "api one")

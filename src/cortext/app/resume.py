@@ -57,8 +57,8 @@ def brief(
         row.key,
         _document(row),
         context_block(
-            kind=session.kind or "chat",
-            title=session.title,
+            kind=session.kind or row.kind or "chat",
+            title=session.title or row.title,  # of a head that is lost, the markdown's
             last_active=ago(row.last_active),
             exchanges=sum(message.role == "user" for message in session.messages),
             summary=session.summary or _digest(session),
