@@ -1,13 +1,15 @@
 """Tools that a conversation had and that are missing where it goes on."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from cortext.bridges.servers import mcp_servers
 from tests.cli.test_going_on import Place
-from tests.command import change_head, cortext
+from tests.command import SCRIPT, change_head, cortext
 
 HAD = ["Bash", "mcp__tracker__find", "mcp__notes", "mcp__ide__run", "mcp_my_box_read"]
 WARNING = "tools that it had and that are missing now: "
@@ -60,6 +62,23 @@ def test_a_briefing_in_a_tool_says_it_too(place: Place) -> None:
     assert f"Warning: {WARNING}mcp__tracker__find" in said(done.stdout)
 
 
+def test_a_briefing_in_a_folder_that_is_gone(place: Place) -> None:
+    """An agent may have deleted the folder that it is in: it gets its briefing all the same."""
+    env = {**place.env, "CLAUDE_CODE_SESSION_ID": "11111111-2222-4333-8444-555555555555"}
+    gone = place.root / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "", SCRIPT, "slash", "briefing", place.key],
+        cwd=gone,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"The ID of this conversation: {place.key}" in said(done.stdout)
+
+
 def test_an_agent_that_says_its_tools_is_told_what_it_lacks(place: Place) -> None:
     """Compared as server and tool, however each of them writes it."""
     has = "Bash, Read, tracker_find, notes, mcp_ide_run, mcp__other__x"
@@ -93,3 +112,7 @@ def test_servers_of_a_project_and_of_extensions(
     assert found == {"claude": ["inner", "outer"], "opencode": ["on"], "gemini": ["brought"]}
     assert mcp_servers("codex", str(inner)) == ["ours"]
     assert mcp_servers("claude", str(tmp_path)) == ["beyond"]
+    monkeypatch.chdir(inner)
+    assert {tool: mcp_servers(tool, "") for tool in (*found, "codex")} == {
+        "claude": [], "opencode": [], "gemini": ["brought"], "codex": [],
+    }  # fmt: skip

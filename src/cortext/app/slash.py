@@ -212,7 +212,7 @@ class Slash:
             row = row_of(self._conversations, Bound(row.root, row.place)) or row
         lacks = self._lacks(row)
         budget = int(self._conversations.config["resume.budget"])
-        servers = mcp_servers(self.inside.tool, os.getcwd()) if self.inside else None
+        servers = mcp_servers(self.inside.tool, paths.current_folder()) if self.inside else None
         found = brief(row, budget=budget, servers=servers, with_history=lacks is None)
         history = found.history if lacks is None else rest_of(row, lacks, budget=budget)
         fixed = activate(row, reopen=True)

@@ -70,7 +70,7 @@ def _found(tool: str, cwd: str) -> Iterator[dict[str, Any]]:
         for extension in listed(os.path.join(person, ".gemini/extensions")):
             found = _read(os.path.join(extension.path, "gemini-extension.json"))
             yield _part(found, "mcpServers")
-        for folder in (person, cwd):
+        for folder in filter(None, (person, cwd)):
             yield _part(_read(os.path.join(folder, ".gemini/settings.json")), "mcpServers")
     elif tool == "opencode":
         for folder in (os.path.join(paths.config_home(), "opencode"), *_upwards(cwd)):
@@ -84,7 +84,9 @@ def _found(tool: str, cwd: str) -> Iterator[dict[str, Any]]:
 
 def _upwards(cwd: str) -> list[str]:
     """A folder and those above it in its repository, the outermost first, as tools read settings
-    of a project; outside of any, it alone."""
+    of a project; outside of any, it alone, and nothing where a tool does not say which it was."""
+    if not cwd:
+        return []
     found = [folder := os.path.abspath(cwd)]
     while not os.path.exists(os.path.join(folder, ".git")):
         if folder == (folder := os.path.dirname(folder)):
