@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
+from copy import copy
 
 from cortext.cli.text import clean
 
@@ -15,7 +16,17 @@ _MISSED = ("passed over", "could not read")
 
 class _Clean(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
+        if isinstance(record.args, tuple) and any(isinstance(a, OSError) for a in record.args):
+            record = copy(record)
+            record.args = tuple(map(_in_words, record.args or ()))
         return clean(super().format(record), lines=record.exc_info is not None)
+
+
+def _in_words(value: object) -> object:
+    """What the system says without its number."""
+    from cortext.bridges.jsonl import where_and_why
+
+    return where_and_why(value) if isinstance(value, OSError) else value
 
 
 CLEAN = _Clean()
