@@ -150,9 +150,19 @@ def _files(tool: str, home: str) -> Iterator[tuple[str, list[str]]]:
     for path in _databases(home) if tool == "opencode" else ():
         folder, name = os.path.split(path)
         yield folder, [name, f"{name}-wal"]
+    for folder, names in _folders(tool, home):
+        yield folder, [n for n in names if n.endswith(_ENDINGS) and n[:6] != "agent-"]
+
+
+def folders(tool: str, home: str) -> list[str]:
+    """Where the transcripts of a tool are, each in a file of its own."""
+    return [folder for folder, _ in _folders(tool, home)]
+
+
+def _folders(tool: str, home: str) -> Iterator[tuple[str, list[str]]]:
+    """The same, with the names in them."""
     for pattern in _FOLDERS[tool]:
-        for folder, names in _matching(home, pattern.split("/")):
-            yield folder, [n for n in names if n.endswith(_ENDINGS) and n[:6] != "agent-"]
+        yield from _matching(home, pattern.split("/"))
 
 
 def _databases(home: str) -> Iterator[str]:

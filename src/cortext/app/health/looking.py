@@ -21,6 +21,7 @@ from cortext.app.health.notes import check_exports, check_notes
 from cortext.app.health.problem import Found, Mend, Problem, unforeseen
 from cortext.app.health.stores import Item, Stores, days_of, histories_of, items, stores
 from cortext.app.installed import Installed
+from cortext.bridges.places import TOOLS, folders, own_home
 from cortext.config import user_file
 
 _log = logging.getLogger("cortext.health")
@@ -189,7 +190,10 @@ def _temp_folders(found: Stores) -> list[str]:
     for shelf in found.shelves:
         ours += [shelf, f"{shelf}/.cortext", f"{shelf}/.cortext/locks"]
     # What comes from another disk, or goes to one, is written beside its place.
-    return list(dict.fromkeys([*ours, *days_of(found)]))
+    ours += days_of(found)
+    # So is a session that is written for a tool.
+    ours += [folder for tool in TOOLS for folder in folders(tool, own_home(tool))]
+    return list(dict.fromkeys(ours))
 
 
 def _open_to_others(found: Stores, all_items: Iterable[Item]) -> dict[str, set[str]]:

@@ -146,6 +146,7 @@ def _said_of(found: Sequence[Finding], archive: bool) -> str:
 def _do(plans: Sequence[_Plan], only: bool, archive: bool) -> int:
     """One after the other; the exit code."""
     from cortext.app.forgetting import forgetting
+    from cortext.bridges.jsonl import where_and_why
     from cortext.errors import CortextError
 
     pieces, failed, done = 0, 0, list[_Plan]()
@@ -155,7 +156,7 @@ def _do(plans: Sequence[_Plan], only: bool, archive: bool) -> int:
                 results = _redact(plan, plan.found if only else None, archive)
             except (CortextError, OSError) as error:
                 failed += 1
-                click.echo(f"not redacted: {told(str(error))}", err=True)
+                click.echo(f"not redacted: {told(where_and_why(error))}", err=True)
                 continue
             done.append(plan)
             pieces += sum(result.pieces for result in results)
