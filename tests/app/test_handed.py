@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cortext import paths
 from cortext.app.handed import INSTRUCTIONS, PIECES, folder_of, make_room
 from tests.command import begin, ok
 from tests.secrets.held import TOKEN
@@ -49,6 +50,20 @@ def test_emptying_the_trash_leaves_none(space: Path) -> None:
     ok(space, "delete", id, "--yes")
     ok(space, "trash", "empty", "--yes")
     assert handed(PIECES) + handed(INSTRUCTIONS) == []
+
+
+def test_what_leaves_the_trash_by_its_age_leaves_what_was_handed_since(space: Path) -> None:
+    """A tool that runs now goes on with its instructions, and an agent gets the next piece."""
+    ok(space, "delete", begin(space, "plan", "Old"), "--yes")
+    (note,) = Path(paths.trash()).glob("*/info.json")
+    note.write_bytes(note.read_bytes().replace(b'"deleted_at":"20', b'"deleted_at":"19'))
+    hand_over(space)
+    old = Path(folder_of(PIECES), "old")
+    old.write_text("x", encoding="utf-8")
+    os.utime(old, (0, 0))
+    ok(space, "delete", begin(space, "plan", "New"), "--yes")
+    assert not note.exists()
+    assert (len(handed(PIECES)), len(handed(INSTRUCTIONS)), old.exists()) == (1, 1, False)
 
 
 def test_masking_leaves_none(space: Path) -> None:

@@ -26,16 +26,16 @@ def make_room(kind: str) -> str:
     return folder
 
 
-def forget_handed() -> None:
-    """Leave none of them, whosever words they hold: an agent asks once more."""
+def forget_handed(before: float = float("inf")) -> None:
+    """Leave none that was written `before`, whosever words they hold: an agent asks once more."""
     for kind in _KEPT_SECONDS:
         folder = folder_of(kind)
         with storage_errors("empty", folder):
             if os.path.isdir(folder):
-                _remove(folder)
+                _remove(folder, before)
 
 
-def _remove(folder: str, before: float = float("inf")) -> None:
+def _remove(folder: str, before: float) -> None:
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         try:

@@ -108,7 +108,8 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
     if not any(entry.deleted_at <= limit for entry in trash.list()):
         return []
     _purge_words()
-    forget_handed()
+    # What was handed to an agent later has no word of it, and may be read just now.
+    forget_handed(limit.timestamp())
     gone = trash.empty(older_than_days)
     with Catalog.at_home() as catalog:
         catalog.purge()
