@@ -245,9 +245,14 @@ def test_stopped_outside_a_workspace(place: Place) -> None:
     (place.root / ".workspace").mkdir()
     found = cortext(place.root, "import", id, env=place.env)
     assert found.stdout == f"already in {row['workspace']}: {row['id']}\n"
-    assert f"`cortext export {row['id']} | cortext import -`" in found.stderr
-    (place.root / "it.md").write_text(place.ok("export", row["id"]), encoding="utf-8")
+    path = f"{row['workspace']}/conversations/{row['created_at'][:10]}/{row['id']}"
+    assert f"`cortext export {path} | cortext import -`" in found.stderr
+    copy = place.ok("export", path)
+    (place.root / "it.md").write_text(copy, encoding="utf-8")
     assert place.ok("import", "it.md") == f"imported: {row['id']}\n"
+    place.ok("rename", row["id"], "Another of that id")
+    assert place.ok("export", row["id"]).startswith("# Another of that id\n")
+    assert place.ok("export", path) == copy
 
 
 def test_a_tool_that_is_not_started_is_named(place: Place) -> None:

@@ -26,11 +26,12 @@ _ENDINGS = (".md", ".html", ".json", ".jsonl", ".db")
 
 class _Done(NamedTuple):
     """A conversation that there is now; `new` if it was not before. `elsewhere` is the workspace
-    that has it, where that is not this one."""
+    that has it, where that is not this one, and `path` its folder there."""
 
     id: str
     new: bool
     elsewhere: str = ""
+    path: str = ""
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -137,19 +138,24 @@ def _import_session(query: str, id: str | None, store: str | None) -> list[_Done
 def _kept(row: Listed) -> _Done:
     """A conversation that there was before, in whichever workspace."""
     from cortext import paths
+    from cortext.app.naming import whole_path
 
-    elsewhere = "" if row.root == paths.workspace_root() else row.root
-    return _Done(row.key, new=False, elsewhere=elsewhere)
+    if row.root == paths.workspace_root():
+        return _Done(row.key, new=False)
+    return _Done(row.key, new=False, elsewhere=row.root, path=whole_path(row))
 
 
 def _say(done: _Done) -> None:
     from cortext.cli.lists import short
+    from cortext.cli.quoting import quoted
 
     if not done.elsewhere:
         click.echo(f"{'imported' if done.new else 'already here'}: {done.id}")
         return
     click.echo(f"already in {short(done.elsewhere)}: {done.id}")
-    click.echo(f"hint: `cortext export {done.id} | cortext import -` copies it here", err=True)
+    # Another one may have its id here.
+    copies = f"cortext export {quoted(done.path)} | cortext import -"
+    click.echo(f"hint: `{copies}` copies it here", err=True)
 
 
 def _import_database(file: str, id: str | None, store: str | None) -> list[_Done]:
