@@ -158,6 +158,13 @@ def test_nesting_beyond_reason_is_an_error(user: Path) -> None:
             Config.load(None)
 
 
+def test_a_number_without_end_is_named(user: Path) -> None:
+    """Before anything is made of it."""
+    user.write_text("[sessions]\npause_minutes = 1" + "0" * 60_000)
+    with pytest.raises(CortextError, match="line 2: not TOML: a number has too many digits"):
+        Config.load(None)
+
+
 def test_a_workspace_may_not_name_files_of_the_person(root: Path, user: Path) -> None:
     """Whoever wrote the workspace is not who works in it."""
     (root / ".workspace/config.toml").write_text('[stats]\nprices = "/x"\n')

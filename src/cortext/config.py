@@ -18,6 +18,7 @@ ENVIRONMENT = "the environment"
 # Beyond any use, and small enough for every clock and database.
 _MOST = 1_000_000_000
 _MOST_DOTS = 100
+_LONG_NUMBER = rb"[0-9_]{4300}"
 
 
 class UnknownSettingError(CortextError, LookupError):
@@ -259,9 +260,14 @@ def parse_settings(data: bytes, path: str) -> dict[tuple[str, ...], Any]:
     lines = [line for line in map(bytes.strip, data.split(b"\n")) if line[:1] not in (b"", b"#")]
     if not lines:
         return {}
+    import re
     import tomllib
 
     try:
+        # The parser takes much memory for a number before Python refuses it.
+        if found := re.search(_LONG_NUMBER, data):
+            line = data.count(b"\n", 0, found.start()) + 1
+            raise ValueError(f"a number has too many digits (at line {line})")
         # The parser takes minutes over a key of very many parts.
         if max(line.count(b".") for line in lines) > _MOST_DOTS:
             raise RecursionError
@@ -272,7 +278,7 @@ def parse_settings(data: bytes, path: str) -> dict[tuple[str, ...], Any]:
         raise CortextError(f"{path}: nested too deeply") from None
     except ValueError as error:
         reason, _, rest = str(error).partition(" (at ")
-        word = rest.removeprefix("line ").partition(",")[0]
+        word = rest.removeprefix("line ").rstrip(")").partition(",")[0]
         line = int(word) if word.isdecimal() else data.rstrip().count(b"\n") + 1
     raise CortextError(
         f"{path}, line {line}: not TOML: {reason[:1].lower()}{reason[1:]}",
