@@ -188,6 +188,17 @@ def test_nothing_tells_what_was_masked(person: Path) -> None:
     assert os.stat(masked.path()).st_mode & 0o777 == 0o600
 
 
+def test_damaged_notes_are_said_once(person: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """However many of their lines cannot be read."""
+    notes = Path(masked.path())
+    notes.parent.mkdir(parents=True, exist_ok=True)
+    notes.write_bytes(b"]]\n" * 3)
+    masked.Masks("claude")
+    (said,) = caplog.messages
+    assert said.startswith(f"line 1 of {notes} is damaged, and not used: ")
+    assert said.endswith(", and 2 more")
+
+
 def test_a_damaged_copy_that_is_mended(person: Path) -> None:
     """What doctor takes from the tool again is without it."""
     from cortext.app.health.copies import Copy, check_copy

@@ -132,12 +132,17 @@ def _read() -> Iterator[_Line]:
         lines = read_file(path()).split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return
+    damaged: list[tuple[int, Exception]] = []
     for number, line in enumerate(lines, 1):
         try:
             if line:
                 yield _decode(line)
         except (DecodeError, ValidationError, UnicodeDecodeError) as error:
-            _log.warning("line %d of %s is damaged, and not used: %s", number, path(), error)
+            damaged.append((number, error))
+    for number, error in damaged[:1]:
+        more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
+        text = "line %d of %s is damaged, and not used: %s%s"
+        _log.warning(text, number, path(), error, more)
 
 
 def write_masked(source: str, name: str, mask: Mask) -> str:
