@@ -259,7 +259,9 @@ def in_child(folder: str, rounds: int, messages: int = COUNT, python: str = "") 
         name: f"{folder}/{name.lower()}"
         for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "AURORA_HOME")
     }
-    env = {**os.environ, **homes, "CI": "true", "PYTHONPATH": os.getcwd()}
+    # The peers have an environment in which we are not installed.
+    places = os.pathsep.join([os.getcwd(), os.path.abspath("src")])
+    env = {**os.environ, **homes, "CI": "true", "PYTHONPATH": places}
     os.makedirs(homes["HOME"])
     found: dict[str, Any] = {}
     # Built by ours, so that what is measured has nothing else in memory.
