@@ -159,7 +159,7 @@ def _lines(columns: list[list[str]], widths: list[int], widest: list[int]) -> li
     for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
         if number == _TITLES:
             filled.append(column)
-        elif number == _TIMES:
+        elif number == _TIMES and width != widest[number]:
             filled.append([cell[:width].ljust(width) for cell in column])
         elif width != widest[number] or not _is_plain(column):
             filled.append([fit(cell, width) for cell in column])
