@@ -18,6 +18,7 @@ def quick(arguments: list[str], program: str = "cortext") -> bool:
     if arguments[:1] == ["hook"] and len(arguments) > 2 and "--help" not in arguments[:3]:
         from cortext.cli.hooks import run
 
+        spare_typing_extensions()
         run(arguments[1:])
         return True
     if os.environ.get("CORTEXT_STORE") or "_CORTEXT_COMPLETE" in os.environ:
