@@ -16,8 +16,9 @@ _TAG = re.compile(r"\s*</?image\b[^>]*>\s*")
 _PIECES = ("", " ", "\n", "\u3000", "\u2028", "<", "<image>", "</image >", "# ", "x", "7", "é", ">")
 _LINES = (
     b'{"id":"a","thread_name":"b"}', b'{"id":"a"}', b"", b" ", b"{", b'{"id":1}', b"[]", b"\0\0",
-    b'{"id":"a"}\r', b'{"id":"\xff"}', b'{"id":"a"}{"id":"b"}', b'{"id":', b'"a"}',
+    b'{"id":"a"}\r', b'{"id":"\xff"}', b'{"id":', b'"a"}',
 )  # fmt: skip
+_TWO = b'{"id":"a"}{"id":"b"}'
 
 
 def _is_said(text: str, role: Role) -> bool:
@@ -45,10 +46,13 @@ def _read(blocks: list[bytes]) -> tuple[list[tuple[int, Index]], list[object]]:
 
 
 @given(st.lists(st.sampled_from(_LINES)), st.booleans(), st.lists(st.integers(0, 200)))
+@example([_TWO], True, [3, 12])
+@example([_LINES[1], _TWO, _LINES[1]], True, [20])
 def test_lines_are_the_same_wherever_blocks_end(
     lines: list[bytes], ended: bool, places: list[int]
 ) -> None:
-    """Values, their numbers and the damages do not tell where one read ended."""
+    """Values, their numbers and the damages do not tell where one read ended. Only where there are
+    two values on a line, and as many less on others, they are read if they come together."""
     data = b"\n".join(lines) + (b"\n" if ended else b"")
     cuts = [0, *sorted(place for place in places if place <= len(data)), len(data)]
     blocks = [data[start:end] for start, end in pairwise(cuts)]

@@ -3,7 +3,6 @@ them: only their first lines tell whose they are."""
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import time
@@ -11,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cortext.bridges import jsonl
+from cortext.bridges.places import warn
 
-_log = logging.getLogger("cortext.bridges")
 _SESSION = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _HEAD = 4096
 """Bytes that nearly always have the session; what an agent was told may be far longer."""
@@ -77,5 +76,5 @@ def _sessions_of(path: str) -> set[str]:
             if ids or len(head) < most:
                 return ids
     except OSError as error:
-        _log.warning("%s is passed over: %s", path, jsonl.why(error))
+        warn("%s is passed over: %s", path, jsonl.why(error))
     return set()

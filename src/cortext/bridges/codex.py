@@ -7,7 +7,6 @@ and name the rollout that it goes on from.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ from cortext.bridges.codex_records import (
     title_of,
     unwrap,
 )
-from cortext.bridges.places import own_home
+from cortext.bridges.places import own_home, warn
 from cortext.bridges.port import Decoded, Glance, Source
 from cortext.bridges.recent import Lately
 from cortext.durability.read import open_file
@@ -40,7 +39,6 @@ from cortext.formats.records import Damage
 from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.session import Session
 
-_log = logging.getLogger("cortext.bridges")
 _ID = re.compile(UUID, re.IGNORECASE)
 _NAME = re.compile(rf"rollout-.*?-({UUID})(?:_{UUID})?\.jsonl(?:\.zst|\.gz)?", re.IGNORECASE)
 _COLD = ".zst"
@@ -396,7 +394,7 @@ class CodexBridge:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            _log.warning("%s is passed over: %s", path, reason_of(error))
+            warn("%s is passed over: %s", path, reason_of(error))
             return {}
         return _indexes[path][1]
 
@@ -428,7 +426,7 @@ def _cold_head(path: str) -> list[Line]:
             if len(data) >= jsonl.ENDS[2]:
                 break
     except SessionStorageError as error:
-        _log.warning("%s", error)
+        warn("%s", error)
     return [line for _, line in jsonl.Lines(Line).read([data[: data.rfind(b"\n") + 1]])]
 
 

@@ -6,7 +6,6 @@ The folder of a conversation is not in its file: the file's place tells it.
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +14,7 @@ from typing import Any, ClassVar, cast
 
 from cortext.bridges import jsonl
 from cortext.bridges.gemini_log import Log, Record, Telling
-from cortext.bridges.places import own_home
+from cortext.bridges.places import own_home, warn
 from cortext.bridges.port import Decoded, Glance, Source
 from cortext.bridges.recent import Lately
 from cortext.durability.read import open_file, read_file
@@ -24,7 +23,6 @@ from cortext.model import json
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
-_log = logging.getLogger("cortext.bridges")
 _ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
 _SUBAGENT = re.compile(rb'"kind"\s*:\s*"subagent"')
 # Within a line: over many empty ones it would look again from each of them.
@@ -225,7 +223,7 @@ class GeminiBridge:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            _log.warning("%s is passed over: %s", path, jsonl.why(error))
+            warn("%s is passed over: %s", path, jsonl.why(error))
             return {}
 
 
@@ -251,7 +249,7 @@ def _id_at(path: str) -> str:
     try:
         head = jsonl.read_head(path, jsonl.ENDS[1])
     except OSError as error:
-        _log.warning("%s is passed over: %s", path, jsonl.why(error))
+        warn("%s is passed over: %s", path, jsonl.why(error))
         return ""
     path = jsonl.plain(path)
     if path.endswith(".jsonl"):

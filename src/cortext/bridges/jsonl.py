@@ -6,7 +6,6 @@ line that does not fit gives what fits of it; one that cannot be read is named.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
+from cortext.bridges.places import warn
 from cortext.bridges.port import Source
 from cortext.durability.packed import SUFFIX, Packed, is_packed, read_packed
 from cortext.durability.read import open_file, read_file, read_range
@@ -49,7 +49,6 @@ Cost = Annotated[float, msgspec.Meta(ge=-_MOST, le=_MOST)]
 
 _from_iso = datetime.fromisoformat
 
-_log = logging.getLogger("cortext.bridges")
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -95,7 +94,7 @@ def opened(fd: int) -> tuple[int, Callable[[int, int], bytes]]:
         return os.fstat(fd).st_size, lambda start, end: read_range(fd, start, end)
     packed = Packed(fd)
 
-    return packed.size, lambda start, end: packed.read(start, end, _log.warning)
+    return packed.size, lambda start, end: packed.read(start, end, warn)
 
 
 class Lines(Generic[T]):
@@ -381,7 +380,7 @@ def listed(folder: str) -> list[os.DirEntry[str]]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        _log.warning("%s is passed over: %s", folder, reason_of(error))
+        warn("%s is passed over: %s", folder, reason_of(error))
         return []
 
 
@@ -416,7 +415,7 @@ def source(tool: str, id: str, entry: os.DirEntry[str]) -> Iterator[Source]:
     try:
         found = entry.stat()
     except OSError as error:
-        _log.warning("%s is passed over: %s", entry.path, reason_of(error))
+        warn("%s is passed over: %s", entry.path, reason_of(error))
         return
     if S_ISREG(found.st_mode):
         mark = f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"

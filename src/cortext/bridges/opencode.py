@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -15,14 +14,13 @@ from cortext.bridges import jsonl
 from cortext.bridges.opencode_log import Log, logs, open_log
 from cortext.bridges.opencode_parts import Info, Model, Part, Telling, read_info, read_parts
 from cortext.bridges.opencode_store import Database, Raw, Store, Tree, read_database, trees
-from cortext.bridges.places import own_home
+from cortext.bridges.places import own_home, warn
 from cortext.bridges.port import Decoded, Glance, Source
 from cortext.bridges.recent import Changed, Mark
 from cortext.errors import SessionCorruptedError
 from cortext.formats.records import Damage
 from cortext.model.session import Session
 
-_log = logging.getLogger("cortext.bridges")
 _UNNAMED = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
 _FIRST = 20  # messages are looked through for the first request
 _DEEPEST = 5  # sub-agents of sub-agents
@@ -83,7 +81,7 @@ class OpenCodeBridge:
             try:
                 found = read_database(path, Database.roots)
             except (OSError, SessionCorruptedError) as error:
-                _log.warning("%s is passed over: %s", path, jsonl.why(error))
+                warn("%s is passed over: %s", path, jsonl.why(error))
                 continue
             for one in found:
                 seen.add(one.id)
@@ -93,7 +91,7 @@ class OpenCodeBridge:
                 one = None if tree.is_side else tree.found
                 size = os.stat(tree.path).st_size
             except (OSError, SessionCorruptedError) as error:
-                _log.warning("%s is passed over: %s", tree.path, jsonl.why(error))
+                warn("%s is passed over: %s", tree.path, jsonl.why(error))
                 continue
             if one and one.id not in seen:
                 seen.add(one.id)

@@ -206,7 +206,11 @@ def _passed_over(folder: str, error: OSError) -> None:
     """Say that a folder cannot be read; one that is not there, or not any more, has nothing."""
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return
+    warn("%s is passed over: %s", folder, reason_of(error))
+
+
+def warn(text: str, *facts: object) -> None:
+    """Log it. `logging` takes long to load, and few have anything to say."""
     import logging
 
-    reason = reason_of(error)
-    logging.getLogger("cortext.bridges").warning("%s is passed over: %s", folder, reason)
+    logging.getLogger("cortext.bridges").warning(text, *facts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -18,7 +17,6 @@ from cortext.index.listed import facts
 from cortext.index.showing import shown, told
 from cortext.index.tools import Row
 
-_log = logging.getLogger("cortext.index")
 _SEEN_WHOLE = 1 << 22
 """A transcript of no more bytes has no request in it if a glance finds none."""
 _PACKED = 32
@@ -67,7 +65,7 @@ class _Home:
         try:
             for source in bridge.sources():
                 if shown(source.id) != source.id:
-                    _log.warning("%s is passed over: its id cannot be shown", source.path)
+                    places.warn("%s is passed over: its id cannot be shown", source.path)
                     continue
                 print = "\0".join((source.path, source.print, source.cwd, beside))
                 data = print.encode("utf-8", "surrogateescape")
@@ -75,7 +73,7 @@ class _Home:
         except (OSError, CortextError) as error:
             from cortext.bridges import jsonl
 
-            _log.warning("%s is passed over: %s", self._home, jsonl.why(error))
+            places.warn("%s is passed over: %s", self._home, jsonl.why(error))
         return found
 
 
@@ -167,7 +165,7 @@ def _glance(one: _Candidate) -> tuple[Row, bool]:
         return _to_row(one, None, ""), False
     except (OSError, CortextError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        _log.warning("%s cannot be read: %s", source.path, reason)
+        places.warn("%s cannot be read: %s", source.path, reason)
         return _to_row(one, None, f"{source.path}: {reason.lower()}"), False
     if not (seen.title or seen.started_at):
         note = f"{source.path}: nothing in it can be read"
