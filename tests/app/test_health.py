@@ -125,9 +125,12 @@ def test_temp_files_go_to_the_trash(tmp_path: Path) -> None:
     assert found.mend.do() is None
 
 
-def test_temp_files_are_looked_for_wherever_we_write(tmp_path: Path) -> None:
+def test_temp_files_are_looked_for_wherever_we_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also beside a conversation from another disk, among the notes of the archive, and where
     sessions are written for tools."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     workspace = Workspace.init(tmp_path / "work")
     day = Path(workspace.new("plan", "moving").document).parents[1]
     remember_workspace(str(tmp_path / "work"))

@@ -81,8 +81,6 @@ def test_an_exact_id_is_that_session(program: Program, where: str) -> None:
     assert set(program.rows()) == {made, "repro-1"}
     assert program.shown("repro-1") == "repro-1"
     assert program.shown(made) == made
-    for words in (("rename", "repro-1", "x"), ("tag", "repro-1", "x"), ("fork", "repro-1")):
-        assert "repro-1 is a session of a program of yours" in program.refused(*words)
     assert "And my invoice?" in program.ok("export", "repro-1")
     assert "to the trash: repro-1" in cortext(program.place, "delete", "repro-1", "--yes").stderr
     assert set(program.rows()) == {made}

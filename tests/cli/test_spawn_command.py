@@ -146,8 +146,8 @@ def test_a_person_chooses(tmp_path: Path, sessions: Path) -> None:
     aur = str(Path(sys.executable).with_name("aur"))
     with Terminal([aur, "spawn", "--resume"], cwd=tmp_path, env={}) as terminal:
         shown = terminal.until("which one?")
-        assert re.search(r"1\. good bye +\(aur, .*second\)", shown)
-        assert re.search(r"2\. hello +\(aur, .*first\)", shown)
+        assert re.search(r"1\. good bye +\(spawn, .*second\)", shown)
+        assert re.search(r"2\. hello +\(spawn, .*first\)", shown)
         terminal.line("q")
         assert terminal.ends() == 1
     done = run_aur(tmp_path, "--resume")

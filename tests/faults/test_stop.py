@@ -255,7 +255,8 @@ def test_full_disk_of_the_catalog(
 def test_several_at_once_while_another_appends(
     workspace: Path, tmp_path: Path, number: int
 ) -> None:
-    """They take turns: each succeeds, every message is there, and git is in order."""
+    """They take turns: each succeeds, or says after ten seconds whom it waited for; every message
+    is there, and git is in order."""
     id = begin(workspace, "brainstorm", "Topic", "First.")
     acknowledged = tmp_path / "acknowledged"
     with (
@@ -268,7 +269,10 @@ def test_several_at_once_while_another_appends(
         ended = [(*stop.communicate(timeout=100), stop.returncode) for stop in stops]
         appending.communicate(timeout=60)
 
-    assert [code for _, _, code in ended] == [0] * number, ended
+    codes = [code for _, _, code in ended]
+    assert {*codes} <= {0, 6}, ended
+    assert codes.count(0) > number // 2, ended
+    assert all("locked by" in stderr for _, stderr, code in ended if code), ended
     messages = open_session_store(f"workspace:{workspace}").load(id).messages
     texts = ["First.", *acknowledged.read_text().splitlines()]
     assert [message.content for message in messages] == texts
