@@ -86,6 +86,17 @@ def test_an_exact_id_is_that_session(program: Program, where: str) -> None:
     assert set(program.rows()) == {made}
 
 
+def test_what_is_renamed_by_its_id_is_the_conversation_with_all_of_it(program: Program) -> None:
+    """Also where there are both: what the program said since comes into the one that was made."""
+    program.say("Where is my order?", "repro-1", working_dir="")
+    made, _ = program.converted("repro-1")
+    program.say("And my invoice?", "repro-1")
+    program.ok("rename", "repro-1", "Orders")
+    assert set(program.rows()) == {made}
+    assert program.rows()[made]["title"] == "Orders"
+    assert "And my invoice?" in program.ok("export", made)
+
+
 def test_what_a_search_prints_opens_what_it_found(program: Program) -> None:
     """Where the words are in the session alone, its id is that of the session."""
     program.say("Where is my order?", "repro-1", working_dir="")

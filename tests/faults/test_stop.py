@@ -255,8 +255,8 @@ def test_full_disk_of_the_catalog(
 def test_several_at_once_while_another_appends(
     workspace: Path, tmp_path: Path, number: int
 ) -> None:
-    """They take turns: each succeeds, or says after ten seconds whom it waited for; every message
-    is there, and git is in order."""
+    """They take turns: each succeeds, and of eight who waited ten seconds says for whom; every
+    message is there, and git is in order."""
     id = begin(workspace, "brainstorm", "Topic", "First.")
     acknowledged = tmp_path / "acknowledged"
     with (
