@@ -43,6 +43,22 @@ def reason_of(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+def why(error: Exception) -> str:
+    """Why something cannot be read, to stand behind its name: what the system says without its
+    number, and a sentence of ours as it is."""
+    if isinstance(error, OSError) and not isinstance(error, CortextError) and error.strerror:
+        return reason_of(error)
+    return str(error)
+
+
+def where_and_why(error: Exception) -> str:
+    """The same with the file that it is, where nothing else names that."""
+    file = getattr(error, "filename", None)
+    if isinstance(file, bytes):
+        file = file.decode("utf-8", "surrogateescape")
+    return f"{file}: {why(error)}" if isinstance(file, str) else why(error)
+
+
 def _rebuild(kind: type[CortextError], args: tuple[Any, ...], facts: dict[str, Any]) -> Any:
     error = kind.__new__(kind, *args)
     error.args = args

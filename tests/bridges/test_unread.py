@@ -13,7 +13,7 @@ from cortext.bridges import archive, claude_agents, inside, jsonl, opencode, ope
 from cortext.bridges.gemini import GeminiBridge
 from cortext.bridges.opencode import OpenCodeBridge
 from cortext.bridges.port import Source
-from cortext.errors import SessionCorruptedError
+from cortext.errors import SessionCorruptedError, why
 from cortext.formats.records import Damage
 
 
@@ -94,4 +94,4 @@ def test_what_sync_could_not_look_into(home: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_sentences_of_ours_stay_as_they_are(error: Exception, told: str) -> None:
-    assert jsonl.why(error) == told
+    assert why(error) == told

@@ -24,13 +24,12 @@ from cortext.app.progress import Point, Progress, key_of
 from cortext.app.resting import REASON
 from cortext.app.taken import OUT, Taken, Took, add_taken, print_of, session_of
 from cortext.app.transcripts import find_transcript, is_own
-from cortext.bridges.jsonl import where_and_why
 from cortext.bridges.port import Bridge, Source
 from cortext.bridges.recent import Follows, FollowsRows, Mark, mark_of
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
 from cortext.durability.replace import side_dir, storage_errors
-from cortext.errors import CortextError
+from cortext.errors import CortextError, where_and_why
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, in_time_order
 from cortext.lifecycle.workspace import Workspace

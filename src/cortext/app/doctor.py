@@ -24,12 +24,11 @@ from cortext.app.mcp_health import GONE, UNREADABLE, Entry, ServerHealth, entry_
 from cortext.app.setup import COMMANDS, found_tools, has_hooks, plan_setup
 from cortext.bridges import settings
 from cortext.bridges.commands import WITH_COMMANDS, file_name, user_folder
-from cortext.bridges.jsonl import why
 from cortext.bridges.mcp_entry import entry_path
 from cortext.bridges.places import TOOLS, own_home
 from cortext.config import Config
 from cortext.durability.read import read_file
-from cortext.errors import CortextError
+from cortext.errors import CortextError, why
 
 _RECENT = timedelta(days=7)
 """How long a failure is news. The log keeps it longer."""

@@ -13,10 +13,9 @@ from cortext.app.indexing import print_of
 from cortext.app.kept_out import mask_of, text_without, without
 from cortext.app.reading import Read, read_all, read_from, transcript_of
 from cortext.app.transcripts import Found
-from cortext.bridges.jsonl import where_and_why
 from cortext.bridges.recent import Mark
 from cortext.durability.read import open_file, read_file, read_range
-from cortext.errors import CortextError
+from cortext.errors import CortextError, where_and_why
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.query import spaced

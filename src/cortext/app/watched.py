@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 
 from cortext import paths
 from cortext.app import apart
-from cortext.bridges.jsonl import where_and_why
 from cortext.bridges.places import TOOLS, own_home
 from cortext.config import Config
-from cortext.errors import CortextError
+from cortext.errors import CortextError, where_and_why
 from cortext.lifecycle.known import known_workspaces
 from cortext.stores.layout import shelves
 

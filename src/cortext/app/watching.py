@@ -22,12 +22,11 @@ from cortext.app.errors_log import write_error
 from cortext.app.sync import ToolSynced, sync
 from cortext.app.waiting import settle_all
 from cortext.app.watched import EVERYTHING, Watcher
-from cortext.bridges.jsonl import where_and_why
 from cortext.bridges.places import TOOLS
 from cortext.bridges.registry import open_bridge
 from cortext.config import Config
 from cortext.durability.live import LiveMark
-from cortext.errors import CortextError, SessionLockedError
+from cortext.errors import CortextError, SessionLockedError, where_and_why
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
 from cortext.lifecycle.known import known_workspaces

@@ -32,6 +32,7 @@ from cortext.bridges.places import own_home
 from cortext.bridges.port import Decoded, Glance, Source
 from cortext.bridges.recent import Lately
 from cortext.durability.read import open_file
+from cortext.errors import why
 from cortext.formats.records import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -333,7 +334,7 @@ class ClaudeBridge:
             try:
                 damages += part.read(jsonl.read_blocks(path, broken), main=False)
             except OSError as error:
-                detail = f"a sub-agent's file cannot be read: {jsonl.why(error)}"
+                detail = f"a sub-agent's file cannot be read: {why(error)}"
                 damages.append(Damage(detail, path=path))
             side.append(part.session(f"{source.id}.{key}", when))
         for session in side:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from cortext.bridges import jsonl
 from cortext.bridges.places import warn
+from cortext.errors import why
 
 _SESSION = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _HEAD = 4096
@@ -76,5 +77,5 @@ def _sessions_of(path: str) -> set[str]:
             if ids or len(head) < most:
                 return ids
     except OSError as error:
-        warn("%s is passed over: %s", path, jsonl.why(error))
+        warn("%s is passed over: %s", path, why(error))
     return set()

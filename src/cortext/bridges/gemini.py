@@ -18,6 +18,7 @@ from cortext.bridges.places import own_home, warn
 from cortext.bridges.port import Decoded, Glance, Source
 from cortext.bridges.recent import Lately
 from cortext.durability.read import open_file, read_file
+from cortext.errors import why
 from cortext.formats.records import Damage
 from cortext.model import json
 from cortext.model.message import SessionMessage
@@ -223,7 +224,7 @@ class GeminiBridge:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            warn("%s is passed over: %s", path, jsonl.why(error))
+            warn("%s is passed over: %s", path, why(error))
             return {}
 
 
@@ -249,7 +250,7 @@ def _id_at(path: str) -> str:
     try:
         head = jsonl.read_head(path, jsonl.ENDS[1])
     except OSError as error:
-        warn("%s is passed over: %s", path, jsonl.why(error))
+        warn("%s is passed over: %s", path, why(error))
         return ""
     path = jsonl.plain(path)
     if path.endswith(".jsonl"):

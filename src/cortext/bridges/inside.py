@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from cortext.bridges.jsonl import listed, why
+from cortext.bridges.jsonl import listed
 from cortext.bridges.live import TICK, is_program
 from cortext.bridges.port import Bridge, Source
 from cortext.bridges.processes import (
@@ -24,7 +24,7 @@ from cortext.bridges.processes import (
 )
 from cortext.bridges.registry import BRIDGES, open_bridge
 from cortext.durability.read import read_file, read_first_line
-from cortext.errors import CortextError
+from cortext.errors import CortextError, why
 
 _log = logging.getLogger("cortext.bridges")
 _SAYS_ID = {"claude": "CLAUDE_CODE_SESSION_ID", "codex": "CODEX_THREAD_ID"}

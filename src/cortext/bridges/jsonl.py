@@ -20,7 +20,7 @@ from cortext.bridges.places import warn
 from cortext.bridges.port import Source
 from cortext.durability.packed import SUFFIX, Packed, is_packed, read_packed
 from cortext.durability.read import open_file, read_file, read_range
-from cortext.errors import CortextError, reason_of
+from cortext.errors import reason_of
 from cortext.formats.records import Damage, add_damage
 from cortext.model import json
 from cortext.model.message import Role, SessionMessage, of_decoded
@@ -382,20 +382,6 @@ def listed(folder: str) -> list[os.DirEntry[str]]:
     except OSError as error:
         warn("%s is passed over: %s", folder, reason_of(error))
         return []
-
-
-def why(error: Exception) -> str:
-    """Why something cannot be read, to stand behind its name: what the system says without its
-    number, and a sentence of ours as it is."""
-    if isinstance(error, OSError) and not isinstance(error, CortextError) and error.strerror:
-        return reason_of(error)
-    return str(error)
-
-
-def where_and_why(error: Exception) -> str:
-    """The same with the file that it is, where nothing else names that."""
-    file = getattr(error, "filename", None)
-    return f"{os.fsdecode(file)}: {why(error)}" if isinstance(file, str | bytes) else why(error)
 
 
 def prints(paths: Iterable[str]) -> str:

@@ -235,7 +235,7 @@ def _latest(database: str, folder: str, pids: Sequence[int]) -> list[str]:
     except (OSError, CortextError) as error:
         import logging
 
-        from cortext.bridges.jsonl import why
+        from cortext.errors import why
 
         logging.getLogger("cortext.bridges").warning("%s is passed over: %s", database, why(error))
         return []

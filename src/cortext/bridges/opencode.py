@@ -17,7 +17,7 @@ from cortext.bridges.opencode_store import Database, Raw, Store, Tree, read_data
 from cortext.bridges.places import own_home, warn
 from cortext.bridges.port import Decoded, Glance, Source
 from cortext.bridges.recent import Changed, Mark
-from cortext.errors import SessionCorruptedError
+from cortext.errors import SessionCorruptedError, where_and_why, why
 from cortext.formats.records import Damage
 from cortext.model.session import Session
 
@@ -81,7 +81,7 @@ class OpenCodeBridge:
             try:
                 found = read_database(path, Database.roots)
             except (OSError, SessionCorruptedError) as error:
-                warn("%s is passed over: %s", path, jsonl.why(error))
+                warn("%s is passed over: %s", path, why(error))
                 continue
             for one in found:
                 seen.add(one.id)
@@ -91,7 +91,7 @@ class OpenCodeBridge:
                 one = None if tree.is_side else tree.found
                 size = os.stat(tree.path).st_size
             except (OSError, SessionCorruptedError) as error:
-                warn("%s is passed over: %s", tree.path, jsonl.why(error))
+                warn("%s is passed over: %s", tree.path, why(error))
                 continue
             if one and one.id not in seen:
                 seen.add(one.id)
@@ -270,7 +270,7 @@ def _readable(rows: Iterable[T], damages: list[Damage]) -> Iterator[T]:
     try:
         yield from rows
     except (SessionCorruptedError, OSError) as error:
-        damages.append(Damage(jsonl.where_and_why(error)))
+        damages.append(Damage(where_and_why(error)))
 
 
 def _session(store: Store, id: str, damages: list[Damage], longest: int | None) -> Session:

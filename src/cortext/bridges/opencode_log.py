@@ -21,7 +21,7 @@ from cortext.bridges import jsonl
 from cortext.bridges.opencode_store import Origin, Raw, as_object
 from cortext.durability.packed import BrokenMemberError, Packed
 from cortext.durability.read import open_file
-from cortext.errors import SessionCorruptedError
+from cortext.errors import SessionCorruptedError, where_and_why
 from cortext.formats.records import Damage
 from cortext.model import json
 
@@ -251,7 +251,7 @@ def _readable(rows: Iterator[T], failures: list[str]) -> Iterator[T]:
     try:
         yield from rows
     except (SessionCorruptedError, OSError) as error:
-        failures.append(jsonl.where_and_why(error))
+        failures.append(where_and_why(error))
 
 
 def _data(data: bytes) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cortext.bridges import jsonl
 from cortext.bridges.opencode_store import Raw
-from cortext.errors import SessionCorruptedError
+from cortext.errors import SessionCorruptedError, where_and_why
 from cortext.formats.records import Damage
 from cortext.formats.slashed import as_typed
 from cortext.model import json, wire
@@ -183,7 +183,7 @@ def read_parts(rows: Iterable[tuple[str, bytes]], damages: list[Damage]) -> list
             if part and part.type in _TOLD:
                 found.append((id, part))
     except (SessionCorruptedError, OSError) as error:
-        damages.append(Damage(jsonl.where_and_why(error)))
+        damages.append(Damage(where_and_why(error)))
     return found
 
 

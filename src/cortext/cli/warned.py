@@ -24,7 +24,7 @@ class _Clean(logging.Formatter):
 
 def _in_words(value: object) -> object:
     """What the system says without its number."""
-    from cortext.bridges.jsonl import where_and_why
+    from cortext.errors import where_and_why
 
     return where_and_why(value) if isinstance(value, OSError) else value
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cortext.bridges import places
 from cortext.bridges.port import Bridge, Glance, Source
 from cortext.bridges.registry import open_bridge
-from cortext.errors import CortextError
+from cortext.errors import CortextError, why
 from cortext.index.database import micros
 from cortext.index.listed import facts
 from cortext.index.showing import shown, told
@@ -71,9 +71,7 @@ class _Home:
                 data = print.encode("utf-8", "surrogateescape")
                 found.append(_Candidate(bridge, source, data, _time(source)))
         except (OSError, CortextError) as error:
-            from cortext.bridges import jsonl
-
-            places.warn("%s is passed over: %s", self._home, jsonl.why(error))
+            places.warn("%s is passed over: %s", self._home, why(error))
         return found
 
 

@@ -9,9 +9,8 @@ from cortext import paths
 from cortext.app.capture import capture
 from cortext.app.progress import path_of
 from cortext.app.taken import OUT, Taken, add_taken
-from cortext.bridges.jsonl import where_and_why
 from cortext.durability.replace import remove_if_there
-from cortext.errors import CortextError
+from cortext.errors import CortextError, where_and_why
 from cortext.model import wire
 from cortext.stores.folder import FolderStore
 from cortext.stores.layout import Place

@@ -146,8 +146,7 @@ def _said_of(found: Sequence[Finding], archive: bool) -> str:
 def _do(plans: Sequence[_Plan], only: bool, archive: bool) -> int:
     """One after the other; the exit code."""
     from cortext.app.forgetting import forgetting
-    from cortext.bridges.jsonl import where_and_why
-    from cortext.errors import CortextError
+    from cortext.errors import CortextError, where_and_why
 
     pieces, failed, done = 0, 0, list[_Plan]()
     with forgetting([plan.row for plan in plans]):
