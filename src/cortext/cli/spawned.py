@@ -141,33 +141,44 @@ def _is_plain(texts: Sequence[str]) -> bool:
 
 
 def _columns(rows: Sequence[Listed]) -> list[list[str]]:
-    """The cells below each heading. As whole columns, because a list has thousands of rows."""
-    _, _, ids, statuses, _, texts = map(list, zip(*rows, strict=True))
-    facts = zip(*[text.split("\n", 10) for text in texts], strict=True)
-    notes, _, titles, _, _, began, turns, _, _, agents, _ = map(list, facts)
-    if any(notes):
-        pairs = zip(statuses, notes, strict=True)
-        statuses = ["damaged" if note else status for status, note in pairs]
-    agents = [agent or "-" for agent in agents]
+    """The cells below each heading. As whole columns, because a list has thousands of rows; only
+    what is shown of them is kept, because memory is what takes time here."""
+    ids: list[str] = []
+    agents: list[str] = []
+    turns: list[str] = []
+    began: list[str] = []
+    statuses: list[str] = []
+    titles: list[str] = []
+    for _, _, id, status, _, text in rows:
+        note, _, title, _, _, start, count, _, _, agent, _ = text.split("\n", 10)
+        ids.append(id)
+        agents.append(agent or "-")
+        turns.append(count)
+        began.append(start)
+        statuses.append("damaged" if note else status)
+        titles.append(title)
     return [ids, agents, turns, local_times(began), statuses, titles]
 
 
 def _lines(columns: list[list[str]], widths: list[int], widest: list[int]) -> list[str]:
     """The columns side by side. Python itself fills up cells that are plain and fit, which is
     faster than to look at each."""
-    filled: list[list[str]] = []
+    cells: list[list[str]] = []
+    template: list[str] = []
     for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        align = "" if number == _TURNS else "-"
         if number == _TITLES:
-            filled.append(column)
+            template.append("%s")
         elif number == _TIMES and width != widest[number]:
-            filled.append([cell[:width].ljust(width) for cell in column])
+            template.append(f"%-{width}.{width}s")
         elif width != widest[number] or not _is_plain(column):
-            filled.append([fit(cell, width) for cell in column])
-        elif number == _TURNS:
-            filled.append([cell.rjust(width) for cell in column])
+            column = [fit(cell, width) for cell in column]
+            template.append("%s")
         else:
-            filled.append([cell.ljust(width) for cell in column])
-    return [line.rstrip() for line in map("  ".join, zip(*filled, strict=True))]
+            template.append(f"%{align}{width}s")
+        cells.append(column)
+    line = "  ".join(template)
+    return [(line % row).rstrip() for row in zip(*cells, strict=True)]
 
 
 def local_times(micros: Iterable[str]) -> list[str]:
