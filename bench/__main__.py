@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -254,9 +255,12 @@ def line(figures: Figures, scale: float, unit: str) -> str:
 
 
 def main() -> int:
-    quick, python = "--quick" in sys.argv, ""
-    if "--peers" in sys.argv:
-        python = os.path.abspath(sys.argv[sys.argv.index("--peers") + 1])
+    parser = argparse.ArgumentParser(prog="make bench BENCH=…", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and smaller sizes")
+    parser.add_argument("--peers", default="", help="a Python that has tantivy and others")
+    wanted = parser.parse_args()
+    quick, python = wanted.quick, os.path.abspath(wanted.peers) if wanted.peers else ""
+    if python:
         # We are not installed there.
         os.environ["PYTHONPATH"] = os.pathsep.join([os.getcwd(), os.path.abspath("src")])
     with tempfile.TemporaryDirectory(prefix="cortext-bench-") as folder:
