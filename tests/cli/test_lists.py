@@ -351,3 +351,19 @@ def test_times_at_the_ends_of_the_calendar(when: str, zone: str, space: Path) ->
     ):
         done = cortext(space, *command, env={"TZ": zone})
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr[-300:]
+
+
+@pytest.mark.parametrize(
+    "command", [["list"], ["resume", "--list", "--all"], ["search", "words"], ["search", "none"]]
+)
+def test_what_ends_at_once_has_let_go_of_everything(
+    command: list[str], space: Path, data_home: Path
+) -> None:
+    """Nothing waits for Python to take it apart: all is said, and no journal is left behind."""
+    put(space, "001-plan-a", "some words")
+    done = cortext(space, *command)
+    assert (done.returncode, done.stderr) == ((1, done.stderr) if "none" in command else (0, ""))
+    assert ("001-plan-a" in done.stdout) == ("none" not in command)
+    left = {path.name for path in (data_home / "cache").rglob("*.sqlite3*")}
+    assert "catalog.sqlite3" in left
+    assert not [name for name in left if name.endswith(("-wal", "-shm"))]

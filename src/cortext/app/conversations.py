@@ -104,6 +104,17 @@ class Conversations:
         """The session that `find` was asked for, where it found what was made of it."""
         self._kept: list[Listed] = []
 
+    def __enter__(self) -> Conversations:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the catalog; whoever asks next opens it again."""
+        if "_catalog" in self.__dict__:
+            self._catalog.close()
+
     def list(
         self,
         wanted: Wanted = EVERYTHING,

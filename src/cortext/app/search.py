@@ -125,6 +125,11 @@ class Search:
         """Workspaces that are gone or moved; what was said there cannot be found."""
         self._anew: set[Identity] = set()
 
+    def close(self) -> None:
+        """Let go of catalog and index; the next question opens them again."""
+        self._words.close()
+        self._conversations.close()
+
     def refresh(
         self,
         *,

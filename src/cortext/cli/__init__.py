@@ -11,24 +11,43 @@ _MOST_WAITING = 1 << 16
 
 def main() -> int:
     """Run a command of `cortext`; the exit code says how it went."""
-    return _main("cortext")
+    return _run("cortext")[0]
 
 
 def aur() -> int:
     """Run a command of `aur`."""
-    return _main("aur")
+    return _run("aur")[0]
 
 
-def _main(program: str) -> int:
-    code = _run(program)
-    _be_read()
+def cortext_script() -> int:
+    """As `main`, in a process that has nothing else to do."""
+    return _end(*_run("cortext"))
+
+
+def aur_script() -> int:
+    """As `aur`, in a process that has nothing else to do."""
+    return _end(*_run("aur"))
+
+
+def _end(code: int, light: bool) -> int:
+    """End at once after what holds nothing: Python takes the thousands of rows of a list apart
+    before it ends, one by one, for nobody."""
+    if light:
+        os._exit(code)
     return code
 
 
-def _run(program: str) -> int:
+def _run(program: str) -> tuple[int, bool]:
+    """The exit code, and whether the command was one that holds nothing when it is through."""
+    done = _try(program)
+    _be_read()
+    return done
+
+
+def _try(program: str) -> tuple[int, bool]:
     import gc
 
-    from cortext.cli.quick import quick, quick_search
+    from cortext.cli.quick import quick, quick_list, quick_search
     from cortext.cli.warning_later import clean_warnings
 
     # A command is short: looking for garbage again and again costs more than leaving it.
@@ -37,16 +56,20 @@ def _run(program: str) -> int:
     clean_warnings()
     try:
         code = quick_search(sys.argv[1:], program)
+        if code is None and quick_list(sys.argv[1:], program):
+            code = 0
+        light = code is not None
         if code is None:
             code = 0 if quick(sys.argv[1:], program) else _parse_and_run(program)
         sys.stdout.flush()
+        sys.stderr.flush()
     except BaseException as error:  # noqa: BLE001  a person gets a sentence for any of them
         if _reader_has_gone(error):
-            return 0
+            return 0, False
         from cortext.cli.errors import report
 
-        return report(error)
-    return code
+        return report(error), False
+    return code, light
 
 
 def _be_read() -> None:

@@ -35,6 +35,7 @@ def search(
     if answer.more:
         say(f"there is more: -n {2 * question.most} shows it")
     keep_up(finder.conversations)
+    finder.close()
     return 0 if found else 1
 
 

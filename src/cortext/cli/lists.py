@@ -100,22 +100,23 @@ def nothing_yet() -> list[str]:
 
 
 def _elsewhere(wanted: Wanted) -> Sequence[Listed]:
-    return Conversations(paths.workspace_root(), everywhere=True).list(wanted).rows
+    with Conversations(paths.workspace_root(), everywhere=True) as conversations:
+        return conversations.list(wanted).rows
 
 
 def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Listed]:
     """The rows to show: in a terminal the newest, else all."""
-    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    if limit is None and sys.stdout.isatty():
-        limit = int(conversations.config["list.limit"])
-    listing = conversations.list(wanted)
-    _say(conversations, listing)
-    rows = listing.rows if limit is None else listing.rows[:limit]
-    if sys.stdout.isatty():
-        conversations.remember_shown(rows)
-    if len(rows) < len(listing.rows):
-        say(f"{len(listing.rows)} in all; -n {len(listing.rows)} shows them")
-    keep_up(conversations)
+    with Conversations(paths.workspace_root(), everywhere=everywhere) as conversations:
+        if limit is None and sys.stdout.isatty():
+            limit = int(conversations.config["list.limit"])
+        listing = conversations.list(wanted)
+        _say(conversations, listing)
+        rows = listing.rows if limit is None else listing.rows[:limit]
+        if sys.stdout.isatty():
+            conversations.remember_shown(rows)
+        if len(rows) < len(listing.rows):
+            say(f"{len(listing.rows)} in all; -n {len(listing.rows)} shows them")
+        keep_up(conversations)
     return rows
 
 

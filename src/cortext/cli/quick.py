@@ -6,13 +6,30 @@ import os
 import sys
 
 
-def quick(arguments: list[str], program: str = "cortext") -> bool:
-    """Whether the arguments are those of a hook, or of a list with no option but `--all`, or none
-    at all: then it has been handled, or shown."""
+def quick_list(arguments: list[str], program: str = "cortext") -> bool:
+    """Whether the arguments are those of a list with no option but `--all`, or of the list of
+    `spawn`, or none at all where nobody can pick: then it has been shown."""
     if arguments[:2] == ["spawn", "--list-sessions"]:
-        from cortext.cli.spawned import quick as quick_list
+        from cortext.cli.spawned import quick as quick_spawned
 
-        return quick_list(arguments[2:])
+        return quick_spawned(arguments[2:])
+    everywhere = arguments[-1:] == ["--all"] and len(arguments) > 1
+    words = arguments[:-1] if everywhere else arguments
+    if program != "cortext" or words not in (["resume", "--list"], ["list"], []) or _is_special():
+        return False
+    if not words and _can_pick():
+        return False
+    spare_typing_extensions()
+    from cortext.cli.lists import show_conversations, show_resumable
+
+    show = show_resumable if words[:1] == ["resume"] else show_conversations
+    show(everywhere=everywhere)
+    return True
+
+
+def quick(arguments: list[str], program: str = "cortext") -> bool:
+    """Whether the arguments are those of a hook, or none at all where somebody can pick: then it
+    has been handled."""
     if program != "cortext":
         return False
     if arguments[:1] == ["hook"] and len(arguments) > 2 and "--help" not in arguments[:3]:
@@ -21,29 +38,23 @@ def quick(arguments: list[str], program: str = "cortext") -> bool:
         spare_typing_extensions()
         run(arguments[1:])
         return True
-    if os.environ.get("CORTEXT_STORE") or "_CORTEXT_COMPLETE" in os.environ:
+    if arguments or _is_special() or not _can_pick():
         return False
-    if not arguments:
-        from cortext.cli.picker import can_pick, pick
+    from cortext.cli.picker import pick
 
-        if can_pick():
-            pick()
-            return True
-    everywhere = arguments[-1:] == ["--all"] and len(arguments) > 1
-    words = arguments[:-1] if everywhere else arguments
-    if words in (["resume", "--list"], [], ["list"]):
-        spare_typing_extensions()
-    if words == ["resume", "--list"]:
-        from cortext.cli.lists import show_resumable
-
-        show_resumable(everywhere=everywhere)
-    elif words in ([], ["list"]):
-        from cortext.cli.lists import show_conversations
-
-        show_conversations(everywhere=everywhere)
-    else:
-        return False
+    pick()
     return True
+
+
+def _can_pick() -> bool:
+    from cortext.cli.picker import can_pick
+
+    return can_pick()
+
+
+def _is_special() -> bool:
+    """Whether the parser has to look: sessions are in a store, or a shell completes a command."""
+    return bool(os.environ.get("CORTEXT_STORE")) or "_CORTEXT_COMPLETE" in os.environ
 
 
 def spare_typing_extensions() -> None:

@@ -82,6 +82,9 @@ class Catalog:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._database.close()
 
     def list(self, roots: Sequence[str]) -> builtins.list[Listed]:
