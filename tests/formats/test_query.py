@@ -1,5 +1,6 @@
 """What a person types, as a question; and the piece of a text that answers it."""
 
+import re
 import sqlite3
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.formats.folding import bare
-from cortext.formats.query import find, folded, parse, snippet, spaced
+from cortext.formats.query import Term, find, folded, parse, snippet, spaced
 
 
 def matches(question: str, text: str) -> bool:
@@ -276,3 +277,21 @@ def test_a_very_long_question_is_cut() -> None:
     assert parse(" ".join(f"w{n}" for n in range(40))).cut is False
     assert parse(" ".join(f"w{n}" for n in range(41))).cut is True
     assert parse("w" * 2001).cut is True
+
+
+@given(
+    st.text("aBc_ .é\n", max_size=40),
+    st.text("ab", min_size=1, max_size=3),
+    st.booleans(),
+)
+def test_a_plain_word_is_found_where_its_pattern_is(text: str, word: str, is_prefix: bool) -> None:
+    """It is looked for without one."""
+    term = Term((word,), is_prefix)
+    spans = [found.span() for found in re.finditer(term.pattern, folded(text))]
+    assert find(text, [term]) == spans
+
+
+def test_of_terms_that_overlap_the_first_is_shown() -> None:
+    """A phrase and a word of it are one place."""
+    query = parse('"rest api" api rest')
+    assert find("a REST API, and api", query.terms) == [(2, 10), (16, 19)]

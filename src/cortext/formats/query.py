@@ -244,7 +244,7 @@ class _Folded:
     stands: in pieces, of which it is known where each begins, in the one text and in the other."""
 
     def __init__(self, text: str, terms: tuple[Term, ...]) -> None:
-        self.text, self._terms = folded(text), terms
+        self.text = folded(text)
         self._begins: list[int] = []
         self._pieces: list[tuple[int, int]] = []
         if text.isascii() or not special().search(text):
@@ -279,13 +279,15 @@ class _Folded:
         offset = at - self._begins[number]
         return was + (max(offset - 1, 0) // 2 if step == 2 else offset * step)
 
-    def find(self) -> Iterator[tuple[int, int]]:
-        for match in _compiled(self._terms).finditer(self.text):
-            start, end = match.span()
-            if self._pieces:
-                # An accent after the last character is its own.
-                start, end = self._place(start), max(self._place(end - 1) + 1, self._place(end))
-            yield start, end
+    def find(self, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
+        """Where terms stand that do not overlap; of two, the one that begins first."""
+        spans = _spans(self.text, *terms) if len(terms) == 1 else _in_order(self.text, terms)
+        return map(self._places_of, spans) if self._pieces else spans
+
+    def _places_of(self, span: tuple[int, int]) -> tuple[int, int]:
+        start, end = span
+        # An accent after the last character is its own.
+        return self._place(start), max(self._place(end - 1) + 1, self._place(end))
 
 
 def find(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
@@ -295,21 +297,70 @@ def find(text: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
 
 def _places(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
     """As `find`, a piece of the text at a time: who needs few of them does not wait for all."""
+    for start, end, piece in _pieces(text, terms):
+        for first, last in piece.find(terms):
+            if start + first < end:
+                yield start + first, start + last
+
+
+def _pieces(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int, _Folded]]:
+    """Where each piece of a text begins and ends, and what terms are looked for in: a bit more."""
     start = 0
     while start < len(text):
         end = len(text)
         if end > start + _PIECE:
             spaces = [text.rfind(space, start + 1, start + _PIECE) for space in " \n"]
             end = max(spaces) if max(spaces) > start else start + _PIECE
-        for first, last in _Folded(text[start : end + _BEYOND], terms).find():
-            if start + first < end:
-                yield start + first, start + last
+        yield start, end, _Folded(text[start : end + _BEYOND], terms)
         start = end
 
 
+def _starts(text: str, terms: tuple[Term, ...]) -> list[list[int]]:
+    """Where each of the terms stands, the first few times."""
+    found: list[list[int]] = [[] for _ in terms]
+    for start, end, piece in _pieces(text, terms):
+        for places, term in zip(found, terms, strict=True):
+            if len(places) < _OFTEN:
+                there = [start + at for at, _ in islice(piece.find((term,)), _OFTEN)]
+                places += [at for at in there if at < end]
+        if all(len(places) >= _OFTEN for places in found):
+            break
+    return [places[:_OFTEN] for places in found]
+
+
+def _in_order(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]]:
+    spans = [(at, n, end) for n, term in enumerate(terms) for at, end in _spans(text, term)]
+    last = 0
+    for start, _, end in sorted(spans):
+        if start >= last:
+            yield start, end
+            last = end
+
+
+def _spans(text: str, term: Term) -> Iterator[tuple[int, int]]:
+    token = term.tokens[0]
+    if len(term.tokens) == 1 and token.isascii():
+        return _words(text, token, is_prefix=term.is_prefix)
+    return map(re.Match[str].span, _compiled(term).finditer(text))
+
+
+def _words(text: str, word: str, *, is_prefix: bool) -> Iterator[tuple[int, int]]:
+    """Where a plain word stands. To compile a pattern takes longer than to look through a page of
+    short texts."""
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        is_whole = is_prefix or not text[end : end + 1].isalnum()
+        if is_whole and not text[at - 1 : at].isalnum():
+            yield at, end
+        else:
+            end = at + 1
+        at = text.find(word, end)
+
+
 @lru_cache(64)
-def _compiled(terms: tuple[Term, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{term.pattern})" for term in terms))
+def _compiled(term: Term) -> re.Pattern[str]:
+    return re.compile(term.pattern)
 
 
 def _best(text: str, terms: Sequence[Term]) -> int:
@@ -318,7 +369,7 @@ def _best(text: str, terms: Sequence[Term]) -> int:
     terms = tuple(dict.fromkeys(terms))
     if len(terms) < 2:
         return next((start for start, _ in _places(text, terms)), 0) if terms else 0
-    starts = [[start for start, _ in islice(_places(text, (term,)), _OFTEN)] for term in terms]
+    starts = _starts(text, terms)
     ordered = sorted((at, term) for term, found in enumerate(starts) for at in found)
     best, first, chosen, last = (0, 0.0), 0, 0, 0
     shown = [0] * len(terms)
