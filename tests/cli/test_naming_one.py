@@ -250,3 +250,15 @@ def test_a_folder_by_another_name(person: Person) -> None:
     person.say(proj, ["Why kafka?", "Because."])
     (person.folder / "link").symlink_to(proj)
     assert len(rows(person.folder, "search", "kafka", "--in", "link")) == 1
+
+
+def test_an_import_of_next_to_nothing_is_no_import_of_all(person: Person) -> None:
+    """A number, and a name that a script left empty, are no beginning of the ids of sessions that
+    were imported before."""
+    proj = person.project("proj")
+    id = person.say(proj, ["Why kafka?", "Because."], session=f"2{str(uuid.uuid4())[1:]}")
+    ok(proj, "import", id)
+    for name, code in (("", 2), ("2", 3), (id[:3], 3)):
+        done = cortext(proj, "import", name)
+        assert (done.returncode, done.stdout) == (code, "")
+    assert ok(proj, "import", id[:4]).startswith("already here: ")

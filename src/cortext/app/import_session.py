@@ -13,7 +13,7 @@ from cortext.app.tool_session import chat_of
 from cortext.bridges.live import live_sessions
 from cortext.index.catalog import Catalog
 from cortext.index.listed import DOCUMENT, Listed
-from cortext.index.resolve import by_id, by_other_id
+from cortext.index.resolve import by_id, by_other_id, was_had_in
 from cortext.lifecycle.known import known_workspaces
 
 
@@ -34,7 +34,7 @@ def already_kept(query: str) -> list[Listed]:
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
         rows = catalog.list(roots)
-    found = [row for row in rows if any(id.startswith(query) for id in row.native)]
+    found = [row for row in rows if was_had_in(row, query)]
     for row in found:
         capture(row.root, row.place, whole=True)
     return found

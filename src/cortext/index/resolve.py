@@ -78,6 +78,11 @@ def _begins_with(row: Listed, text: str) -> bool:
         return (len(text) >= _ENOUGH or row.tool == AUR) and row.key.startswith(text)
     if any(name.startswith(text) for name in (row.id, row.address, row.path)):
         return True
+    return was_had_in(row, text)
+
+
+def was_had_in(row: Listed, text: str) -> bool:
+    """Whether a conversation was had in a tool's session whose id begins so."""
     # The ids stand at the end of the text: most rows have none.
     if len(text) < _ENOUGH or f":{text}" not in row.text:
         return False
