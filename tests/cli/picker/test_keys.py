@@ -84,13 +84,16 @@ def test_tagging(workspace: Path, id: str) -> None:
 
 
 def test_exporting(workspace: Path, id: str) -> None:
-    """By the ending of the name; a file that is there is not written over."""
+    """By the ending of the name; a file that is there is not written over. What can be done about
+    it can be done here: there are no options."""
 
     async def story(pilot, picker) -> None:
         await pilot.press("ctrl+e", "ctrl+u", *"out.json", "enter")
         await shows(pilot, "it is in out.json")
         await pilot.press("ctrl+e", "ctrl+u", *"out.json", "enter")
-        await shows(pilot, "out.json is there already")
+        await shows(pilot, "out.json is there already; give it another name")
+        await pilot.press("ctrl+e", "ctrl+u", *"out.docx", "enter")
+        await shows(pilot, "no format of ours; the ending says how: .md")
 
     play(story, size=(160, 30))
     assert json.loads((workspace / "out.json").read_text(encoding="utf-8"))["title"]

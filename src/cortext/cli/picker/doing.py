@@ -60,9 +60,15 @@ def export(row: Listed, path: str) -> str:
     given = os.path.expanduser(path.strip())
     if not given:
         raise CortextError("say which file")
-    format = format_for(given)
+    try:
+        format = format_for(given)
+    except CortextError as error:
+        error.hint = "the ending says how: .md, .html, .json, .jsonl"
+        raise
     session, damages = read(take_in(row))
     target = target_file(given, session.id, format)
+    if os.path.lexists(target):
+        raise CortextError(f"{target} is there already", hint="give it another name")
     write_export(target, encode(session, format), overwrite=False)
     lost = f"; {len(damages)} parts could not be read" if damages else ""
     return f"it is in {clean(target, lines=False)}{lost}"
