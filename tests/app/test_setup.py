@@ -299,8 +299,9 @@ def test_the_shell_completes_names_of_tools(person: Path) -> None:
 
 
 def test_an_unknown_tool_is_named(person: Path) -> None:
-    done = cortext(person, "setup", "--tools", "emacs")
-    assert (done.returncode, "there is no tool" in done.stderr) == (2, True)
+    for names, said in (("claude,emacs", "there is no tool 'emacs';"), (",", "names no tool;")):
+        done = cortext(person, "setup", "--tools", names)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.parametrize(

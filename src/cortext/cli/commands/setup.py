@@ -36,7 +36,8 @@ def tool_names(
     names = tuple(name.strip() for name in value.split(",") if name.strip())
     unknown = [name for name in names if name not in TOOLS]
     if unknown or not names:
-        raise click.BadParameter(f"there is no tool {unknown[:1]}; tools are {', '.join(TOOLS)}")
+        wrong = f"there is no tool {unknown[0]!r}" if unknown else "this names no tool"
+        raise click.BadParameter(f"{wrong}; tools are {', '.join(TOOLS)}")
     return names
 
 
