@@ -154,7 +154,7 @@ def test_restore_where_the_place_is_taken(space: Path) -> None:
     assert "exists" in refused(space, 1, "trash", "restore", "001-plan-x")
     assert snapshot(space) == taken
     assert "2 sessions match" in refused(space, 4, "trash", "restore", "plan")
-    refused(space, 3, "trash", "restore", "nothing like it")
+    assert "hint: `cortext trash` lists" in refused(space, 3, "restore", "nothing like it")
     refused(space, 3, "trash", "restore", "")
     assert len(json.loads(ok(space, "trash", "list", "--json"))) == 2
 

@@ -80,7 +80,9 @@ def restore(given: str) -> TrashEntry:
         return trash.restore(entries[number - 1].id)
     entry = find_entry(given)
     if entry is None:
-        raise SessionNotFoundError(given)
+        missing = SessionNotFoundError(given)
+        missing.hint = "`cortext trash` lists what can be brought back"
+        raise missing
     return trash.restore(entry.id)
 
 
