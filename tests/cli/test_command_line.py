@@ -82,6 +82,7 @@ def test_show_by_the_beginning_of_an_id(store: str) -> None:
         (["show", "../../etc/passwd"], 2, "error: not a valid id"),
         (["list", "--sort", "a') OR 1=1--"], 2, "Error: Invalid value for '--sort'"),
         (["list", "-n", "0"], 2, "Error: Invalid value for '-n'"),
+        (["list", "parser"], 2, "Error: words to choose by come after --search; `cortext search`"),
         (["lisst"], 2, "Error: No such command 'lisst'."),
     ],
 )

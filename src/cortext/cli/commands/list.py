@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_tokens"]
 
 
-@click.command("list")
+@click.command("list", context_settings={"allow_extra_args": True})
 @filters
 @click.option(
     "--tool",
@@ -32,10 +32,17 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 @click.option("--forget", is_flag=True, help="Forget workspaces that are not there any more.")
 @store_option
 @json_option
-def command(store: str | None, as_json: bool, forget: bool, **options: Any) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context, store: str | None, as_json: bool, forget: bool, **options: Any
+) -> None:
     """List the conversations of this workspace, and the sessions that were had in its folder, in AI
     tools, in `spawn` and in programs that keep them, the latest first; with --store, the sessions
     of a store. In a terminal the newest are shown (setting list.limit), else all."""
+    if ctx.args:
+        raise click.UsageError(
+            "words to choose by come after --search; `cortext search` looks in what was said"
+        )
     if forget:
         _forget()
     if store:
