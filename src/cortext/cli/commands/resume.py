@@ -59,7 +59,7 @@ class _Resume(click.Command):
 
 @click.command("resume", cls=_Resume, context_settings={"ignore_unknown_options": True})
 @click.argument("query", nargs=-1, shell_complete=complete_id, callback=plain_words)
-@click.option("-c", "--last", is_flag=True, help="The latest one here.")
+@click.option("-c", "--last", is_flag=True, help="The latest one here that is open nowhere.")
 @tool_option
 @click.option("--fork", is_flag=True, help="Go on in a copy, also of one that is open elsewhere.")
 @click.option("--print", "printing", is_flag=True, help=_PRINT)
@@ -92,10 +92,10 @@ def command(
 ) -> None:
     """Find a conversation and go on with it.
 
-    QUERY is its id, the beginning of it, its number in the last list, or words of its title and
-    summary. In a terminal it is reopened in an AI tool, where words after `--` go to, or in
-    `spawn`, if it was had there; without a terminal, or inside a tool, what an agent needs to go
-    on with it is printed.
+    QUERY is its id, the beginning of it, its number in the last list, words of its title and
+    summary, or words that were said in it. In a terminal it is reopened in an AI tool, where words
+    after `--` go to, or in `spawn`, if it was had there; without a terminal, or inside a tool, what
+    an agent needs to go on with it is printed.
     """
     from cortext.cli.choose import can_ask, choose
 
