@@ -342,6 +342,10 @@ def test_tiers(homes: Homes, tool: str) -> None:
     assert id in [row.key for row in resolve(title.lower(), rows)]
     assert resolve(id[:3], rows) == []
     assert resolve(os.path.basename(homes.transcript(tool)), rows) == []
+    # Copied from a terminal that cut it off.
+    assert [row.key for row in resolve(f"{id[:12]}…", rows)] == [id]
+    assert id in [row.key for row in resolve(f"{title[:-2]}…", rows)]
+    assert [resolve(nothing, rows) for nothing in ("…", "12…", f"{id[:3]}…")] == [[], [], []]
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -39,11 +39,14 @@ def by_other_id(query: str, rows: Sequence[Listed]) -> list[Listed]:
 
 def by_part(query: str, rows: Sequence[Listed]) -> list[Listed]:
     """Those whose id begins so, else those that have the words in title or summary; none for a
-    bare number."""
+    bare number. What a terminal cut off is as good as what it shows of it."""
     text = query.strip()
     if not text or is_number(text):
         return []
-    return _first(text, rows, (_begins_with,)) or with_words(text, rows)
+    found = _first(text, rows, (_begins_with,)) or with_words(text, rows)
+    if not found and text.endswith("…"):
+        return by_part(text.removesuffix("…"), rows)
+    return found
 
 
 def is_number(query: str) -> bool:
