@@ -194,6 +194,20 @@ def test_another_program_of_our_name_is_named(
     assert problem.text == f"another program called `cortext` comes first on the PATH: {where}"
 
 
+def test_a_home_that_cannot_be_written_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists work without, so that nobody would know that nothing is archived."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    assert look_over().problems == []
+    monkeypatch.setattr(machine.os, "access", lambda path, mode: path != str(home))
+    (problem,) = look_over().problems
+    assert problem.text.startswith(f"{home} cannot be written to: nothing new is kept in {home}/")
+    assert (problem.severity, problem.path) == ("problem", str(home))
+
+
 def test_a_network_disk_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the table of mounts, in which a space is written as a number."""
     folder = tmp_path / "my share/work"

@@ -93,6 +93,7 @@ def _look_around(looked: Looked, found: Stores, all_items: list[Item]) -> None:
     looked.add_all(data, modes)
     looked.add_all(paths.trash(), lambda: [Found(leftovers.check_trash())])
     looked.add_all("PATH", lambda: [Found(machine.check_names())])
+    looked.add_all(data, lambda: [Found(machine.check_writing(paths.archive()))])
     looked.add_all(data, lambda: [Found(machine.check_disks(disks))])
 
 

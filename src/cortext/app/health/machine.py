@@ -77,6 +77,15 @@ def _is_ours(path: str, name: str) -> bool:
         return True  # what nobody can read tells nothing
 
 
+def check_writing(folder: str) -> list[Problem]:
+    """Whether what we keep can be written. Lists do without, and say nothing of it."""
+    there = _nearest(folder)
+    if os.access(there, os.W_OK | os.X_OK):
+        return []
+    text = f"{there} cannot be written to: nothing new is kept in {folder}"
+    return [Problem(text, "check who owns the folder and its permissions", path=there)]
+
+
 def check_disks(folders: Iterable[str]) -> list[Problem]:
     """Folders of ours on a disk of the network."""
     mounts = _mounts()
@@ -106,14 +115,19 @@ def type_of(folder: str) -> int:
         return 0
     import ctypes
 
-    while folder and not os.path.exists(folder) and folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
     answer = (ctypes.c_long * 32)()
     try:
-        failed = ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(folder), answer)
+        failed = ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(_nearest(folder)), answer)
     except (AttributeError, OSError, ValueError):
         return 0
     return 0 if failed else answer[0] & 0xFFFFFFFF
+
+
+def _nearest(folder: str) -> str:
+    """The folder, or the one that is there in which it will be made."""
+    while folder and not os.path.exists(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def _mounts() -> list[tuple[str, str]]:
