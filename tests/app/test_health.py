@@ -24,7 +24,7 @@ from cortext.app.health.leftovers import check_modes, check_temps, open_to_other
 from cortext.app.health.locks import check_locks, lock_files
 from cortext.app.health.looking import look_over
 from cortext.app.health.mending import mend_all
-from cortext.app.health.problem import Mend, Mended, reworded
+from cortext.app.health.problem import Mend, Mended, Trouble, problem_of, reworded
 from cortext.durability.trash import Trash
 from cortext.errors import SessionLockedError
 from cortext.lifecycle.known import remember_program, remember_workspace
@@ -206,6 +206,14 @@ def test_a_home_that_cannot_be_written_is_a_problem(
     (problem,) = look_over().problems
     assert problem.text.startswith(f"{home} cannot be written to: nothing new is kept in {home}/")
     assert (problem.severity, problem.path) == ("problem", str(home))
+
+
+def test_what_cannot_be_mended_is_told_before_it_is_tried() -> None:
+    """Without `--fix` nothing was left as it is: nobody has tried."""
+    torn_line = Trouble("not JSON", 2)
+    hints = [problem_of("a.jsonl", torn_line, mend).hint for mend in ("it goes", "")]
+    verbs = ("mends it", "leaves it as it is")
+    assert hints == [f"`cortext doctor --fix` {verb}" for verb in verbs]
 
 
 def test_a_network_disk_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,7 +144,7 @@ def problem_of(path: str, trouble: Trouble, mend: str = "", hint: str = "") -> P
     """The sentence of a trouble in a file."""
     where = path if trouble.line is None else f"{path}, line {trouble.line}"
     mend = mend if trouble.mends else ""
-    usual = "`cortext doctor --fix` mends it" if mend else "it was left as it is"
+    usual = f"`cortext doctor --fix` {'mends it' if mend else 'leaves it as it is'}"
     return Problem(
         f"{where}: {trouble.text}", hint or usual, trouble.severity, path, trouble.line, mend
     )
