@@ -80,6 +80,13 @@ def test_what_is_not_there(workspace: Path, options: list[str], told: str) -> No
     assert told in done.stderr
 
 
+def test_a_message_of_an_empty_conversation(workspace: Path) -> None:
+    """There is none, and nothing to be counted."""
+    begin(workspace, "plan", "Empty")
+    done = cortext(workspace, "show", "001", "--at", "3")
+    assert done.stderr.endswith("001-plan-empty has no messages\n")
+
+
 @pytest.mark.parametrize("tool", ["claude", "codex", "gemini", "opencode"])
 def test_in_a_tool(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number that a search tells opens a tool's session there; its sub-agents are left out."""

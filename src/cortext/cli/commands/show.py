@@ -195,7 +195,8 @@ def _wanted(found: _Found, numbers: range | None, last: int | None) -> range:
         return range(max(count - last, 0) + 1 if last else 1, count + 1)
     if found.session is None or numbers.start > count:
         name = found.row.key if found.row else found.session.id if found.session else ""
-        raise click.UsageError(f"{name} has {count or 'no'} messages, counted from 1")
+        there = f"{count} messages, counted from 1" if count else "no messages"
+        raise click.UsageError(f"{name} has {there}")
     return range(numbers.start, min(numbers.stop, count + 1))
 
 
