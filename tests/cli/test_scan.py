@@ -318,6 +318,21 @@ def test_the_archive_s_copy_stays_masked(space: Path, transcript: Path) -> None:
     assert list(Path(paths.archive()).rglob("*.~*")) == []
 
 
+def test_what_the_tool_still_has_is_not_to_be_masked_twice(space: Path, transcript: Path) -> None:
+    """`--archive` is advised until it was done; it counts secrets, not the lines that have them."""
+    advice = f"`cortext redact {ID} --archive` keeps it out of our copies"
+    assert advice in cortext(space, "scan", "--all").stdout
+    with transcript.open("ab") as file:
+        for number, said in ((3, f"{KEY} and {TOKEN}"), (4, f"{TOKEN} once more")):
+            line = test_claude.line(f"u{number}", f"u{number - 1}", "user", said)
+            file.write(json.dumps(line).encode() + b"\n")
+    os.utime(transcript, (1, 1_700_000_100))
+    ok(space, "sync")
+    assert "2 masked in 1 conversation" in ok(space, "redact", ID, "--archive", "--yes")
+    again = cortext(space, "scan", "--all")
+    assert (str(transcript) in again.stdout, advice in again.stdout) == (True, False)
+
+
 def test_a_head_that_is_no_json_is_scanned_as_text(space: Path) -> None:
     """Damage hides nothing."""
     id = begin(space, "plan", "Deploy", "Hello.")

@@ -50,6 +50,17 @@ def redact_copies(
     return Redacted(done.pieces, done.files, [*done.unread, *notes])
 
 
+def are_kept_out(row: Listed, found: Sequence[Finding]) -> bool:
+    """Whether secrets that a tool's own files have were masked in our copies of them, so that no
+    sync brings them back."""
+    files, masks = SessionFiles(), list[Marker]()
+    for tool, id in sessions_of(row):
+        known = Masks(tool)
+        of_names = [known.of(name, is_new=False) for name in _names(files, tool, id)]
+        masks += [mask for mask in of_names if mask is not None]
+    return all(any(mask(one.family, one.secret) for mask in masks) for one in found)
+
+
 class _Masking:
     """These secrets, in one copy after the other."""
 
@@ -67,7 +78,7 @@ class _Masking:
         copy yet: a copy that is not as it should be is brought there by the next sync."""
         masks, memory = Masks(tool), Memory(tool)
         copies = [path for path in self._files.copies(tool, id) if not os.path.islink(path)]
-        for name in self._names(tool, id):
+        for name in _names(self._files, tool, id):
             masks.add(name, self._prints)
         for path in copies:
             if not _is_older(path):
@@ -91,12 +102,6 @@ class _Masking:
                 self._one(tool, path, memory)
             memory.save()
 
-    def _names(self, tool: str, id: str) -> list[str]:
-        """What the tool has of a session, as copies of it are called."""
-        if tool == "opencode":
-            return [f"sessions/{id}.jsonl"]
-        return [name_of(path, own_home(tool)) for path in self._files.own(tool, id)]
-
     def _one(self, tool: str, path: str, memory: Memory) -> None:
         with storage_errors("archive into", path):
             data = content(path, self.unread)
@@ -114,8 +119,8 @@ class _Masking:
             replace(path, parts, temp_dir=temp_dir())
             os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
         self.files.append(path)
-        old, now = data.split(b"\n"), new.split(b"\n")
-        self.pieces += sum(a != b for a, b in zip(old, now, strict=False)) or 1
+        # Each secret of a file counts once, as it does among the findings.
+        self.pieces += len(marks_in(new) - marks_in(data)) or 1
 
     def _note(self, name: str, new: bytes, before: int, size: int, memory: Memory) -> None:
         """What is known of a copy from now on, before it is so: one that is not as it is
@@ -124,6 +129,13 @@ class _Masking:
         mark = known.print if known.packed == before else ""
         memory.put(name, known_of(new)._replace(print=mark, packed=size))
         memory.save()
+
+
+def _names(files: SessionFiles, tool: str, id: str) -> list[str]:
+    """What the tool has of a session, as copies of it are called."""
+    if tool == "opencode":
+        return [f"sessions/{id}.jsonl"]
+    return [name_of(path, own_home(tool)) for path in files.own(tool, id)]
 
 
 def _is_older(path: str) -> bool:

@@ -190,7 +190,12 @@ def theirs(found: Sequence[Finding], id: str) -> Iterator[str]:
     for path in sorted({one.path for one in found if not one.ours}):
         yield f"not touched, it is the tool's own: {path}"
         yield f"  {how_to_remove(path)}"
-    if any(not one.ours for one in found) and not any(one.is_copy for one in found):
+    tools = [one for one in found if not one.ours]
+    if not tools or any(one.is_copy for one in found):
+        return
+    from cortext.app.redacting_copies import are_kept_out
+
+    if not are_kept_out(found[0].row, tools):
         yield f"  `cortext redact {id} --archive` keeps it out of our copies"
 
 
