@@ -227,6 +227,19 @@ def test_a_network_disk_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert problem.severity == "note"
 
 
+def test_doctor_looks_at_the_disks_of_all_conversations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of the archive, which is another folder."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    remember_program(str(tmp_path / "share/logs"))
+    Kept("log", tmp_path / "share/logs").make()
+    table = f"s:/x {tmp_path}/share nfs4 rw 0 0\ns:/y {tmp_path}/data cifs rw 0 0\n"
+    monkeypatch.setattr(machine, "read_mounts", table.encode)
+    told = [one.text for one in look_over().problems if "network disk" in one.text]
+    assert sorted(re.findall(r"\((\w+), at", text)[0] for text in told) == ["cifs", "nfs4"]
+
+
 def test_a_network_disk_is_known_by_its_file_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
