@@ -175,6 +175,28 @@ def test_a_call_is_paired_with_a_stub(kind: str, tmp_path: Path) -> None:
     assert len(kept.ids()) == 8
 
 
+@pytest.mark.parametrize("kind", ["workspace", "log", "document"])
+def test_a_call_that_waits_for_approval_is_left_open(kind: str, tmp_path: Path) -> None:
+    """However long it waits, and also where something else is mended: the run that is approved
+    brings the result itself. When it waits no longer, a call without one is told of."""
+    kept = Kept(kind, tmp_path).make()
+    damage.open_call(kept)
+    store = kept.open()
+    session = store.load(kept.id)
+    session.pending = {"framework": "openai_agents", "state": "{}"}
+    store.save(session)
+    assert kept.check().problems == ()
+    damage.twice(kept)
+    found = kept.check()
+    assert found.mend is not None
+    found.mend.do()
+    session = kept.open().load(kept.id)
+    assert (session.messages[-1].id, session.pending is not None) == ("m7", True)
+    session.pending = None
+    kept.open().save(session)
+    assert "never got a result" in kept.check().problems[0].text
+
+
 def test_a_call_of_now_may_still_be_answered(tmp_path: Path) -> None:
     kept = Kept("log", tmp_path).make()
     call = {"id": "c1", "name": "shell", "arguments": {}}

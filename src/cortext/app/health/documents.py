@@ -96,8 +96,12 @@ def _look(folder: str, id: str) -> _State:
     if HALF.search(data):
         session = _whole(session, troubles)
     _drop_repeated(session, troubles)
+    return _State(session, troubles, _missing_results(session))
+
+
+def _missing_results(session: Session) -> list[SessionMessage]:
     answered = {call.id for call in session.tool_history}
-    return _State(session, troubles, missing_results(session.messages, answered))
+    return missing_results(session.messages, answered, session.pending)
 
 
 def _whole(session: Session, troubles: list[Trouble]) -> Session:
@@ -141,8 +145,7 @@ def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
     if any(trouble.severity != WARNING for trouble in troubles):
         session = _with_backup(session, folder, id)
     _drop_repeated(session, troubles)
-    answered = {call.id for call in session.tool_history}
-    return _State(session, troubles, missing_results(session.messages, answered))
+    return _State(session, troubles, _missing_results(session))
 
 
 def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
@@ -179,8 +182,7 @@ def _empty(folder: str, id: str, data: bytes) -> _State:
         return _State(None, [Trouble(f"{text}: what it held is not here", mends=False)], ())
     found.id = id
     text += f"; its backup has {counted(len(found.messages), 'message')}"
-    answered = {call.id for call in found.tool_history}
-    return _State(found, [Trouble(text)], missing_results(found.messages, answered))
+    return _State(found, [Trouble(text)], _missing_results(found))
 
 
 def _of_aside(data: bytes, id: str) -> Session | None:

@@ -129,7 +129,7 @@ def _look(place: Place) -> _State:
         most = None if lost or rescued.nothing else rescued.lost
         rescued = from_git(place.lines, FOLDER.records, rescued, most)
     fewer = [] if lost else _fewer(rescued, known)
-    stubs = missing_results(rescued.messages, rescued.answered)
+    stubs = missing_results(rescued.messages, rescued.answered, head.head.get("pending"))
     return _State(head, rescued, lost, fewer, stubs)
 
 

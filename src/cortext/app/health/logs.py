@@ -117,7 +117,7 @@ def _look(path: str) -> _State:
         troubles = [trouble._replace(mends=False) for trouble in troubles]
     return state._replace(
         rescued=rescued._replace(troubles=[*troubles, *rescued.troubles]),
-        stubs=missing_results(rescued.messages, rescued.answered),
+        stubs=missing_results(rescued.messages, rescued.answered, state.head.head.get("pending")),
     )
 
 
