@@ -33,6 +33,7 @@ class Transcript:
         self._follower = Follower(kept.store, id)
         self._told: dict[str, str] = {}
         self._others: list[SessionMessage] = []
+        self._calls: set[str] = set()
         self._begun = False
         self._waits = ""
 
@@ -107,11 +108,15 @@ class Transcript:
         if anew:
             self._told.clear()
             self._others = []
+            self._calls.clear()
             # A head is changed by writing the session anew.
             self._waits = self._waiting()
         for record in records:
             self._told[record.id] = mark_of(record)
-            if FRAMEWORK not in record.extra:
+            if FRAMEWORK in record.extra:
+                self._calls.update(str(call.get("id")) for call in record.tool_calls or ())
+            # `doctor` answers a call that was cut off: in the thread it can still be done.
+            elif record.tool_call_id not in self._calls:
                 self._others.append(record)
 
     def _untold(self, record: SessionMessage) -> SessionMessage | None:

@@ -1,5 +1,6 @@
 """Several processes on one thread, and processes that die."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from langgraph.types import Command
 
 from cortext.adapters.langgraph import CortextSaver
 from cortext.adapters.langgraph_messages import NO_RESULT
+from cortext.app.health.logs import check_log
 from cortext.stores.log import LogStore
 from cortext.stores.registry import open_session_store
 from tests.adapters.children import FORK, all_do, dies, start
@@ -88,6 +90,25 @@ def test_an_interrupted_call_is_run_again(tmp_path: Path) -> None:
     model = Model()
     made = agent(CortextSaver(tmp_path), model).invoke(None, on("t"))
     assert texts(made["messages"]) == ["do it", "", "x is mended", "I was shown 3"]
+
+
+def test_an_interrupted_call_is_run_again_after_doctor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The result that doctor writes into the conversation is for those who read that: the thread
+    still does the call, and no model is shown it."""
+    dies("langgraph", "begin_and_crash", tmp_path)
+    monkeypatch.setattr("cortext.app.health.calls.RESTS", timedelta(0))
+    mend = check_log(str(tmp_path), "t").mend
+    assert mend is not None
+    mend.do()
+    assert LogStore(tmp_path).load("t").messages[-1].role == "tool"
+    model = Model()
+    graph = agent(CortextSaver(tmp_path), model)
+    made = graph.invoke(None, on("t"))
+    assert texts(made["messages"]) == ["do it", "", "x is mended", "I was shown 3"]
+    graph.invoke({"messages": [("user", "go on")]}, on("t"))
+    assert texts(model.seen[-1])[:3] == ["do it", "", "x is mended"]
 
 
 def test_an_interrupted_call_is_talked_past(tmp_path: Path) -> None:
