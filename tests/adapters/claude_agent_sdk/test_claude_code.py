@@ -1,6 +1,7 @@
 """The SDK with the real Claude Code, which has nothing but what is in our store."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -59,15 +60,28 @@ def test_a_session_goes_on_from_the_store(machine: Machine) -> None:
     assert "Oslo by now" in machine.ok("show", session, "--plain", "--no-pager")
 
 
-def test_the_next_run_after_a_crash(machine: Machine) -> None:
+@pytest.mark.parametrize("mended", [False, True])
+def test_the_next_run_after_a_crash(machine: Machine, mended: bool) -> None:
     """A call was stored and its result never: the session goes on, and the model that refuses a
-    call without a result is given none."""
-    machine.stub.say(Call("Bash", {"command": "sleep 100"}))
+    call without a result is given none; also when doctor has said so in the session."""
+    # Not a plain `sleep`: Claude Code answers that one by itself, at once.
+    machine.stub.say(Call("Bash", {"command": "timeout 20 tail -f /dev/null"}))
     done = program(machine, "dies", "Mend the roof")
     assert done.returncode == -signal.SIGKILL, done.stderr
     (row,) = json.loads(machine.ok("list", "--all", "--tool", "document", "--json"))
     assert row["title"] == "Mend the roof"
     kept = json.loads(machine.ok("show", row["id"], "--json"))
+    spoken = [one for one in kept["messages"] if one["role"] != "system"]
+    assert [one["role"] for one in spoken] == ["user", "assistant"]
+    assert spoken[-1]["tool_calls"]
+    if mended:
+        (path,) = machine.root.rglob(f"programs/{row['id']}.jsonl")
+        lines = re.sub(rb'"timestamp":"20..', b'"timestamp":"2001', path.read_bytes())
+        # The call last, as where the next entry was not stored any more.
+        called = lines.index(b"\n", lines.rindex(b'"role":"assistant"'))
+        path.write_bytes(lines[: called + 1])
+        machine.ok("doctor", "--fix", "--yes")
+        assert b"no result was recorded" in path.read_bytes()
     machine.stub.say("It is mended.")
     session = kept["metadata"]["session_id"]
     assert said(program(machine, "asks", "Is it mended?", session))[1] == "It is mended."
