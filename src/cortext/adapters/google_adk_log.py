@@ -56,6 +56,7 @@ class Events:
         self.last: float | None = None
         self._events: list[tuple[float, Any]] = []
         self._names: dict[str, str] = {}
+        self._calls: set[str] = set()
         self._invocation = ""
 
     def take(self, records: Iterable[SessionMessage]) -> None:
@@ -92,6 +93,8 @@ class Events:
         parts: list[Json] = content.get("parts") or []
         for part in parts:
             call, answer = part.get("function_call"), part.get("function_response")
+            if call:
+                self._calls.add(call.get("id") or "")
             if call and call.get("id") in long_running:
                 self.waiting[call["id"]] = call.get("name", "")
             # The tool itself may answer at once that it takes a while.
@@ -99,6 +102,10 @@ class Events:
                 self.waiting.pop(answer.get("id", ""), None)
 
     def _take_other(self, record: SessionMessage) -> None:
+        # `doctor` answers a call that was cut off: a run that goes on can still do it, and others
+        # are told as if nothing had been said.
+        if record.role == "tool" and record.tool_call_id in self._calls:
+            return
         if record.role == "user":
             self._invocation = record.id
         for call in record.tool_calls or ():

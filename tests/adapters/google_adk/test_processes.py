@@ -1,6 +1,7 @@
 """Several processes on one session, and processes that die."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from cortext.adapters import google_adk_sessions
 from cortext.adapters.google_adk import CortextSessionService
 from cortext.adapters.google_adk_events import INTERRUPTED
 from cortext.adapters.kept import id_of
+from cortext.app.health.logs import check_log
 from cortext.stores.log import LogStore
 from tests.adapters.children import FORK, all_do, dies
 from tests.adapters.google_adk.scenes import APP, USER, answer, last_text, run, speaker
@@ -117,9 +119,19 @@ def test_of_those_who_create_a_session_at_once_one_does(tmp_path: Path) -> None:
     assert got == ["exists", "exists", "exists", "made"]
 
 
-def test_the_next_run_after_a_crash(tmp_path: Path) -> None:
-    """Killed while a tool is at work: the model is told, in this run and in later ones."""
+@pytest.mark.parametrize("mended", [False, True])
+def test_the_next_run_after_a_crash(
+    mended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while a tool is at work: the model is told, in this run and in later ones; in the same
+    way when doctor has said so in the session."""
     dies("google_adk", "crash_in_a_tool", tmp_path)
+    if mended:
+        monkeypatch.setattr("cortext.app.health.calls.RESTS", timedelta(0))
+        mend = check_log(str(tmp_path), ID).mend
+        assert mend is not None
+        mend.do()
+        assert LogStore(tmp_path).load(ID).messages[-1].role == "tool"
     service = CortextSessionService(tmp_path)
     runner, script = speaker(service, "it was cut off", "as I said")
     assert last_text(asyncio.run(run(runner, "s", "what happened?"))) == "it was cut off"
