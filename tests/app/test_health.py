@@ -31,7 +31,7 @@ from cortext.lifecycle.known import remember_program, remember_workspace
 from cortext.lifecycle.workspace import Workspace
 from cortext.stores.log import LogStore
 from tests.app.captures import Bench
-from tests.app.damage import Kept, flipped_bit, half_emoji, torn
+from tests.app.damage import Kept, flipped_bit, half_emoji, nul_line, torn
 
 HOLD = """
 import fcntl, os, sys
@@ -282,6 +282,24 @@ def test_programs_logs_are_looked_at(tmp_path: Path) -> None:
     name = "001-debug-slow.jsonl"
     assert found == [f"{paths.program_sessions()}/{name}", f"{named}/{name}"]
     assert all(one.path != f"{named}/other.jsonl" for one in look_over().problems)
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "state", "subagents"])
+def test_what_adapters_keep_beside_sessions_is_looked_at(name: str, tmp_path: Path) -> None:
+    """It is mended as sessions are, and counts as none; what else is in such a folder is left."""
+    remember_program(str(tmp_path))
+    kept = Kept("log", tmp_path / name).make()
+    nul_line(kept)
+    kept.lines.chmod(0o644)
+    (tmp_path / name / "other.jsonl").write_text("{no\n", encoding="utf-8")
+    looked = look_over()
+    assert looked.conversations == 0
+    told = [one.text for one in looked.problems if one.path == str(kept.lines)]
+    assert any("64 NUL bytes" in text for text in told)
+    assert any("other users can read" in text for text in told)
+    mend_all(looked.mends)
+    assert look_over().problems == []
+    assert kept.ids() == ["m1", "m2", "m3", "m4", "m5", "m6"]
 
 
 def test_a_damaged_key_and_a_damaged_tombstone_are_named() -> None:

@@ -19,7 +19,7 @@ from cortext.app.health.locks import check_locks, lock_files
 from cortext.app.health.masks import check_masked
 from cortext.app.health.notes import check_exports, check_notes
 from cortext.app.health.problem import Found, Mend, Problem, unforeseen
-from cortext.app.health.stores import Item, Stores, days_of, histories_of, items, stores
+from cortext.app.health.stores import Item, Stores, days_of, histories_of, inner_of, items, stores
 from cortext.app.installed import Installed
 from cortext.bridges.places import TOOLS, folders, own_home
 from cortext.config import user_file
@@ -65,7 +65,9 @@ def look_over(*, deep: bool = False, progress: Progress | None = None) -> Looked
     looked.add_all(paths.archive(), lambda: [check_masked(copies())])
     looked.add_all(os.path.dirname(paths.archive()), check_notes)
     looked.add_all(os.path.dirname(paths.archive()), lambda: [check_begun()])
-    looked = _read(looked, all_items, list(histories_of(found)), Checked(deep=deep), progress)
+    inner = list(inner_of(found))
+    others = [*histories_of(found), *inner]
+    looked = _read(looked, all_items, others, Checked(deep=deep), progress)
     looked.problems.extend(
         Problem(f"{folder} cannot be looked into: {why}", _CLOSED, path=folder)
         for folder, why in found.failures.items()
@@ -73,7 +75,7 @@ def look_over(*, deep: bool = False, progress: Progress | None = None) -> Looked
     for path in databases(found.shelves):
         looked.add_all(path, lambda path=path: [check_database(path, deep=deep)])
     looked.add_all(paths.document_dir(), lambda: check_exports(found.documents))
-    _look_around(looked, found, all_items)
+    _look_around(looked, found, [*all_items, *inner])
     return looked
 
 

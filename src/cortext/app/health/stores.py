@@ -17,6 +17,7 @@ from cortext.app.health.folders import check_folder
 from cortext.app.health.logs import check_log
 from cortext.app.health.problem import Found
 from cortext.app.health.sources import check_history, histories
+from cortext.app.inner_logs import inner_folders
 from cortext.config import Config
 from cortext.errors import CortextError, reason_of
 from cortext.lifecycle.known import known_workspaces, program_folders
@@ -102,6 +103,12 @@ def items(found: Stores) -> Iterator[Item]:
     yield from _each(found, found.documents, _documents)
     for copy in copies(found.failures):
         yield Item(copy.path, (copy.path,), partial(check_copy, copy))
+
+
+def inner_of(found: Stores) -> Iterator[Item]:
+    """What adapters keep beside conversations: LangGraph's checkpoints, the state that sessions of
+    ADK share, and what sub-agents wrote."""
+    yield from _each(found, inner_folders(), _logs)
 
 
 def histories_of(found: Stores) -> Iterator[Item]:
