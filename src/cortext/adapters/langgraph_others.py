@@ -29,9 +29,15 @@ def taken_over(codec: Codec, log: Thread, others: Sequence[SessionMessage]) -> S
         return None
     heard = spoken(codec, log, log.spots())
     new = [record for record in others if record.id not in heard]
-    if not new or (latest and not isinstance(latest.values.get(MESSAGES), Items)):
+    if not new or (latest and not _is_told(latest, log)):
         return None
     return _continued(codec, latest, new)
+
+
+def _is_told(latest: Saved, log: Thread) -> bool:
+    """Whether what is said in this thread is a list of messages, or was in what is damaged."""
+    messages = latest.values.get(MESSAGES)
+    return isinstance(messages, Items) or (messages is None and log.is_damaged())
 
 
 def spoken(codec: Codec, log: Thread, spots: Iterable[Spot]) -> set[str | None]:

@@ -167,3 +167,22 @@ def test_an_approval_by_another_worker(kind: str, tmp_path: Path) -> None:
     made = other.invoke(Command(resume="no"), on("t"))
     assert made["messages"][-2].content == "refused"
     assert store.load("t").pending is None
+
+
+@pytest.mark.parametrize("line", range(1, 6))
+def test_a_damaged_line_of_checkpoints_hides_nothing_from_the_model(
+    line: int, tmp_path: Path
+) -> None:
+    """Whichever it is: what was said before it and after it is in the conversation."""
+    graph = agent(CortextSaver(tmp_path), Model())
+    for said in ("first", "second"):
+        graph.invoke({"messages": [("user", said)]}, on("t"), durability="sync")
+    path = tmp_path / "checkpoints/t.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    lines[line] = lines[line][: len(lines[line]) // 2]
+    path.write_bytes(b"\n".join(lines))
+    model = Model()
+    graph = agent(CortextSaver(tmp_path), model)
+    graph.invoke({"messages": [("user", "third")]}, on("t"))
+    shown = ["first", "I was shown 1", "second", "I was shown 3", "third"]
+    assert texts(model.seen[0]) == shown
