@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import datetime
 
@@ -14,8 +15,12 @@ def show(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """Talk, for the person; no terminal codes come with what it is about."""
-    sys.stderr.write(f"{clean(text)}\n")
+    """Talk, for the person; no terminal codes come with what it is about. Where nobody listens any
+    more, whoever reads the data still gets it."""
+    try:
+        sys.stderr.write(f"{clean(text)}\n")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def one_line(text: str) -> str:
