@@ -121,7 +121,7 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE
         while self.process.poll() is None and time.monotonic() < deadline:
             self._read(0.1)
-        while self._read(0.0):
+        while self.process.poll() is not None and self._read(0.0):
             pass
         return self.process.wait(0)
 
