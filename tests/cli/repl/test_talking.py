@@ -53,6 +53,16 @@ def test_ctrl_c_at_the_prompt_clears_the_line(person: Person, spawn: Spawn) -> N
     assert person.said("s") == ["wanted", "you said: wanted"]
 
 
+def test_coloured_text_that_is_not_marked_as_a_paste(person: Person, spawn: Spawn) -> None:
+    """The colours are passed over, and the text is what was typed."""
+    terminal = spawn()
+    terminal.prompt()
+    terminal.line("some \x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[0m text")
+    terminal.until("you said: some red and green text")
+    terminal.prompt()
+    assert person.said("s")[:1] == ["some red and green text"]
+
+
 def test_ctrl_c_stops_the_agent(person: Person, spawn: Spawn) -> None:
     """The whole of it; nothing of the turn is kept, and the next one is answered."""
     terminal = spawn()

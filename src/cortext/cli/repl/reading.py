@@ -135,6 +135,7 @@ def _keys() -> KeyBindings:
     from prompt_toolkit.enums import DEFAULT_BUFFER
     from prompt_toolkit.filters import has_focus
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.keys import Keys
 
     keys = KeyBindings()
 
@@ -149,8 +150,13 @@ def _keys() -> KeyBindings:
     def newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
+    def pass_over(event: KeyPressEvent) -> None:
+        """No mouse is asked for: this is a colour in a text that was not marked as a paste, of
+        which prompt_toolkit would make an error."""
+
     keys.add("enter", filter=has_focus(DEFAULT_BUFFER))(enter)
     keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(newline)
+    keys.add(Keys.Vt100MouseEvent)(pass_over)
     return keys
 
 
