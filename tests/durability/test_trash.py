@@ -282,3 +282,16 @@ def test_entry_goes_in_one_step(
     with pytest.raises(KeyboardInterrupt):
         trash.restore(entry.id) if verb == "restore" else trash.empty()
     assert os.listdir(tmp_path / "trash") == []
+
+
+def test_an_entry_that_cannot_be_read_is_not_left_out(tmp_path: Path) -> None:
+    """Nobody is told that the trash is empty while it has something."""
+    (tmp_path / "a.txt").write_text("a")
+    trash = Trash(str(tmp_path / "trash"))
+    entry = trash.put("a", [str(tmp_path / "a.txt")])
+    note = tmp_path / "trash" / entry.id / "info.json"
+    note.unlink()
+    note.symlink_to(note.name)  # a link to itself: as good as a disk that fails
+    with pytest.raises(SessionStorageError, match="could not read"):
+        trash.empty()
+    assert (note.parent / "0").read_text() == "a"

@@ -63,7 +63,8 @@ class Trash:
         return entry
 
     def list(self) -> list[TrashEntry]:
-        """What is here, the latest first. An entry whose note cannot be read is not shown."""
+        """What is here, the latest first. What has no note, or none that anybody understands, is
+        not shown; SessionStorageError if nobody lets us read one."""
         try:
             names = os.listdir(self._folder)
         except FileNotFoundError:
@@ -110,12 +111,19 @@ class Trash:
         remove_folder(os.path.join(self._folder, id), os.path.dirname(self._folder))
 
     def _read(self, name: str) -> TrashEntry | None:
+        path = os.path.join(self._folder, name, _INFO)
+        # One that is there and left out would outlive an emptying of the trash.
+        with storage_errors("read", path):
+            try:
+                with open(path, "rb") as file:
+                    data = file.read()
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                return None
         try:
-            with open(os.path.join(self._folder, name, _INFO), "rb") as file:
-                info: dict[str, Any] = wire.as_dict(json.decode(file.read()))
+            info: dict[str, Any] = wire.as_dict(json.decode(data))
             origins = tuple(str(origin) for origin in info["origins"])
             return TrashEntry(name, str(info["label"]), parse_time(info["deleted_at"]), origins)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             return None
 
 
