@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, ClassVar, cast
 
@@ -68,9 +69,13 @@ def _salvage(data: bytes, log: Log) -> None:
     text = data.decode("utf-8", "replace")
     start = _MESSAGES.search(text)
     head = text[: start.start()] if start else text
-    fields = {name: standard.loads(value, strict=False) for name, value in _FIELD.findall(head)}
+    decoder = standard.JSONDecoder(strict=False)
+    fields: dict[str, Any] = {}
+    for name, value in _FIELD.findall(head):
+        with suppress(ValueError):  # half a character, or a sign that no string has
+            fields[name] = decoder.decode(value)
     log.add(jsonl.fit(fields, Record, []))
-    place, decoder = start.end() if start else len(text), standard.JSONDecoder(strict=False)
+    place = start.end() if start else len(text)
     while place < len(text):
         try:
             value, place = decoder.raw_decode(text, place)
