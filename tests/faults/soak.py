@@ -22,7 +22,7 @@ from cortext.stores.registry import open_session_store
 from tests.faults.campaign import Campaign
 from tests.faults.home import Home, said
 from tests.faults.kept import Kept, kept_in
-from tests.faults.worker import SHARED, Worker
+from tests.faults.worker import FIRST, SHARED, Worker
 
 WORKERS = 8
 _SECOND = 1.0
@@ -52,7 +52,8 @@ class Promises:
             self.kept[name].append(text)
         elif verb == "title":
             # An acknowledged one ends those before it.
-            self.titles[name] = [text] if word == "ack" else [*self.titles[name], text]
+            before = [] if word == "ack" else self.titles[name] or [FIRST]
+            self.titles[name] = [*before, text]
         elif verb == "delete":
             self.gone.add(name)
             if word == "ack":

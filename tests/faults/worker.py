@@ -19,6 +19,8 @@ from tests.faults.home import Home, said, say_in_claude
 from tests.faults.scenes import TALK
 
 SHARED = "shared"
+FIRST = "first"
+"""What a session of a worker's own is called, until it has a title."""
 _SESSIONS = ("document", "spawned", "service")
 _LONGEST = 1500
 _OLDER = 2
@@ -79,7 +81,7 @@ class Worker:
     def _create(self) -> None:
         kind, id = self._pick.choice(_SESSIONS), self._text()
         (message,) = said(id, 0)
-        self._stores[kind].save(Session(id, title="first", messages=[message]))
+        self._stores[kind].save(Session(id, title=FIRST, messages=[message]))
         self._own.append(f"{kind}/{id}")
         self._say("ack", "append", f"{kind}/{id}", message.content)
 
