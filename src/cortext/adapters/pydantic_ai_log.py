@@ -66,6 +66,9 @@ class Log:
 
     def take(self, records: Iterable[SessionMessage]) -> None:
         for record in records:
+            # What is not its own may answer a call that is, as doctor does one that was cut off.
+            for call in record.tool_calls or ():
+                self._names[stubs.id_of(call)] = call_name(call)
             own = _own(record)
             if own is None:
                 self._take_other(record)
@@ -149,8 +152,6 @@ class Log:
                 self.head = head
 
     def _take_other(self, record: SessionMessage) -> None:
-        for call in record.tool_calls or ():
-            self._names[stubs.id_of(call)] = call_name(call)
         for number, message in enumerate(made_of(record, self._names)):
             id = f"{record.id}.{number}" if number else record.id
             self._entries[id] = _Entry(self.head, message, True)

@@ -1,6 +1,7 @@
 """Several processes on one conversation, and processes that die."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from pydantic_ai.messages import (
 )
 
 from cortext.adapters.pydantic_ai import CortextConversationStore
+from cortext.app.health.calls import NO_RESULT
+from cortext.app.health.logs import check_log
 from cortext.stores.log import LogStore
 from tests.adapters.children import FORK, all_do, dies
 from tests.adapters.pydantic_ai.scenes import call, speaker
@@ -102,10 +105,26 @@ def test_of_two_that_save_at_once_one_gets_a_conflict(tmp_path: Path) -> None:
         assert LogStore(tmp_path).load("s").message_count == 2
 
 
-@pytest.mark.parametrize("what", ["crash_in_a_tool", "record_a_call_and_crash"])
-def test_the_next_run_after_a_crash(what: str, tmp_path: Path) -> None:
-    """Killed while a tool is at work: the conversation goes on."""
+@pytest.mark.parametrize(
+    ("what", "mended"),
+    [
+        ("crash_in_a_tool", False),
+        ("record_a_call_and_crash", False),
+        ("record_a_call_and_crash", True),
+    ],
+)
+def test_the_next_run_after_a_crash(
+    what: str, mended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while a tool is at work: the conversation goes on, also when doctor has said in it
+    that the call was cut off."""
     dies("pydantic_ai", what, tmp_path)
+    if mended:
+        monkeypatch.setattr("cortext.app.health.calls.RESTS", timedelta(0))
+        mend = check_log(str(tmp_path), "s").mend
+        assert mend is not None
+        mend.do()
+        assert LogStore(tmp_path).load("s").messages[-1].role == "tool"
     agent, script = speaker("it was cut off")
     store = CortextConversationStore(tmp_path)
 
@@ -125,7 +144,9 @@ def test_the_next_run_after_a_crash(what: str, tmp_path: Path) -> None:
     # A run is saved when it ends, so of its own a crash leaves neither call nor result.
     expected = [] if what == "crash_in_a_tool" else ["c1"]
     assert [part.tool_call_id for part in returns] == expected
-    assert all("interrupted" in str(part.content) for part in returns)
+    told = NO_RESULT if mended else "interrupted"
+    assert all(told in str(part.content) for part in returns)
+    assert {part.tool_name for part in returns} <= {"look_up"}
     loaded = asyncio.run(store.load("s"))
     assert loaded is not None
     assert loaded.messages[-1].parts[0] == TextPart("it was cut off")
