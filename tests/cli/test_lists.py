@@ -367,3 +367,15 @@ def test_what_ends_at_once_has_let_go_of_everything(
     left = {path.name for path in (data_home / "cache").rglob("*.sqlite3*")}
     assert "catalog.sqlite3" in left
     assert not [name for name in left if name.endswith(("-wal", "-shm"))]
+
+
+def test_of_many_that_are_damaged_a_few_are_named(space: Path) -> None:
+    """And how many more there are; the list has all."""
+    for number in range(7):
+        put(space, f"00{number}-plan-a", "x")
+        lines = folder_of(space, f"00{number}-plan-a") / ".session" / "messages.jsonl"
+        lines.write_bytes(b"{}\n" + lines.read_bytes())
+    done = cortext(space, "list")
+    assert done.stderr.count("warning: ") == 6
+    assert "warning: 2 more are damaged (`cortext doctor`)\n" in done.stderr
+    assert len(done.stdout.splitlines()) == 8

@@ -157,9 +157,9 @@ def test_many_damaged_sessions_are_counted() -> None:
     """Some are named, and it is said how many more there are."""
     for number in range(6):
         write(f"bad{number}", 2, damaged=True)
-    assert "warning: 1 more is damaged\n" in aur(*LIST).stderr
+    assert "warning: 1 more is damaged (`cortext doctor`)\n" in aur(*LIST).stderr
     write("bad6", 2, damaged=True)
-    assert "warning: 2 more are damaged\n" in aur(*LIST).stderr
+    assert "warning: 2 more are damaged (`cortext doctor`)\n" in aur(*LIST).stderr
 
 
 def test_no_text_reaches_the_terminal_as_a_command(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cortext.app.hits import Answer, Finder, Question
 from cortext.app.search import Hit
 from cortext.cli.lists import keep_up, say_missing, where_it_is
-from cortext.cli.text import clean, say, show
+from cortext.cli.text import clean, say, say_damaged, show
 from cortext.cli.waiting import Bar
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def _nothing(finder: Finder, question: Question, *, as_json: bool, paged: bool) 
 
     near = say_why(finder, question)
     # What is not there, or cannot be read, may have what was asked for.
-    for note in finder.conversations.damaged:
-        say(f"warning: {clean(note, lines=False)}")
+    say_damaged(finder.conversations.damaged)
     for root in finder.missing:
         say_missing(root)
     if as_json or not near.groups:

@@ -12,7 +12,7 @@ from typing import Any
 
 from cortext import paths
 from cortext.app.conversations import EVERYTHING, Conversations, Listing, Wanted
-from cortext.cli.text import cells, fit, local, say, show, to_edge
+from cortext.cli.text import cells, fit, local, say, say_damaged, show, to_edge
 from cortext.clock import ago, from_micros
 from cortext.index.listed import AUR, DOCUMENT, TOOL_NAMES, Listed
 from cortext.model.text import clean
@@ -360,11 +360,8 @@ def _iso(micros: int) -> str:
 
 
 def _say(conversations: Conversations, listing: Listing) -> None:
-    for row in listing.rows:
-        if row.is_damaged:
-            say(f"warning: {row.note}")
-    for note in conversations.damaged:
-        say(f"warning: {note}")
+    damaged = [row.note for row in listing.rows if row.is_damaged]
+    say_damaged([*damaged, *conversations.damaged])
     for root in listing.missing:
         say_missing(root)
     say_paused(conversations, conversations.idle)

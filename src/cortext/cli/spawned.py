@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cortext.app.spawn.listing import SAME, STATUSES, list_spawned, only
-from cortext.cli.text import cells, clean, fit, say, show, spawn
+from cortext.cli.text import cells, clean, fit, say, say_damaged, show, spawn
 from cortext.clock import from_micros
 from cortext.index.listed import Listed
 
@@ -24,7 +24,6 @@ _LITTLE = 8
 _TITLE = 16
 _SHORT = 13
 """Columns of an id that still names a session."""
-_FEW = 5
 
 
 def quick(arguments: list[str]) -> bool:
@@ -93,7 +92,7 @@ def show_list(rows: Sequence[Listed], *, of: int | None = None, json: bool = Fal
     elif rows:
         show(table(rows))
     sys.stdout.flush()
-    _say_damaged(rows)
+    say_damaged([row.note for row in rows if row.is_damaged])
     if not json:
         say(_count(len(rows), len(rows) if of is None else of))
 
@@ -240,14 +239,6 @@ def _edge() -> int:
     import shutil
 
     return shutil.get_terminal_size().columns
-
-
-def _say_damaged(rows: Sequence[Listed]) -> None:
-    damaged = [row for row in rows if row.is_damaged]
-    for row in damaged[:_FEW]:
-        say(f"warning: {row.note}")
-    if left := len(damaged[_FEW:]):
-        say(f"warning: {left} more {'is' if left == 1 else 'are'} damaged")
 
 
 def _count(shown: int, of: int) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 
 from cortext.model.text import clean as clean
+
+_FEW = 5
 
 
 def show(text: str) -> None:
@@ -21,6 +24,14 @@ def say(text: str) -> None:
         sys.stderr.write(f"{clean(text)}\n")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+def say_damaged(notes: Sequence[str]) -> None:
+    """Warn of what is wrong with files: of the first few, and how many more there are."""
+    for note in notes[:_FEW]:
+        say(f"warning: {clean(note, lines=False)}")
+    if left := len(notes[_FEW:]):
+        say(f"warning: {left} more {'is' if left == 1 else 'are'} damaged (`cortext doctor`)")
 
 
 def one_line(text: str) -> str:
