@@ -32,7 +32,7 @@ from cortext.errors import CortextError
 
 # A key and its equals sign, a value, and what follows it.
 _ASSIGNED = re.compile(
-    rb"""([\w"'. \t-]*=[ \t]*)("(?:[^"\\]|\\.)*"|'[^']*'|[^#]*?)(\s*(?:#.*)?)""", re.DOTALL
+    rb"""([\w"'. \t-]*=[ \t]*)("(?:[^"\\]|\\.)*+"|'[^']*'|[^#]*?)(\s*(?:#.*)?)""", re.DOTALL
 )
 # What we write is short; a longer line is a person's, and the pattern would be slow on it.
 _LONGEST_LINE = 5000

@@ -29,10 +29,10 @@ _ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
 _SUBAGENT = re.compile(rb'"kind"\s*:\s*"subagent"')
 # Within a line: over many empty ones it would look again from each of them.
 _MESSAGE = re.compile(rb'^[ \t\r\0]*\{"id"|"type"\s*:\s*"gemini"', re.MULTILINE)
-_FIELD = re.compile(r'"(startTime|lastUpdated|summary)"\s*:\s*("(?:[^"\\]|\\.)*")')
+_FIELD = re.compile(r'"(startTime|lastUpdated|summary)"\s*:\s*("(?:[^"\\]|\\.)*+")')
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[\s*')
 _BETWEEN = re.compile(r"[\s,]*")
-_LAST_SUMMARY = re.compile(rb'\]\s*,\s*"summary"\s*:\s*("(?:[^"\\]|\\.)*")')
+_LAST_SUMMARY = re.compile(rb'\]\s*,\s*"summary"\s*:\s*("(?:[^"\\]|\\.)*+")')
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]*)"')
 
 

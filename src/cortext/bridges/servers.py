@@ -18,7 +18,7 @@ from cortext.model import json
 
 _log = logging.getLogger("cortext.bridges")
 # Strings first, so that what looks like a comment in one is none.
-_STRING = rb'("(?:[^"\\]|\\.)*")'
+_STRING = rb'("(?:[^"\\]|\\.)*+")'
 _COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])", re.DOTALL)
 _LARGEST = 16 << 20
