@@ -77,7 +77,9 @@ class Newest:
     def __iter__(self) -> Iterator[Spot]:
         waiting: list[_Item] = []
         for blocks, ids in self._matched():
-            for number, latest in blocks:
+            there = {id // BLOCK for id in ids}
+            # A look at each of all blocks would take longer than a rare word does.
+            for number, latest in [block for block in blocks if block[0] in there] or blocks[:1]:
                 yield from self._newer(waiting, latest)
                 first = bisect_left(ids, number * BLOCK)
                 inside = ids[first : bisect_left(ids, (number + 1) * BLOCK, first)]
