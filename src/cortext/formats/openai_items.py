@@ -1,7 +1,8 @@
 """Items of OpenAI's Responses API, which openai-agents keeps, as messages of ours and back.
 
 An item comes back as it was: what role and content do not say of it stands in the message's
-`extra`. A message that was made elsewhere becomes the items that say the same.
+`extra`, and a long text stands once. A message that was made elsewhere becomes the items that say
+the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from cortext.model.wire import as_dict
 
 KEY = "openai_agents"
 """The name in `extra` under which an item stands."""
+_TEXT = f"{KEY}_text"
+"""The name beside it for the keys that lead to where in the item the message's content belongs."""
+_LONG = 64
+"""Characters of a text that is not stored a second time."""
 _PLAIN = ["content", "role"]
 """The keys, in the runner's order, of an item that role and content tell whole."""
 _HOSTED = frozenset(
@@ -34,28 +39,30 @@ def message_of(item: Any, **fields: Any) -> SessionMessage:
     no JSON object."""
     item = as_dict(item)
     kind = item.get("type")
-    extra = {} if _is_plain(item) else {KEY: item}
     if isinstance(kind, str) and kind != "message":
         if kind.endswith("_output") or kind in _ANSWERS:
             answers = _text(item.get("call_id") or item.get("approval_request_id")) or None
             given = _first(item, ("output", "reason", "status"))
             text = text_of(given)
+            extra = _extra(item, text)
             return SessionMessage("tool", text, tool_call_id=answers, extra=extra, **fields)
         if kind.endswith("_call") or kind in _OTHER_CALLS or kind in _HOSTED:
             calls = [_call_of(item, kind)]
-            return SessionMessage("assistant", "", tool_calls=calls, extra=extra, **fields)
+            return SessionMessage("assistant", "", tool_calls=calls, extra={KEY: item}, **fields)
         role: Role = "assistant" if kind == "reasoning" else "system"
-        return SessionMessage(role, "", extra=extra, **fields)
+        return SessionMessage(role, "", extra={KEY: item}, **fields)
     found = item.get("role")
     role = cast("Role", found) if isinstance(found, str) and found in ROLES else "system"
-    return SessionMessage(role, text_of(item.get("content")), extra=extra, **fields)
+    text = text_of(item.get("content"))
+    extra = {} if _is_plain(item) else _extra(item, text)
+    return SessionMessage(role, text, extra=extra, **fields)
 
 
 def items_of(message: SessionMessage) -> list[dict[str, Any]]:
     """The items of a message: its own, or those that say what another program recorded."""
     own = message.extra.get(KEY)
     if isinstance(own, dict):
-        return [cast("dict[str, Any]", own)]
+        return [_whole(cast("dict[str, Any]", own), message)]
     if message.role == "tool":
         return [_answer(message)]
     items: list[dict[str, Any]] = []
@@ -88,6 +95,47 @@ def _is_plain(item: dict[str, Any]) -> bool:
         and type(content) is str
         and bool(content.strip())
     )
+
+
+def _extra(item: dict[str, Any], text: str) -> dict[str, Any]:
+    """What keeps an item, beside the text of its message."""
+    path = _way_to(text, item) if len(text) >= _LONG else ""
+    return {KEY: _with(item, path, None), _TEXT: path} if path else {KEY: item}
+
+
+def _way_to(text: str, item: dict[str, Any]) -> str:
+    """The keys that lead to a text; none where it is put together from several."""
+    for name in ("content", "output"):
+        value = item.get(name)
+        if value == text:
+            return name
+        if isinstance(value, list):
+            for at, part in enumerate(cast("list[Any]", value)):
+                if isinstance(part, dict) and cast("dict[str, Any]", part).get("text") == text:
+                    return f"{name}/{at}/text"
+    return ""
+
+
+def _with(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
+    """A copy of an item that has a text where the keys lead."""
+    name, *rest = path.split("/")
+    if not rest:
+        return {**item, name: text}
+    at, last = rest
+    parts = list(item[name])
+    parts[int(at)] = {**parts[int(at)], last: text}
+    return {**item, name: parts}
+
+
+def _whole(own: dict[str, Any], message: SessionMessage) -> dict[str, Any]:
+    """An item with its text; without, where somebody changed the file so that it has no place."""
+    path = message.extra.get(_TEXT)
+    if not isinstance(path, str):
+        return own
+    try:
+        return _with(own, path, message.content)
+    except (LookupError, TypeError, ValueError):
+        return own
 
 
 def _part(part: dict[str, Any]) -> str:
