@@ -145,6 +145,8 @@ def _renamed(event: Event, ids: set[str | None]) -> Event:
 def mend_last(events: list[Event], invocation: str) -> None:
     """The same for the last of these events, in place: what one invocation added at the end. Those
     before it were mended when they were read or followed."""
+    if not events or events[-1].invocation_id == invocation:
+        return
     start = len(events)
     while start and events[start - 1].invocation_id == events[-1].invocation_id:
         start -= 1

@@ -87,11 +87,12 @@ class Sessions:
                 state, last = {**_initial(head), **found.state}, found.last
         except SessionNotFoundError:
             return None
-        return self._session(key, head, state, last, events)
+        return _session(key, head, {**state, **self._around(key)}, last, events)
 
     def of_app(self, app: str, user: str | None) -> list[Session]:
         """The sessions of an app, and those of other programs that its users own."""
         found: list[Session] = []
+        around: dict[str, Json] = {}
         for head in self._kept.heads(user):
             ours = head.metadata.get("framework") == KEY
             if head.metadata.get("app_name") != app if ours else not head.owner:
@@ -100,7 +101,10 @@ class Sessions:
             # One of another program has its own id for a key, and no app.
             session = str(head.metadata.get("session_id", head.id)) if ours else head.id
             key = Key(app, head.owner, session)
-            found.append(self._session(key, head, listed.state, listed.last, []))
+            if key.user not in around:
+                around[key.user] = self._around(key)
+            state = {**listed.state, **around[key.user]}
+            found.append(_session(key, head, state, listed.last, []))
         return sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id))
 
     def append(self, key: Key, raw: bytes) -> bool:
@@ -164,22 +168,12 @@ class Sessions:
         with found.lock:
             yield found.now()
 
-    def _session(
-        self, key: Key, head: ours.Session, state: Json, last: float | None, events: list[Event]
-    ) -> Session:
+    def _around(self, key: Key) -> Json:
+        """What the app and the user keep, as each of their sessions has it."""
         app = self._shared_state(_app_id(key.app))
         user = self._shared_state(_user_id(key.app, key.user))
-        state = json_copy(state)
-        state |= {State.APP_PREFIX + name: value for name, value in app.items()}
-        state |= {State.USER_PREFIX + name: value for name, value in user.items()}
-        return Session(
-            id=key.session,
-            app_name=key.app,
-            user_id=key.user,
-            state=state,
-            events=events,
-            last_update_time=head.created_at.timestamp() if last is None else last,
-        )
+        state = {State.APP_PREFIX + name: value for name, value in app.items()}
+        return state | {State.USER_PREFIX + name: value for name, value in user.items()}
 
     def _summary(self, head: ours.Session) -> _Listed:
         """Read anew only if the file changed; on a server, what was added since the last list."""
@@ -239,6 +233,19 @@ class Sessions:
         if not changed:
             return
         self._kept.amend(id, **changed)
+
+
+def _session(
+    key: Key, head: ours.Session, state: Json, last: float | None, events: list[Event]
+) -> Session:
+    return Session(
+        id=key.session,
+        app_name=key.app,
+        user_id=key.user,
+        state=json_copy(state),
+        events=events,
+        last_update_time=head.created_at.timestamp() if last is None else last,
+    )
 
 
 def _app_id(app: str) -> str:
