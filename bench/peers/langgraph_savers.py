@@ -122,7 +122,7 @@ class Ours(LangGraph):
         self._saver = CortextSaver(f"{folder}/threads")
 
     def newest(self, n: int) -> Sequence[Any] | None:
-        return self._saver.threads()[:n]
+        return self._saver.threads(limit=n)
 
     def close(self) -> None:
         self._saver.close()

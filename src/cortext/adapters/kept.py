@@ -12,11 +12,19 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from cortext import paths
 from cortext.durability.lock import FileLock
@@ -37,6 +45,9 @@ from cortext.stores.registry import (
 )
 from cortext.stores.served import ServedStore
 from cortext.stores.served_parts import Holder, holder
+
+if TYPE_CHECKING:
+    from cortext.index.listed import Listed
 
 log: logging.Logger = logging.getLogger("cortext.adapters")
 P = ParamSpec("P")
@@ -256,19 +267,19 @@ class Kept:
             rows = [_row(head, self._used(head)) for head in self.heads(owner)]
         return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
 
-    def _indexed(self, folder: str, owner: str | None) -> Iterator[Row]:
-        """In the order of the index that `cortext list` has: a head is read for each row that is
-        wanted, and no messages."""
-        from cortext.index.listed import DOCUMENT
-        from cortext.index.showing import shown
-        from cortext.index.spawned import SpawnIndex
+    def begun(self, owner: str | None, among: Container[str]) -> Iterator[Session]:
+        """The heads of those that are among these ids, the last begun first."""
+        if isinstance(self.store, LogStore):
+            rows = [row for row in _listed(self.store.folder, owner) if row.key in among]
+            rows.sort(key=lambda row: row.created_at, reverse=True)
+            return _of(owner, self._each_head([row.key for row in rows]))
+        heads = [head for head in self.heads(owner) if head.id in among]
+        return iter(sorted(heads, key=lambda head: head.created_at, reverse=True))
 
-        with SpawnIndex(folder, DOCUMENT) as index:
-            listed = index.list()
-        if owner is not None:
-            whose = shown(owner)  # as rows have it; heads have all of it
-            listed = [row for row in listed if row.owner == whose or row.note]
-        for row in listed:
+    def _indexed(self, folder: str, owner: str | None) -> Iterator[Row]:
+        """In the order of the index: a head is read for each row that is wanted, and no
+        messages."""
+        for row in _listed(folder, owner):
             for head in _of(owner, self._each_head([row.key])):
                 yield _row(head, row.active_at if row.messages else head.updated_at)
 
@@ -278,6 +289,20 @@ class Kept:
 
     def close(self) -> None:
         self.store.close()
+
+
+def _listed(folder: str, owner: str | None) -> list[Listed]:
+    """The rows that `cortext list` has of a folder of logs, which may be the owner's."""
+    from cortext.index.listed import DOCUMENT
+    from cortext.index.showing import shown
+    from cortext.index.spawned import SpawnIndex
+
+    with SpawnIndex(folder, DOCUMENT) as index:
+        listed = index.list()
+    if owner is None:
+        return listed
+    whose = shown(owner)  # as rows have it; heads have all of it
+    return [row for row in listed if row.owner == whose or row.note]
 
 
 def _of(owner: str | None, heads: Iterable[Session]) -> Iterator[Session]:

@@ -64,11 +64,10 @@ class CortextSaver(BaseCheckpointSaver[int]):
         # LangGraph copies a saver and gives the copy another serializer.
         return Checkpoints(self._threads, Codec(self.serde))
 
-    def threads(self, owner: str | None = None) -> Sequence[str]:
-        """The ids of all threads, or of one owner's (`user_id`), the last begun first. What another
-        framework began is among them as soon as a run has added to it."""
-        heads = sorted(self._threads.heads(owner), key=lambda head: head.created_at)
-        return [name_in(head) for head in reversed(heads)]
+    def threads(self, owner: str | None = None, *, limit: int | None = None) -> Sequence[str]:
+        """The ids of all threads, or of one owner's (`user_id`), the last begun first; at most
+        `limit`. What another framework began is among them as soon as a run has added to it."""
+        return [name_in(head) for head in islice(self._threads.heads(owner), limit)]
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return self._checkpoints.get(Where.of(config))

@@ -64,16 +64,9 @@ class Threads:
                 continue
 
     def heads(self, owner: str | None) -> Iterator[Session]:
-        """Of the conversations of all threads, or of one owner's: those that a run has added to,
-        whoever began them."""
-        mine = set(self.logs.list_session_ids())
-        for id in mine.intersection(self.kept.store.list_session_ids()):
-            try:
-                head = self.kept.head(id)
-            except SessionNotFoundError:
-                continue
-            if owner is None or head.owner == owner:
-                yield head
+        """Of the conversations of all threads, or of one owner's, the last begun first: those that
+        a run has added to, whoever began them."""
+        return self.kept.begun(owner, set(self.logs.list_session_ids()))
 
     def append(self, thread: Open, records: Sequence[SessionMessage]) -> None:
         """Add to the log, durably."""

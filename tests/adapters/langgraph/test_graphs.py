@@ -65,6 +65,7 @@ def test_threads_are_listed_by_owner(tmp_path: Path) -> None:
             config = on(f"{owner}-{number}", user_id=owner)
             graph.invoke({"messages": [("user", "hi")]}, config)
     assert saver.threads("ann") == ["ann-1", "ann-0"]
+    assert saver.threads("ann", limit=1) == ["ann-1"]
     assert sorted(saver.threads()) == ["ann-0", "ann-1", "bob-0", "bob-1"]
     rows = list(saver.list(None, filter={"user_id": "bob"}))
     assert {row.config["configurable"]["thread_id"] for row in rows} == {"bob-0", "bob-1"}
