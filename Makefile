@@ -44,7 +44,7 @@ bench: .venv-bench/run.stamp ## time ourselves against the raw floors
 bench-peers: .venv-bench/run.stamp .venv-peers/peers.stamp .venv-adapters/claude-agent-sdk.stamp ## our stores beside those of others
 	PYTHONPATH=. scripts/with-home .venv-bench/bin/python -m bench.compare --peers .venv-peers/bin/python $(BENCH)
 
-bench-growth: .venv-bench/run.stamp ## what each operation takes as sessions grow: 12 minutes
+bench-growth: .venv-bench/run.stamp ## what each operation takes as sessions grow: 16 minutes
 	PYTHONPATH=. scripts/with-home .venv-bench/bin/python -m bench.growth $(BENCH)
 
 docs: .venv/run.stamp ## rerun the examples in the docs and write their output
