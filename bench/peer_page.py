@@ -1,5 +1,5 @@
-"""docs/explanation/bench.md, its figures and its chart, from what a run found:
-`python -m bench.peer_page RESULT.json`; without a file, from the figures that are there."""
+"""docs/explanation/bench.md, its figures and its chart, and the README's table, from what a run
+found: `python -m bench.peer_page RESULT.json`; without a file, from the figures that are there."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import peer_chart, peer_table, peer_words
+from bench import peer_chart, peer_short, peer_table, peer_words
 from bench.peer_rows import Found
 
-DOCS = Path(__file__).resolve().parent.parent / "docs" / "explanation"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs" / "explanation"
+README = ROOT / "README.md"
 PAGE = DOCS / "bench.md"
 FIGURES = DOCS / "bench.json"
 CHART = DOCS / "bench.svg"
@@ -27,11 +29,13 @@ PARTS: dict[str, Callable[[Found], str]] = {
     "behind": peer_table.behind,
     "meaning": peer_words.meaning,
 }
+IN_README: dict[str, Callable[[Found], str]] = {"short": peer_short.short}
 
 
 def page(text: str, found: Found) -> str:
     """The page with its made parts anew; what is written by hand stays."""
-    return _BLOCK.sub(lambda part: f"{part[1]}{PARTS[part[2]](found)}\n{part[3]}", text)
+    parts = PARTS | IN_README
+    return _BLOCK.sub(lambda part: f"{part[1]}{parts[part[2]](found)}\n{part[3]}", text)
 
 
 def figures() -> Found:
@@ -39,10 +43,11 @@ def figures() -> Found:
 
 
 def write(found: Found) -> None:
-    """All three."""
+    """All of them."""
     FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     CHART.write_text(peer_chart.svg(found), encoding="utf-8")
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+    for path in (PAGE, README):
+        path.write_text(page(path.read_text(encoding="utf-8"), found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@ in which a run finds us behind; a test asks that there is one for each."""
 
 from __future__ import annotations
 
-_TWICE = (
-    "An item stands there twice: as the message that every tool reads, and as the framework had "
-    "it, by which it comes back equal."
+_BESIDE = (
+    "A record has the message that every tool reads, with a time and an id by which a repeated "
+    "append is stored once, and beside it what else the framework's own value says."
 )
 _THREE = (
     "A step is three durable appends here, the checkpoint, what was written in it and the "
@@ -45,7 +45,18 @@ REASONS: dict[tuple[str, str], str] = {
     ("torn", "redis"): _AFTERWARDS,
 }
 EXCHANGED: dict[tuple[str, str], str] = {
-    ("disk", ""): _TWICE,
+    ("disk", ""): _BESIDE,
+    ("append", ""): _BESIDE,
+    ("last", ""): f"{_BESIDE} Both are read, and anew: others may have added to it.",
+    ("load", ""): f"{_BESIDE} Both are read.",
+    ("load", "in-langgraph"): (
+        "The conversation is read besides the checkpoint, since a tool may have gone on with it; "
+        "and a copy of each message is kept, so that of the next list only what is new is written."
+    ),
+    ("list", "in-google-adk"): (
+        "The framework's list has no limit and gives the state of each session, which is what its "
+        "events made of it: every log is read. A second list reads those that changed."
+    ),
     ("import", ""): _BOTH,
     ("memory", ""): _BOTH,
     ("torn", ""): _AFTERWARDS,

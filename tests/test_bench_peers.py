@@ -29,10 +29,20 @@ def test_the_page_is_made_from_its_figures(found: dict[str, Any]) -> None:
     assert peer_page.page(text, found) == text
 
 
-def test_every_made_part_is_on_the_page() -> None:
+def test_the_table_of_the_readme_is_of_the_same_run(found: dict[str, Any]) -> None:
+    """Nobody types a figure."""
+    text = peer_page.README.read_text(encoding="utf-8")
+    assert peer_page.page(text, found) == text
+
+
+@pytest.mark.parametrize(
+    ("page", "parts"),
+    [(peer_page.PAGE, peer_page.PARTS), (peer_page.README, peer_page.IN_README)],
+)
+def test_every_made_part_is_on_its_page(page: Path, parts: dict[str, Any]) -> None:
     """A marker that is missing would leave a part out without a word."""
-    text = peer_page.PAGE.read_text(encoding="utf-8")
-    assert [part for part in peer_page.PARTS if f"<!-- made by bench: {part} -->" not in text] == []
+    text = page.read_text(encoding="utf-8")
+    assert [part for part in parts if f"<!-- made by bench: {part} -->" not in text] == []
 
 
 def test_the_chart_is_made_from_the_figures(found: dict[str, Any]) -> None:

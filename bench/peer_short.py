@@ -1,0 +1,48 @@
+"""The comparison in few words, for the README: the stores that keep files, in the rows that a
+reader asks for first."""
+
+from __future__ import annotations
+
+from bench.peer_rows import Found, Row, rows, told
+
+_OURS = ("log", "document", "in-openai-agents")
+_SHOWN = (*_OURS, "openai-agents", "agno", "strands", "google-adk", "langgraph", "llm")
+_ASKED = ("append", "append at long", "last", "load", "list", "writers")
+_PRESENT = "present"
+
+
+def short(found: Found) -> str:
+    """When and where it was measured, and a table."""
+    asked = [row for row in rows(found) if row.key in _ASKED]
+    heads = [_PRESENT if row.key == "writers" else row.title for row in asked]
+    lines = [_about(found), "", f"| | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    for key in _SHOWN:
+        if one := found["contestants"].get(key):
+            cells = " | ".join(_cell(row, one) for row in asked)
+            lines.append(f"| {_name(one)} | {cells} |")
+    return "\n".join(lines)
+
+
+def _about(found: Found) -> str:
+    bounds, machine = found["bounds"], found["machine"]
+    appends = bounds["writers"] * bounds["each"]
+    trial = ", only a trial" if found["quick"] else ""
+    return (
+        f"One run of {found['when']} on a machine with {machine['cores']} cores{trial}, in "
+        f"milliseconds; smaller is better. `{_PRESENT}`: of {appends:,} appends by "
+        f"{bounds['writers']} processes to one conversation, how many it held afterwards."
+    )
+
+
+def _name(one: Found) -> str:
+    return f"**{one['name']}**" if one["ours"] else f"{one['name']} {one['version']}"
+
+
+def _cell(row: Row, one: Found) -> str:
+    if row.key == "writers":
+        _, present, errors = one["cells"][row.key]
+        return f"{present:,}" + (f", {errors:,} refused" if errors else "")
+    if row.key == "list" and one["cells"].get(row.key) is None:
+        return "cannot list"
+    unsynced = ", not synced" if row.key == "append" and not one["syncs"] else ""
+    return told(row, one) + unsynced
