@@ -118,10 +118,9 @@ def _way_to(text: str, item: dict[str, Any]) -> str:
 
 def _with(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
     """A copy of an item that has a text where the keys lead."""
-    name, *rest = path.split("/")
-    if not rest:
-        return {**item, name: text}
-    at, last = rest
+    if "/" not in path:
+        return {**item, path: text}
+    name, at, last = path.split("/")
     parts = list(item[name])
     parts[int(at)] = {**parts[int(at)], last: text}
     return {**item, name: parts}

@@ -374,6 +374,8 @@ def _best(text: str, terms: Sequence[Term]) -> int:
     best, first, chosen, last = (0, 0.0), 0, 0, 0
     shown = [0] * len(terms)
     for at, term in ordered:
+        if best[0] == len(terms) and at >= first + _SEEN:
+            break  # none shows more
         while last < len(ordered) and ordered[last][0] < at + _SEEN:
             shown[ordered[last][1]] += 1
             last += 1
