@@ -129,7 +129,7 @@ def _with(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
 def _whole(own: dict[str, Any], message: SessionMessage) -> dict[str, Any]:
     """An item with its text; without, where somebody changed the file so that it has no place."""
     path = message.extra.get(_TEXT)
-    if not isinstance(path, str):
+    if not isinstance(path, str) or not path:
         return own
     try:
         return _with(own, path, message.content)
