@@ -2,7 +2,8 @@
 `python -m bench.compare --peers PYTHON [--venvs FOLDER] [--quick] [--only KEY,KEY]`.
 
 Prints the tables and writes bench/results after each contestant. A whole run also writes what
-docs/explanation/bench.md shows; `python -m bench.peer_page RESULT.json` does that from any result.
+docs/explanation/bench.md and the README show; `python -m bench.peer_page RESULT.json` does that
+from any result.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ def main() -> int:
     print(f"\nwritten to {os.path.relpath(path)}")
     if not asked.quick and keys == list(PEERS):
         peer_page.write(found)
-        print(f"and to {os.path.relpath(peer_page.PAGE)}, with its figures and its chart")
+        page = os.path.relpath(peer_page.PAGE)
+        print(f"and to {page}, with its figures and its chart, and to README.md")
     return 1 if any(each["errors"] for each in found["contestants"].values()) else 0
 
 

@@ -38,6 +38,11 @@ def page(text: str, found: Found) -> str:
     return _BLOCK.sub(lambda part: f"{part[1]}{parts[part[2]](found)}\n{part[3]}", text)
 
 
+def made_in(text: str) -> list[str]:
+    """The parts of a page that are made."""
+    return [part[2] for part in _BLOCK.finditer(text)]
+
+
 def figures() -> Found:
     return json.loads(FIGURES.read_text(encoding="utf-8"))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bench.peers import PEERS
+from bench.peers.base import Peer
 
 Found = dict[str, Any]
 """What a run found: the JSON."""
@@ -14,6 +15,7 @@ PLACES = {
     "redis": "Redis, `appendfsync always`",
     "postgres": "PostgreSQL, `synchronous_commit on`",
 }
+NO_LISTING = Peer.no_list
 ENOUGH = 1.05
 """Ours may take this much of the best peer's and count as level: below it is noise."""
 
@@ -84,6 +86,10 @@ def told(row: Row, one: Found) -> str:
         return f"{value[0]}"
     partly = "*" if one["why"].get(row.key) else ""
     return figure(row, value) + partly
+
+
+def shown_name(one: Found) -> str:
+    return f"**{one['name']}**" if one["ours"] else f"{one['name']} {one['version']}"
 
 
 def of_place(found: Found, place: str) -> list[Found]:

@@ -9,6 +9,7 @@ from bench.peer_reasons import EXCHANGED, REASONS, UNDECIDED
 from bench.peer_rows import (
     ENOUGH,
     KEYS,
+    NO_LISTING,
     PLACES,
     Exchange,
     Found,
@@ -19,12 +20,13 @@ from bench.peer_rows import (
     noise,
     of_place,
     rows,
+    shown_name,
     told,
     verdicts,
 )
 
 _EVERYWHERE = {
-    "it has no listing": "They have no listing",
+    NO_LISTING: "They have no listing",
     "it has no search": "They have no search",
 }
 _FIRST = ("append", "append at long", "append at longer", "last", "load", "list", "search")
@@ -49,9 +51,8 @@ def _table(there: Sequence[Found], columns: Sequence[Row], corner: str) -> str:
     heads = [_head(row) for row in columns]
     lines = [[corner, *heads]]
     for one in there:
-        name = f"**{one['name']}**" if one["ours"] else f"{one['name']} {one['version']}"
         unsynced = "" if one["syncs"] else " (does not sync)"
-        lines.append([name + unsynced, *(told(row, one) for row in columns)])
+        lines.append([shown_name(one) + unsynced, *(told(row, one) for row in columns)])
     widths = [max(len(line[at]) for line in lines) for at in range(len(heads) + 1)]
     text = [_line(line, widths) for line in lines]
     rule = "|" + "|".join("-" * (w + 1) + (":" if n else "-") for n, w in enumerate(widths)) + "|"

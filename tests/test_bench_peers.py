@@ -42,7 +42,7 @@ def test_the_table_of_the_readme_is_of_the_same_run(found: dict[str, Any]) -> No
 def test_every_made_part_is_on_its_page(page: Path, parts: dict[str, Any]) -> None:
     """A marker that is missing would leave a part out without a word."""
     text = page.read_text(encoding="utf-8")
-    assert [part for part in parts if f"<!-- made by bench: {part} -->" not in text] == []
+    assert sorted(peer_page.made_in(text)) == sorted(parts)
 
 
 def test_the_chart_is_made_from_the_figures(found: dict[str, Any]) -> None:

@@ -273,7 +273,11 @@ class Kept:
             rows = [row for row in _listed(self.store.folder, owner) if row.key in among]
             rows.sort(key=lambda row: row.created_at, reverse=True)
             return _of(owner, self._each_head([row.key for row in rows]))
-        heads = [head for head in self.heads(owner) if head.id in among]
+        if isinstance(self.store, ServedStore):
+            heads = [head for head in self.heads(owner) if head.id in among]
+        else:
+            ids = [id for id in self.store.list_session_ids() if id in among]
+            heads = list(_of(owner, self._each_head(ids)))
         return iter(sorted(heads, key=lambda head: head.created_at, reverse=True))
 
     def _indexed(self, folder: str, owner: str | None) -> Iterator[Row]:

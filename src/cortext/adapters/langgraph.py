@@ -67,7 +67,8 @@ class CortextSaver(BaseCheckpointSaver[int]):
     def threads(self, owner: str | None = None, *, limit: int | None = None) -> Sequence[str]:
         """The ids of all threads, or of one owner's (`user_id`), the last begun first; at most
         `limit`. What another framework began is among them as soon as a run has added to it."""
-        return [name_in(head) for head in islice(self._threads.heads(owner), limit)]
+        most = None if limit is None else max(limit, 0)
+        return [name_in(head) for head in islice(self._threads.heads(owner), most)]
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return self._checkpoints.get(Where.of(config))

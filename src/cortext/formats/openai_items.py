@@ -129,12 +129,19 @@ def _with(item: dict[str, Any], path: str, text: str | None) -> dict[str, Any]:
 def _whole(own: dict[str, Any], message: SessionMessage) -> dict[str, Any]:
     """An item with its text; without, where somebody changed the file so that it has no place."""
     path = message.extra.get(_TEXT)
-    if not isinstance(path, str) or not path:
+    if not isinstance(path, str):
         return own
     try:
-        return _with(own, path, message.content)
+        return _with(own, path, message.content) if _at(own, path) is None else own
     except (LookupError, TypeError, ValueError):
         return own
+
+
+def _at(item: dict[str, Any], path: str) -> Any:
+    if "/" not in path:
+        return item[path]
+    name, at, last = path.split("/")
+    return item[name][int(at)][last]
 
 
 def _part(part: dict[str, Any]) -> str:

@@ -103,12 +103,14 @@ def _rows(query: tuple[str, ...], everywhere: bool, number: int | None) -> list[
 
 
 def _plan(row: Listed, found: Sequence[Finding], number: int | None) -> _Plan:
+    from cortext.errors import CortextError
+
     own = [one for one in found if one.row.identity == row.identity]
     if number is not None:
         own = [one for one in own if one.number == number]
         if not own:
-            why = f"{row.key} has no finding {number}: `cortext scan {row.key}` numbers them"
-            raise click.UsageError(why)
+            hint = f"`cortext scan {row.key}` numbers them"
+            raise CortextError(f"{row.key} has no finding {number}", hint=hint)
     return _Plan(row, own)
 
 
