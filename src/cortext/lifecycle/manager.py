@@ -8,12 +8,11 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cortext.durability.live import LiveMark, mark_path
 from cortext.durability.replace import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
-from cortext.index.session_index import SessionIndex
 from cortext.lifecycle.autosave import start_auto_save, start_thread, stop_auto_save
 from cortext.lifecycle.hooks import Hook, Hooks
 from cortext.model import json
@@ -23,6 +22,9 @@ from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
 from cortext.model.title import generate_title
 from cortext.stores.document import SessionStorage
+
+if TYPE_CHECKING:
+    from cortext.index.session_index import SessionIndex
 
 log: logging.Logger = logging.getLogger("cortext.lifecycle")
 _State = tuple[tuple[SessionMessage, ...], tuple[ToolInvocation, ...], bytes]
@@ -45,6 +47,9 @@ class SessionManager:
         auto_save_interval: float = 60.0,
     ) -> None:
         self.storage: SessionStorage = _open_storage(storage)
+        # With SQLite, which an import alone does not need.
+        from cortext.index.session_index import SessionIndex
+
         self.index: SessionIndex = SessionIndex(self.storage)
         if self.storage.on_change is None:
             self.storage.on_change = self.index.note
