@@ -101,9 +101,9 @@ def _mark(rows: Sequence[Listed]) -> int:
     roots, paths, keys, _, times, texts = zip(*rows, strict=True) if rows else ((),) * 6
     recent = _recently()
     markdown = [
-        _markdown(f"{row.root}/{row.path}", row.text)
-        for row in (rows if max(times, default=0) > recent else ())
-        if row.last_active > recent and row.root.startswith("/")
+        _markdown(f"{root}/{path}", text)
+        for time, root, path, text in zip(times, roots, paths, texts, strict=True)
+        if time > recent and root.startswith("/")
     ]
     parts = chain(roots, paths, keys, texts, markdown, (str(times),))
     return crc32("\n".join(parts).encode("utf-8", "replace"), len(rows)) + 1
