@@ -68,3 +68,12 @@ def test_a_changed_file_is_no_error(path: Any) -> None:
     message = message_of(said(part(LONG)))
     changed = replace(message, extra={**message.extra, f"{KEY}_text": path})
     assert items_of(changed) == [said(part(LONG) | {"text": None})]
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    """In a sentence, and not by the end of a stack."""
+    content: Any = LONG
+    for _ in range(5000):
+        content = [content]
+    with pytest.raises(ValueError, match="nested too deeply"):
+        message_of({"role": "user", "content": content})

@@ -13,6 +13,7 @@ from typing import Any, cast
 from cortext.formats import stubs
 from cortext.model import json
 from cortext.model.message import ROLES, Role, SessionMessage
+from cortext.model.values import DEEPEST
 from cortext.model.wire import as_dict
 
 KEY = "openai_agents"
@@ -75,15 +76,16 @@ def items_of(message: SessionMessage) -> list[dict[str, Any]]:
     return items
 
 
-def text_of(content: Any) -> str:
-    """What a person reads of the content of an item: text, or a list of parts."""
+def text_of(content: Any, depth: int = DEEPEST) -> str:
+    """What a person reads of the content of an item: text, or a list of parts. What is nested
+    deeper than a message may be says nothing."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
         return _part(cast("dict[str, Any]", content))
-    if not isinstance(content, list):
+    if not isinstance(content, list) or not depth:
         return ""
-    parts = [text_of(part) for part in cast("list[Any]", content)]
+    parts = [text_of(part, depth - 1) for part in cast("list[Any]", content)]
     return "\n".join(part for part in parts if part)
 
 
