@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import paths
+from cortext.durability.read import stat_all
 from cortext.errors import reason_of
 
 if TYPE_CHECKING:
@@ -99,18 +100,14 @@ def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
     except OSError as error:
         _passed_over(folder, error)
         return []
-    gone: set[str] = set()
-    stat = os.stat
-    # A plain loop: with many transcripts this is what a list takes its time for.
-    for name in names:
-        try:
-            found = stat(name, dir_fd=fd)
-        except OSError:
-            gone.add(name)  # or it leads nowhere
-        else:
-            marks += (found.st_mtime_ns, found.st_size, found.st_ino)
+    found = stat_all(fd, names)
     os.close(fd)
-    return [name for name in names if name not in gone] if gone else names
+    if -1 in found[2::3]:
+        there = [at for at, inode in enumerate(found[2::3]) if inode != -1]
+        names = [names[at] for at in there]
+        found = [number for at in there for number in found[3 * at : 3 * at + 3]]
+    marks += found
+    return names
 
 
 def mark_beside(tool: str, home: str) -> str:

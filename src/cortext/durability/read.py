@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 
 def open_file(path: str) -> int:
@@ -39,6 +39,22 @@ def read_first_line(path: str, most: int) -> bytes:
         return os.pread(fd, most, 0).partition(b"\n")[0]
     finally:
         os.close(fd)
+
+
+def stat_all(fd: int, names: Iterable[str]) -> list[int]:
+    """The time in nanoseconds, the size and the inode of each file of a folder that is open as
+    `fd`, one after the other; -1 three times for what is not there, or leads nowhere."""
+    found: list[int] = []
+    stat = os.stat
+    # A plain loop: with many files this is what a list takes its time for.
+    for name in names:
+        try:
+            now = stat(name, dir_fd=fd)
+        except OSError:
+            found += (-1, -1, -1)
+        else:
+            found += (now.st_mtime_ns, now.st_size, now.st_ino)
+    return found
 
 
 def read_blocks(path: str, size: int = 1 << 20) -> Iterator[bytes]:

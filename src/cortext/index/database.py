@@ -10,7 +10,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
@@ -218,13 +218,23 @@ class Database:
             if version == 0:
                 if cursor.execute("SELECT 1 FROM sqlite_master").fetchone():
                     raise Unreadable("another program made it")
-                for statement in self._schema.split(";"):
+                for statement in _statements(self._schema):
                     cursor.execute(statement)
                 cursor.execute(f"PRAGMA user_version={self._version}")
                 self.fresh = True
             elif version != self._version:
                 raise Unreadable(f"it has version {version}")
             db.commit()
+
+
+def _statements(schema: str) -> Iterator[str]:
+    """Each of a schema; that of a trigger has others in it."""
+    statement = ""
+    for part in schema.split(";"):
+        statement += f"{part};"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def _is_file(path: str) -> bool:

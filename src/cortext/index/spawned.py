@@ -11,26 +11,35 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
+from cortext.durability.read import stat_all
 from cortext.durability.replace import side_dir, storage_errors
-from cortext.index.database import Database, Unreadable, is_damage
+from cortext.index.database import Database, is_damage
 from cortext.index.listed import AUR, Listed, latest
+from cortext.index.packs import Packs
 from cortext.index.scan import FRESH_NS
 
 T = TypeVar("T")
 SUFFIX = ".jsonl"
-_VERSION = 3
-_SCHEMA = """
-CREATE TABLE sessions (id TEXT PRIMARY KEY, inode INTEGER, size INTEGER, time INTEGER,
-    root TEXT NOT NULL, status TEXT NOT NULL, last_active INTEGER, text TEXT NOT NULL);
-CREATE TABLE folder (time INTEGER)
+_VERSION = 4
+_PACKS = Packs(
+    "sessions", ("id", "root", "status", "text"), ("time", "size", "inode", "last_active")
+)
+_SCHEMA = f"""
+CREATE TABLE sessions (id TEXT PRIMARY KEY, root TEXT, status TEXT, text TEXT, time INTEGER,
+    size INTEGER, inode INTEGER, last_active INTEGER);
+CREATE TABLE folder (time INTEGER);
+{_PACKS.schema}
 """
-_SELECT = "SELECT * FROM sessions ORDER BY rowid"
-_INSERT = "INSERT OR REPLACE INTO sessions VALUES (?,?,?,?,?,?,?,?)"
+_PUT = """
+INSERT INTO sessions VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET
+    root = excluded.root, status = excluded.status, text = excluded.text, time = excluded.time,
+    size = excluded.size, inode = excluded.inode, last_active = excluded.last_active"""
 _Fields = tuple[str, str, str, str, int, str]
-_Stored = tuple[str, int, int, int, str, str, int, str]
+_Stored = tuple[str, str, str, str, int, int, int, int]
 # Listed(…) itself takes as long as the look at a file does.
 _new: Callable[[type[Listed], _Fields], Listed] = tuple[Any, ...].__new__
 
@@ -53,6 +62,38 @@ class _Look(NamedTuple):
     def is_settled(self, time: int) -> bool:
         """Whether what was written at a time would have another, were it written again."""
         return time < self.began - FRESH_NS
+
+
+class _Known(NamedTuple):
+    """What was found the last time, by columns, and the time that the folder had."""
+
+    ids: list[str]
+    roots: list[str]
+    statuses: list[str]
+    texts: list[str]
+    times: list[int]
+    sizes: list[int]
+    inodes: list[int]
+    active: list[int]
+    time: int
+
+    def changed(self, now: list[int]) -> set[int]:
+        """Which are not as they were, as `stat_all` found them."""
+        then = [self.times, self.sizes, self.inodes]
+        columns = [now[at::3] for at in range(3)]
+        if columns == then:
+            return set()
+        return {
+            at
+            for was, is_now in zip(then, columns, strict=True)
+            for at, (old, new) in enumerate(zip(was, is_now, strict=True))
+            if old != new
+        }
+
+    def stored(self, at: int) -> _Stored:
+        """The row of the table."""
+        texts = self.ids[at], self.roots[at], self.statuses[at], self.texts[at]
+        return (*texts, self.times[at], self.sizes[at], self.inodes[at], self.active[at])
 
 
 class SpawnIndex:
@@ -111,49 +152,36 @@ class SpawnIndex:
         """The rows of the folder that is open, after reading what changed."""
         look = _Look(fd, time.time_ns(), os.fstat(fd).st_mtime_ns)
         live = Live(self.folder)
-        rows, changed, time_then = self._run(lambda db: self._compare(db, fd, live))
+        known = self._run(_load)
+        names = [id + SUFFIX for id in known.ids]
+        changed = known.changed(stat_all(fd, names))
+        start = f"{self.folder}/"
+        paths = [start + name for name in names]
+        statuses = self._statuses(known, live)
+        fields = zip(
+            known.roots, paths, known.ids, statuses, known.active, known.texts, strict=True
+        )
+        rows = [*map(_new, repeat(Listed), fields)]
+        if changed:
+            rows = [row for at, row in enumerate(rows) if at not in changed]
         # The names in a folder whose time is the same are the same.
-        same = time_then == look.time and look.is_settled(look.time)
+        same = known.time == look.time and look.is_settled(look.time)
+        before = [known.stored(at) for at in changed]
         if same:
-            new = {known[0] for known in changed}
+            new = {stored[0] for stored in before}
         else:
             new = _ids(fd).difference([row.key for row in rows])
         if new or not same:
-            rows += self._read(new, changed, look, live)
-        try:
-            rows.sort(key=latest, reverse=True)
-        except TypeError as error:
-            raise Unreadable(f"a session cannot be read: {error}") from None
+            rows += self._read(new, before, look, live)
+        rows.sort(key=latest, reverse=True)
         return rows
 
-    def _compare(
-        self, db: sqlite3.Connection, fd: int, live: Live
-    ) -> tuple[builtins.list[Listed], builtins.list[_Stored], int]:
-        """The rows whose files are as they were, what is known of the others, and the time that
-        the folder had."""
-        times = db.execute("SELECT time FROM folder").fetchall()
-        rows: builtins.list[Listed] = []
-        changed: builtins.list[_Stored] = []
-        stat, start, lost = os.stat, f"{self.folder}/", self._lost
-        try:
-            # A plain loop: this is what a list of many takes its time for.
-            for known in db.execute(_SELECT):
-                id, inode, size, mtime, root, status, last, text = known
-                name = id + SUFFIX
-                try:
-                    now = stat(name, dir_fd=fd)
-                except OSError:
-                    changed.append(known)
-                    continue
-                if now.st_mtime_ns != mtime or now.st_size != size or now.st_ino != inode:
-                    changed.append(known)
-                    continue
-                if status == "interrupted" or (status == "active" and id not in live):
-                    status = lost
-                rows.append(_new(Listed, (root, start + name, id, status, last, text)))
-        except (TypeError, ValueError) as error:
-            raise Unreadable(f"a session cannot be read: {error}") from None
-        return rows, changed, times[0][0] if len(times) == 1 else 0
+    def _statuses(self, known: _Known, live: Live) -> builtins.list[str]:
+        lost = self._lost
+        return [
+            lost if status == "interrupted" or (status == "active" and id not in live) else status
+            for status, id in zip(known.statuses, known.ids, strict=True)
+        ]
 
     def _read(
         self, new: set[str], changed: builtins.list[_Stored], look: _Look, live: Live
@@ -174,7 +202,7 @@ class SpawnIndex:
             row = read.row
             settled = read.found is not None and look.is_settled(read.found[2])
             inode, size, mtime = read.found if read.found and settled else (0, 0, 0)
-            entry = (id, inode, size, mtime, row.root, row.status, row.last_active, row.text)
+            entry = (id, row.root, row.status, row.text, mtime, size, inode, row.last_active)
             if entry != known:
                 written.append(entry)
             lost = row.status == "interrupted" or (row.status == "active" and id not in live)
@@ -182,12 +210,12 @@ class SpawnIndex:
         there = {row.key for row in rows}
         gone = [(id,) for id in before if id not in there]
         # In the order of time, so that there is little to sort when they are listed.
-        written.sort(key=itemgetter(6))
+        written.sort(key=itemgetter(7))
         self._run(lambda db: _store(db, written, gone, look))
         return rows
 
     def _listed(self, known: _Stored) -> Listed:
-        id, _, _, _, root, status, last, text = known
+        id, root, status, text, *_, last = known
         return Listed(root, f"{self.folder}/{id}{SUFFIX}", id, status, last, text)
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -254,11 +282,21 @@ class Live:
             return set()
 
 
+def _load(db: sqlite3.Connection) -> _Known:
+    times = db.execute("SELECT time FROM folder").fetchall()
+    texts, numbers = _PACKS.load(db)
+    ids, roots, statuses, shown = texts
+    modified, sizes, inodes, active = numbers
+    then = times[0][0] if len(times) == 1 else 0
+    return _Known(ids, roots, statuses, shown, modified, sizes, inodes, active, then)
+
+
 def _store(
     db: sqlite3.Connection, rows: list[_Stored], gone: list[tuple[str]], look: _Look
 ) -> None:
     db.executemany("DELETE FROM sessions WHERE id = ?", gone)
-    db.executemany(_INSERT, rows)
+    db.executemany(_PUT, rows)
+    _PACKS.fill(db)
     db.execute("DELETE FROM folder")
     if look.is_settled(look.time):
         db.execute("INSERT INTO folder VALUES (?)", (look.time,))

@@ -10,29 +10,39 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cortext.bridges import places
 from cortext.bridges.forgotten import forgotten
 from cortext.index.database import Unreadable
 from cortext.index.listed import AUR, DOCUMENT, Listed, tool_root
+from cortext.index.packs import Packs
 from cortext.index.scan import FRESH_NS
 
 if TYPE_CHECKING:
     from cortext.index.glances import Found
 
 T = TypeVar("T")
-SCHEMA = """
+_PACKS = Packs(
+    "tools",
+    ("tool || ':' || CAST(cwd AS TEXT)", "path", "id", "text"),
+    ("last_active",),
+    where="text <> ''",
+)
+SCHEMA = f"""
 CREATE TABLE homes (tool TEXT, home BLOB, print BLOB, PRIMARY KEY (tool, home)) WITHOUT ROWID;
 CREATE TABLE tools (tool TEXT, id TEXT, print BLOB, path BLOB, cwd BLOB, last_active INTEGER,
     text TEXT, PRIMARY KEY (tool, id));
 CREATE TABLE native (root BLOB, folder TEXT, name TEXT, id TEXT, last_active INTEGER);
 CREATE INDEX native_of ON native (root, folder);
-CREATE TABLE taken (id TEXT PRIMARY KEY, print TEXT) WITHOUT ROWID
+CREATE TABLE taken (id TEXT PRIMARY KEY, print TEXT) WITHOUT ROWID;
+{_PACKS.schema}
 """
-_SELECT = """
-SELECT tool || ':' || CAST(cwd AS TEXT), CAST(path AS TEXT), id, 'paused', last_active, text
-FROM tools WHERE text <> ''"""
+_PUT = """
+INSERT INTO tools VALUES (?,?,?,?,?,?,?) ON CONFLICT (tool, id) DO UPDATE SET
+    print = excluded.print, path = excluded.path, cwd = excluded.cwd,
+    last_active = excluded.last_active, text = excluded.text"""
 _AS_IS = "surrogatepass"
 # Listed(…) itself takes as long as the look at a file does.
 _new: Callable[[type[Listed], tuple[str, str, str, str, int, str]], Listed] = tuple[
@@ -141,9 +151,11 @@ def _load(db: sqlite3.Connection) -> dict[tuple[str, str], Row]:
 def _load_listed(db: sqlite3.Connection, gone: set[tuple[str, str]]) -> list[Listed]:
     """As `_listed`, of all rows: with many of them this is what a list takes its time for."""
     try:
-        rows = [_new(Listed, row) for row in db.execute(_SELECT)]
-    except sqlite3.OperationalError:
-        return _listed(_load(db).values(), gone)  # a name is not UTF-8, or something is wrong
+        (roots, paths, ids, texts), (active,) = _PACKS.load(db)
+    except UnicodeDecodeError:
+        return _listed(_load(db).values(), gone)  # a name is not UTF-8
+    fields = zip(roots, paths, ids, repeat("paused"), active, texts, strict=False)
+    rows = [*map(_new, repeat(Listed), fields)]
     return [row for row in rows if (row.tool, row.key) not in gone] if gone else rows
 
 
@@ -154,7 +166,8 @@ def _store(
     began: int,
 ) -> None:
     db.executemany("DELETE FROM tools WHERE tool = ? AND id = ?", found.gone)
-    db.executemany("INSERT OR REPLACE INTO tools VALUES (?,?,?,?,?,?,?)", found.new)
+    db.executemany(_PUT, found.new)
+    _PACKS.fill(db)
     for (tool, home), now in looks.items():
         # What was written just now may be written again within the same tick of the clock.
         settled = not found.left and now.latest < began - FRESH_NS
