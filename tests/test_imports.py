@@ -47,6 +47,12 @@ def test_the_python_api_loads_no_loop_and_no_terminal(name: str) -> None:
     assert loaded_by(f"from cortext import {name}") & heavy == set()
 
 
+@pytest.mark.parametrize("name", ["Session", "SessionStorage", "SessionManager"])
+def test_an_import_alone_loads_no_log(name: str) -> None:
+    """Logging, and all that it needs, is loaded with what may have something to say."""
+    assert loaded_by(f"from cortext import {name}") & {"logging", "traceback"} == set()
+
+
 def test_values_load_no_database() -> None:
     """Sessions and their storage do without SQLite."""
     assert "sqlite3" not in loaded_by("from cortext import Session, SessionStorage")

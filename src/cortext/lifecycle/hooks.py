@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-log: logging.Logger = logging.getLogger("cortext.lifecycle")
+if TYPE_CHECKING:
+    import logging
 
 EVENTS = ("session:start", "session:end", "session:message", "session:save")
 Hook = Callable[..., Any]
@@ -17,6 +17,7 @@ class Hooks:
 
     def __init__(self) -> None:
         self._hooks: dict[str, list[Hook]] = {event: [] for event in EVENTS}
+        self._log = log()
 
     def register(self, event: str, hook: Hook) -> None:
         if not callable(hook):
@@ -34,10 +35,18 @@ class Hooks:
         for hook in tuple(self._of(event)):
             try:
                 hook(*args)
-            except Exception:
-                log.exception("a hook for %s failed", event)
+            except Exception:  # noqa: BLE001  it is a hook of anybody
+                self._log.exception("a hook for %s failed", event)
 
     def _of(self, event: str) -> list[Hook]:
         if event not in self._hooks:
             raise ValueError(f"events are {', '.join(EVENTS)}, not {event!r}")
         return self._hooks[event]
+
+
+def log() -> logging.Logger:
+    """Where what goes wrong unseen is told. It takes long to load, so whoever may need it does that
+    when it is made; at the end of the interpreter it would be too late."""
+    import logging
+
+    return logging.getLogger("cortext.lifecycle")

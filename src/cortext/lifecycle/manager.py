@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import threading
 import weakref
@@ -14,7 +13,7 @@ from cortext.durability.live import LiveMark, mark_path
 from cortext.durability.replace import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.lifecycle.autosave import start_auto_save, start_thread, stop_auto_save
-from cortext.lifecycle.hooks import Hook, Hooks
+from cortext.lifecycle.hooks import Hook, Hooks, log
 from cortext.model import json
 from cortext.model.head import HEAD, encode_head
 from cortext.model.message import Role, SessionMessage, ToolInvocation
@@ -26,7 +25,6 @@ from cortext.stores.document import SessionStorage
 if TYPE_CHECKING:
     from cortext.index.session_index import SessionIndex
 
-log: logging.Logger = logging.getLogger("cortext.lifecycle")
 _State = tuple[tuple[SessionMessage, ...], tuple[ToolInvocation, ...], bytes]
 
 
@@ -57,7 +55,7 @@ class SessionManager:
         self.current_session: Session | None = None
         self.last_save_error: Exception | None = None
         self._auto_save_task: Any = None
-        self._hooks = Hooks()
+        self._hooks, self._log = Hooks(), log()
         self._mark: LiveMark | None = None
         self._saved: _State | None = None
         self._threads = threading.RLock()
@@ -252,7 +250,7 @@ class SessionManager:
         except SessionCorruptedError as error:
             if not self.storage.recover_from_backup(id):
                 raise
-            log.warning("%s; the backup took its place", error)
+            self._log.warning("%s; the backup took its place", error)
             return self.storage.load(id)
 
     def _enter(self, session: Session) -> None:
@@ -263,10 +261,10 @@ class SessionManager:
             self._mark = LiveMark(mark_path(folder, session.id))
             holder = self._mark.take()
         except OSError as error:
-            log.warning("session %s cannot be marked as open: %s", session.id, error)
+            self._log.warning("session %s cannot be marked as open: %s", session.id, error)
         else:
             if holder is not None:
-                log.warning("session %s is also open in %s", session.id, holder)
+                self._log.warning("session %s is also open in %s", session.id, holder)
         save, ref = weak_auto_save(self), weakref.ref(self)
 
         def on_end(task: Any) -> None:
@@ -315,7 +313,7 @@ class SessionManager:
                 saved = self._save_changes()
         except Exception as error:  # noqa: BLE001  whatever it is, the next one must come
             self.last_save_error = error
-            log.error("auto-save failed, and will be tried again: %s", error)  # noqa: TRY400  one line
+            self._log.error("auto-save failed, and will be tried again: %s", error)
             return
         if saved:
             self._hooks.fire("session:save", session)
