@@ -54,7 +54,7 @@ def complete_tool(
 
 
 @click.command("spawn")
-@click.argument("task_file", required=False, metavar="[TASK_FILE]")
+@click.argument("task_file", required=False, metavar="")
 @click.option("-i", "--interactive", is_flag=True, help="Talk to an agent.")
 @click.option(
     "--agent", metavar="NAME", shell_complete=complete_agent, help="Which agent; or whose sessions."
