@@ -93,6 +93,21 @@ async def test_a_list_reads_only_what_changed(folder: Path) -> None:
 
 
 @in_loop
+async def test_a_list_reads_the_rest_only_of_what_it_gives(folder: Path) -> None:
+    """Of the others when they began and whose they are, once, however many there are."""
+    log = Read(folder)
+    async with FileConversationStore(log) as store:
+        ids = [await store.create(owner="anna" if n % 2 else "ben") for n in range(8)]
+        log.ids.clear()
+        assert [entry.id for entry in await store.list(limit=2)] == ids[:5:-1]
+        assert sorted(log.ids) == sorted([*ids, *ids[6:]])
+        log.ids.clear()
+        assert [entry.id for entry in await store.list(owner="ben", limit=1)] == [ids[6]]
+        assert [entry.id for entry in await store.list(owner="anna", limit=2)] == [ids[7], ids[5]]
+        assert log.ids == [ids[5]]
+
+
+@in_loop
 async def test_nothing_expires_and_nothing_gives_way_by_itself(folder: Path) -> None:
     """Durable means durable: neither TTL nor limit unless they are set."""
     clock = FakeClock()

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 from cortext import clock as wall
@@ -188,7 +189,7 @@ class FileConversationStore(Conversations):
             raise
 
     async def _look(self) -> None:
-        for id, last in (await self._do(lambda: self._each(self._last))).items():
+        for id, last in (await self._do(lambda: dict(self._each(self._last)))).items():
             if id not in self._due:
                 self._touch(id, last)
 
@@ -202,18 +203,18 @@ class FileConversationStore(Conversations):
         """When a conversation began or its last message was stored, by what its file says."""
         return updated_at(self._sessions.head(id), self._sessions.tail(id, 1))
 
-    def _each(self, tell: Callable[[str], T]) -> dict[str, T]:
-        """What there is to tell of every conversation. One that cannot be read is named, left
-        out and left alone."""
-        found: dict[str, T] = {}
-        for id in self._sessions.list_session_ids():
+    def _each(
+        self, tell: Callable[[str], T], ids: Iterable[str] | None = None
+    ) -> Iterator[tuple[str, T]]:
+        """What there is to tell of every conversation, or of these. One that cannot be read is
+        named, left out and left alone."""
+        for id in self._sessions.list_session_ids() if ids is None else ids:
             try:
-                found[id] = tell(id)
+                yield id, tell(id)
             except SessionNotFoundError:
                 continue
             except SessionStorageError as error:
                 log.warning("%s", error)
-        return found
 
     async def _is_there(self, id: str) -> bool:
         """Whether it is not gone by its TTL; the file itself may still not be there."""
@@ -294,7 +295,7 @@ class FileConversationStore(Conversations):
 
     async def _evict(self, limit: int) -> None:
         """Remove the oldest of all that are in the folder, whoever made them."""
-        self._created = await self._do(lambda: self._each(self._created_at))
+        self._created = await self._do(lambda: dict(self._each(self._created_at)))
         for id in sorted(self._created, key=self._created.__getitem__)[:-limit]:
             if await self._remove(id):
                 log.warning("more than %d conversations: the oldest, %s, was deleted", limit, id)
@@ -318,11 +319,14 @@ class FileConversationStore(Conversations):
         check_owners(owner, below=below)
         most = self._most(limit)
         await self._begin()
-        found = await self._do(lambda: self._each(self._entries.entry))
-        self._entries.forget_all_but(found.keys())
         now = self._clock.time()
-        return [
-            entry
-            for entry in sorted(found.values(), key=lambda entry: entry.created_at, reverse=True)
-            if is_of(entry.owner, owner, below=below) and self._due.get(entry.id, now + 1) > now
-        ][:most]
+        found = await self._do(lambda: dict(self._each(self._entries.begun)))
+        self._entries.forget_all_but(found.keys())
+        order = sorted(found, key=lambda id: found[id][0], reverse=True)
+        wanted = (
+            id
+            for id in order
+            if is_of(found[id][1], owner, below=below) and self._due.get(id, now + 1) > now
+        )
+        entries = self._each(self._entries.entry, wanted)
+        return await self._do(lambda: [entry for _, entry in islice(entries, most)])

@@ -6,7 +6,7 @@ The log store of `cortext.stores` is one. That is a layer beside this one, so it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ from cortext.model.session import Session
 from cortext.model.values import as_utc
 
 _MOST_ENTRIES = 20_000
-"""Rows of lists that are kept in memory."""
+"""Rows of lists that are kept in memory whole."""
 STORED_AT = "stored_at"
 """The key of a record that says when it was stored: a message's own time is its sender's."""
 
@@ -74,16 +74,27 @@ def mark_of(sessions: SessionLog, id: str) -> object:
 
 
 class Entries:
-    """Rows of a list. Each is read once, and again only after its file has changed: so a list costs
-    a look at each file, and not two reads of it."""
+    """Rows of a list. When each began and whose it is, which tells whether it is listed and where,
+    is read once, and again only after its file has changed; so is the rest, of those that are
+    listed. A list then costs a look at each file."""
 
     def __init__(self, sessions: SessionLog) -> None:
         self._sessions = sessions
+        self._begun: dict[str, tuple[object, datetime, str]] = {}
         self._known: dict[str, tuple[object, ConversationEntry]] = {}
+
+    def begun(self, id: str) -> tuple[datetime, str]:
+        """When it began, and whose it is; SessionNotFoundError if there is no such session."""
+        # Before it is read: what is written meanwhile is new the next time.
+        mark = mark_of(self._sessions, id)
+        known = self._begun.get(id)
+        if known is None or known[0] != mark:
+            head = self._sessions.head(id)
+            known = self._begun[id] = mark, head.created_at, head.owner
+        return known[1:]
 
     def entry(self, id: str) -> ConversationEntry:
         """The caller's own; SessionNotFoundError if there is no such session."""
-        # Before it is read: what is written meanwhile is new the next time.
         mark = mark_of(self._sessions, id)
         known = self._known.get(id)
         if known is None or known[0] != mark:
@@ -92,9 +103,11 @@ class Entries:
                 self._known[id] = known
         return replace(known[1], metadata=copied(known[1].metadata))
 
-    def forget_all_but(self, ids: Collection[str]) -> None:
+    def forget_all_but(self, ids: Set[str]) -> None:
         """Of sessions that are gone nothing is kept."""
-        self._known = {id: known for id, known in self._known.copy().items() if id in ids}
+        for known in (self._begun, self._known):
+            for id in known.copy().keys() - ids:
+                known.pop(id, None)
 
     def _read(self, id: str) -> ConversationEntry:
         head = self._sessions.head(id)
