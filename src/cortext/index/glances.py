@@ -24,10 +24,9 @@ _PACKED = 32
 
 
 class Found(NamedTuple):
-    """The sessions of some tools now: all `rows`, of these the `new` ones, the keys that are
-    `gone`, and how many were not looked at."""
+    """What is new in some tools, the keys that are `gone`, and how many sessions that changed were
+    not looked at."""
 
-    rows: list[Row]
     new: list[Row]
     gone: list[tuple[str, str]]
     left: int
@@ -91,33 +90,26 @@ class _Session(NamedTuple):
 
 def glance_at(
     looks: Mapping[tuple[str, str], places.Look],
-    known: Mapping[tuple[str, str], Row],
+    known: Mapping[tuple[str, str], bytes],
     deleted: Collection[tuple[str, str]],
     patience: float | None,
 ) -> Found:
-    """Look at the transcripts that are not as `known`, the latest first, for about `patience`
+    """Look at the transcripts whose prints are not `known`, the latest first, for about `patience`
     seconds. One session has one row: the tool's own transcript is better than our copy. Of what a
     person `deleted` nothing is kept."""
     tools = {tool for tool, _ in looks}
     there = (session for tool in tools for session in _sessions(tool, looks))
     sessions = {session.key: session for session in there if session.key not in deleted}
-    rows, unknown = list[Row](), list[_Session]()
-    for key, session in sessions.items():
-        row = known.get(key)
-        if row is not None and row.print == session.found[0].print:
-            rows.append(row)
-        else:
-            unknown.append(session)
-    unknown.sort(key=lambda session: session.found[0].time, reverse=True)
+    changed = [one for key, one in sessions.items() if known.get(key) != one.found[0].print]
+    changed.sort(key=lambda session: session.found[0].time, reverse=True)
     end = None if patience is None else time.monotonic() + patience
     new: list[Row] = []
-    for session in unknown:
-        if end is None or time.monotonic() < end:
-            new.append(_row(session))
-        elif session.key in known:
-            rows.append(known[session.key])
+    for session in changed:
+        if end is not None and time.monotonic() >= end:
+            break
+        new.append(_row(session))
     gone = [key for key in known if key[0] in tools and key not in sessions]
-    return Found([*rows, *new], new, gone, len(unknown) - len(new))
+    return Found(new, gone, len(changed) - len(new))
 
 
 def _sessions(tool: str, looks: Mapping[tuple[str, str], places.Look]) -> Iterator[_Session]:

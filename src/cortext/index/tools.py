@@ -103,13 +103,11 @@ def refresh(
         return Refreshed(run(lambda db: _load_listed(db, gone)), changed=False, left=0, there=there)
     from cortext.index.glances import glance_at
 
-    rows = run(_load)
     looks = {key: now for key, now in looks.items() if key[0] in changed}
-    found = glance_at(looks, rows, gone, patience)
+    found = glance_at(looks, run(_prints), gone, patience)
     run(lambda db: _store(db, found, looks, began))
-    kept = [row for key, row in rows.items() if key[0] not in changed]
-    new = bool(found.new or found.gone)
-    return Refreshed(_listed([*kept, *found.rows], gone), new, found.left, there)
+    rows = run(lambda db: _load_listed(db, gone))
+    return Refreshed(rows, bool(found.new or found.gone), found.left, there)
 
 
 def _forgotten() -> set[tuple[str, str]]:
@@ -139,6 +137,11 @@ def _load_homes(db: sqlite3.Connection) -> dict[tuple[str, str], bytes]:
         }
     except (TypeError, ValueError) as error:
         raise Unreadable(f"a session cannot be read: {error}") from None
+
+
+def _prints(db: sqlite3.Connection) -> dict[tuple[str, str], bytes]:
+    rows = db.execute("SELECT tool, id, print FROM tools")
+    return {(tool, id): print for tool, id, print in rows}
 
 
 def _load(db: sqlite3.Connection) -> dict[tuple[str, str], Row]:
