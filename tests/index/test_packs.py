@@ -7,13 +7,15 @@ from contextlib import closing
 
 import pytest
 
+from cortext.index import packs
 from cortext.index.database import Database, Unreadable
 from cortext.index.packs import Packs
 
 PACKS = Packs("things", ("name", "text"), ("size", "time"), where="text <> ''")
-TABLE = "CREATE TABLE things (name TEXT PRIMARY KEY, text BLOB, size INTEGER, time INTEGER)"
-PUT = """INSERT INTO things VALUES (?,?,?,?) ON CONFLICT (name) DO UPDATE SET
-    text = excluded.text, size = excluded.size, time = excluded.time"""
+TABLE = """CREATE TABLE things (number INTEGER PRIMARY KEY, name TEXT UNIQUE, text BLOB,
+    size INTEGER, time INTEGER)"""
+PUT = """INSERT INTO things (name, text, size, time) VALUES (?,?,?,?) ON CONFLICT (name) DO UPDATE
+    SET text = excluded.text, size = excluded.size, time = excluded.time"""
 COUNT = "SELECT count(*) FROM things_packs"
 
 
@@ -57,12 +59,12 @@ def test_a_change_empties_one_pack_and_moves_nothing(db: sqlite3.Connection) -> 
     """So that there are as many packs as the rows need, however often one changes."""
     db.executemany(PUT, [(f"n{n}", "x", n, n) for n in range(1000)])
     PACKS.fill(db)
-    assert db.execute(COUNT).fetchone() == (4,)
+    assert db.execute(COUNT).fetchone() == (16,)
     for n in range(1000):
         db.execute(PUT, ("n7", "y", n, n))
     assert db.execute(f"{COUNT} WHERE texts IS NULL").fetchone() == (1,)
     PACKS.fill(db)
-    assert db.execute(COUNT).fetchone() == (4,)
+    assert db.execute(COUNT).fetchone() == (16,)
     assert packed(db)[7] == ("n7", "y", 999, 999)
 
 
@@ -99,6 +101,17 @@ def test_a_sign_that_separates_is_a_space_in_a_text(db: sqlite3.Connection) -> N
     assert packed(db) == expected
 
 
+def test_what_is_too_large_to_keep_is_read_all_the_same(
+    db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite has a limit for one value, and rows beside each other may have more."""
+    monkeypatch.setattr(packs, "_LARGEST", 1000)
+    db.executemany(PUT, [(f"n{n}", "x" * 200, n, n) for n in range(64)])
+    PACKS.fill(db)
+    assert db.execute(f"{COUNT} WHERE texts IS NULL").fetchone() == (1,)
+    assert packed(db) == there(db)
+
+
 def test_a_text_that_is_not_utf_8_is_told(db: sqlite3.Connection) -> None:
     """The caller knows what else it may be."""
     db.execute(PUT, ("a", b"\xff", 1, 2))
@@ -111,6 +124,8 @@ def test_a_text_that_is_not_utf_8_is_told(db: sqlite3.Connection) -> None:
     [
         "texts = x'61'",
         "texts = 'text'",
+        "numbers = NULL",
+        "texts = NULL, number = number + (1 << 57)",
         "numbers = x'00'",
         "numbers = 'text'",
         "numbers = x'0000000000000000'",

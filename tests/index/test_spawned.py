@@ -68,6 +68,26 @@ def test_a_row_says_what_the_file_says(folder: Folder) -> None:
     assert row.last_active - row.created_at == 180 * 1_000_000
 
 
+def test_a_folder_with_a_sign_that_no_name_has(folder: Folder) -> None:
+    """It is shown as no folder that there is, and the same every time."""
+    folder.add("one", turn("x"), working_dir="/my\0proj")
+    assert [folder.list()["one"].cwd for _ in range(3)] == ["/my\ufffdproj"] * 3
+
+
+def test_a_time_that_no_database_has(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some file systems have times, and numbers of files, that are larger than 63 bits."""
+    folder.add("one", turn("x"))
+    right = folder.list()
+    real = spawn_files.Fingerprint.of
+    monkeypatch.setattr(
+        spawn_files.Fingerprint,
+        "of",
+        lambda found: real(found)._replace(inode=2**63, mtime_ns=-(2**70)),
+    )
+    folder.append(folder.path / "one.jsonl", b"")
+    assert folder.list() == right
+
+
 def test_the_latest_by_its_last_turn_comes_first(folder: Folder) -> None:
     """Not by the beginning, nor by the file's time."""
     for number, id in enumerate(("early", "late", "middle")):

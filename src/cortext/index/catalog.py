@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from cortext import paths
 from cortext.durability.replace import make_private_dir, remove_if_there
-from cortext.errors import reason_of
+from cortext.errors import SessionStorageError, reason_of
 from cortext.index import documents, tools
 from cortext.index.database import Database, Unreadable, is_damage
 from cortext.index.listed import Listed, latest, pack, unpack
@@ -65,6 +65,8 @@ class Catalog:
         self.unread: builtins.list[str] = []
         """What could not be read, and why: there may be more than was listed."""
         self._database: Database = _File(path, schema=_SCHEMA, version=_VERSION, name="the catalog")
+        self._left: Database | None = None
+        """One on the disk that could not be used."""
 
     @classmethod
     def at_home(cls) -> Catalog:
@@ -161,6 +163,14 @@ class Catalog:
 
         self._run(write)
         self._safely(self._database.purge)
+        if self._left is not None:
+            self._remove_left(self._left)
+
+    def _remove_left(self, database: Database) -> None:
+        try:
+            database.remove()
+        except NoPlaceError as error:
+            raise SessionStorageError(f"could not remove {paths.catalog()}: {error}") from error
 
     def remember_shown(self, terminal: str, rows: Iterable[Listed]) -> None:
         """The numbers that a list had in a terminal, for the next command there."""
@@ -225,6 +235,7 @@ class Catalog:
                 log.warning("the catalog is made anew: %s", error)
                 return
         log.warning("lists take longer, because the catalog cannot be used: %s", error)
+        self._left = self._left or self._database
         self._database = Database(":memory:", schema=_SCHEMA, version=_VERSION)
 
     def _of(self, root: str) -> builtins.list[Listed]:

@@ -92,8 +92,9 @@ class Database:
     def remove(self) -> None:
         """Throw the database away; whoever needs it next makes it anew."""
         self.close()
-        with self._alone():
-            self._remove()
+        if self._path != ":memory:":
+            with self._alone():
+                self._remove()
 
     def _remove(self) -> None:
         for suffix in ("", "-wal", "-shm"):

@@ -185,7 +185,8 @@ def _to_row(one: _Candidate, seen: Glance | None, note: str) -> Row:
             # Two lines of a transcript may have the same time: whoever reads rows sees it grow.
             lines=shown(source.print),
         )
-    cwd = (seen.cwd if seen else "") or source.cwd
+    # No folder's name has a NUL.
+    cwd = ((seen.cwd if seen else "") or source.cwd).replace("\0", "\N{REPLACEMENT CHARACTER}")
     return Row(
         source.tool,
         source.id,

@@ -17,8 +17,11 @@ from typing import NamedTuple
 
 from cortext.index.database import Unreadable
 
-_BITS = 8
-"""Of the number of a row that say which it is in its pack."""
+_BITS = 6
+"""Of the number of a row that say which it is in its pack: with more, a change of one row writes
+more, and with fewer, reading takes longer."""
+_LARGEST = 1 << 26
+"""Bytes of a pack beyond which none is kept, but made for each reader: SQLite has a limit."""
 _END = b"\0"
 """Between texts. No file's name has it, and nothing that is shown."""
 _SCHEMA = "CREATE TABLE {table}_packs (number INTEGER PRIMARY KEY, texts BLOB, numbers BLOB)"
@@ -38,8 +41,9 @@ class Columns(NamedTuple):
 
 
 class Packs:
-    """Some columns of a table: `texts` and `numbers` are SQL, and so is `where`, which rows. Rows
-    must not be replaced, for that calls no trigger: those that are there are updated."""
+    """Some columns of a table: `texts` and `numbers` are SQL, and so is `where`, which rows. The
+    table has an INTEGER PRIMARY KEY, for else a VACUUM may number its rows anew. Rows must not be
+    replaced, for that calls no trigger: those that are there are updated."""
 
     def __init__(
         self, table: str, texts: Sequence[str], numbers: Sequence[str], where: str = "TRUE"
@@ -67,22 +71,25 @@ class Packs:
         return found
 
     def fill(self, db: sqlite3.Connection) -> None:
-        """Make the packs anew whose rows changed."""
+        """Make the packs anew whose rows changed, in a transaction that was begun to write: one
+        that has read first would not wait for another's."""
         table = self._table
         empty = db.execute(f"SELECT number FROM {table} WHERE texts IS NULL").fetchall()  # noqa: S608
-        full = [(*self._pack(db, number), number) for (number,) in empty]
+        made = [(*self._pack(db, number), number) for (number,) in empty]
+        full = [pack for pack in made if len(pack[0]) <= _LARGEST]
         db.executemany(f"UPDATE {table} SET texts = ?, numbers = ? WHERE number = ?", full)  # noqa: S608
         db.execute(f"DELETE FROM {table} WHERE numbers = x''")  # noqa: S608
 
     def _pack(self, db: sqlite3.Connection, number: int) -> tuple[bytes, bytes]:
         first = number << _BITS
-        rows = db.execute(self._rows, (first, first + (1 << _BITS) - 1)).fetchall()
-        columns, width = [*zip(*rows, strict=True)], self._widths[0]
-        texts = [*chain(*columns[:width])]
+        width = self._widths[0]
         try:
+            rows = db.execute(self._rows, (first, first + (1 << _BITS) - 1)).fetchall()
+            columns = [*zip(*rows, strict=True)]
+            texts = [*chain(*columns[:width])]
             packed = _END.join(texts)
             counted = array("q", chain(*columns[width:])).tobytes()
-        except TypeError as error:
+        except (TypeError, OverflowError) as error:
             raise Unreadable(f"a row cannot be read: {error}") from None
         if packed.count(_END) >= len(texts) > 0:
             packed = _END.join([text.replace(_END, b" ") for text in texts])
@@ -90,7 +97,7 @@ class Packs:
 
 
 def _add(found: Columns, packed: bytes, counted: bytes) -> None:
-    if not counted:
+    if counted == b"":
         return
     try:
         texts, numbers = packed.decode().split("\0"), array("q", counted).tolist()

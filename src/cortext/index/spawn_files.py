@@ -31,6 +31,8 @@ Counted in blocks, of which the first and the last may be nearly empty."""
 _END = 64
 """Bytes by which a file that has grown is known again."""
 _WORDS = {"paused": "interrupted"}
+_NO_SIGN = "\N{REPLACEMENT CHARACTER}"
+"""In the name of a folder, for what no folder's name can have."""
 
 
 class Counted(NamedTuple):
@@ -127,7 +129,7 @@ def _row(fd: int, path: str, id: str, old: Listed | None, found: os.stat_result)
         own_id=own_id(session),
     )
     status = _WORDS.get(session.status, session.status)
-    root = tool_root(AUR, plain(session.working_dir))
+    root = tool_root(AUR, plain(session.working_dir).replace("\0", _NO_SIGN))
     return Listed(root, path, id, status, turns.last or began, text)
 
 

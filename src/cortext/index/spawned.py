@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from cortext.durability.read import stat_all
 from cortext.durability.replace import side_dir, storage_errors
-from cortext.index.database import Database, is_damage
+from cortext.index.database import Database, bounded, is_damage
 from cortext.index.listed import AUR, Listed, latest
 from cortext.index.packs import Packs
 from cortext.index.scan import FRESH_NS
@@ -29,13 +29,14 @@ _PACKS = Packs(
     "sessions", ("id", "root", "status", "text"), ("time", "size", "inode", "last_active")
 )
 _SCHEMA = f"""
-CREATE TABLE sessions (id TEXT PRIMARY KEY, root TEXT, status TEXT, text TEXT, time INTEGER,
-    size INTEGER, inode INTEGER, last_active INTEGER);
+CREATE TABLE sessions (number INTEGER PRIMARY KEY, id TEXT UNIQUE, root TEXT, status TEXT,
+    text TEXT, time INTEGER, size INTEGER, inode INTEGER, last_active INTEGER);
 CREATE TABLE folder (time INTEGER);
 {_PACKS.schema}
 """
 _PUT = """
-INSERT INTO sessions VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET
+INSERT INTO sessions (id, root, status, text, time, size, inode, last_active)
+VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET
     root = excluded.root, status = excluded.status, text = excluded.text, time = excluded.time,
     size = excluded.size, inode = excluded.inode, last_active = excluded.last_active"""
 _Fields = tuple[str, str, str, str, int, str]
@@ -110,6 +111,8 @@ class SpawnIndex:
         self._lost = lost
         self.folder: str = os.path.abspath(os.path.expanduser(folder))
         self._database: Database | None = None
+        self._left: Database | None = None
+        """One on the disk that could not be used."""
 
     def __enter__(self) -> SpawnIndex:
         return self
@@ -143,6 +146,9 @@ class SpawnIndex:
         self.list()
         if self._database is not None:
             self._safely(self._database.purge)
+        if self._left is not None:
+            with storage_errors("remove", self._path):
+                self._left.remove()
 
     @property
     def _path(self) -> str:
@@ -201,7 +207,8 @@ class SpawnIndex:
                 continue
             row = read.row
             settled = read.found is not None and look.is_settled(read.found[2])
-            inode, size, mtime = read.found if read.found and settled else (0, 0, 0)
+            found = read.found if read.found and settled else (0, 0, 0)
+            inode, size, mtime = map(bounded, found)
             entry = (id, row.root, row.status, row.text, mtime, size, inode, row.last_active)
             if entry != known:
                 written.append(entry)
@@ -251,6 +258,7 @@ class SpawnIndex:
 
     def _in_memory(self, error: Exception) -> None:
         _log("lists of %s take longer, because there is no index: %s", self.folder, error)
+        self._left = self._left or self._database
         self._database = Database(":memory:", schema=_SCHEMA, version=_VERSION)
 
 
@@ -294,6 +302,7 @@ def _load(db: sqlite3.Connection) -> _Known:
 def _store(
     db: sqlite3.Connection, rows: list[_Stored], gone: list[tuple[str]], look: _Look
 ) -> None:
+    db.execute("BEGIN IMMEDIATE")
     db.executemany("DELETE FROM sessions WHERE id = ?", gone)
     db.executemany(_PUT, rows)
     _PACKS.fill(db)

@@ -32,15 +32,16 @@ _PACKS = Packs(
 )
 SCHEMA = f"""
 CREATE TABLE homes (tool TEXT, home BLOB, print BLOB, PRIMARY KEY (tool, home)) WITHOUT ROWID;
-CREATE TABLE tools (tool TEXT, id TEXT, print BLOB, path BLOB, cwd BLOB, last_active INTEGER,
-    text TEXT, PRIMARY KEY (tool, id));
+CREATE TABLE tools (number INTEGER PRIMARY KEY, tool TEXT, id TEXT, print BLOB, path BLOB,
+    cwd BLOB, last_active INTEGER, text TEXT, UNIQUE (tool, id));
 CREATE TABLE native (root BLOB, folder TEXT, name TEXT, id TEXT, last_active INTEGER);
 CREATE INDEX native_of ON native (root, folder);
 CREATE TABLE taken (id TEXT PRIMARY KEY, print TEXT) WITHOUT ROWID;
 {_PACKS.schema}
 """
 _PUT = """
-INSERT INTO tools VALUES (?,?,?,?,?,?,?) ON CONFLICT (tool, id) DO UPDATE SET
+INSERT INTO tools (tool, id, print, path, cwd, last_active, text) VALUES (?,?,?,?,?,?,?)
+ON CONFLICT (tool, id) DO UPDATE SET
     print = excluded.print, path = excluded.path, cwd = excluded.cwd,
     last_active = excluded.last_active, text = excluded.text"""
 _AS_IS = "surrogatepass"
@@ -146,7 +147,8 @@ def _prints(db: sqlite3.Connection) -> dict[tuple[str, str], bytes]:
 
 def _load(db: sqlite3.Connection) -> dict[tuple[str, str], Row]:
     try:
-        return {(row[0], row[1]): Row._make(row) for row in db.execute("SELECT * FROM tools")}
+        rows = db.execute("SELECT tool, id, print, path, cwd, last_active, text FROM tools")
+        return {(row[0], row[1]): Row._make(row) for row in rows}
     except (TypeError, ValueError) as error:
         raise Unreadable(f"a session cannot be read: {error}") from None
 
@@ -168,6 +170,7 @@ def _store(
     looks: Looks,
     began: int,
 ) -> None:
+    db.execute("BEGIN IMMEDIATE")
     db.executemany("DELETE FROM tools WHERE tool = ? AND id = ?", found.gone)
     db.executemany(_PUT, found.new)
     _PACKS.fill(db)
