@@ -163,14 +163,12 @@ class Catalog:
 
         self._run(write)
         self._safely(self._database.purge)
-        if self._left is not None:
-            self._remove_left(self._left)
-
-    def _remove_left(self, database: Database) -> None:
+        if self._left is None:
+            return
         try:
-            database.remove()
+            self._left.remove_own()
         except NoPlaceError as error:
-            raise SessionStorageError(f"could not remove {paths.catalog()}: {error}") from error
+            raise SessionStorageError(f"could not remove the catalog: {error}") from error
 
     def remember_shown(self, terminal: str, rows: Iterable[Listed]) -> None:
         """The numbers that a list had in a terminal, for the next command there."""

@@ -92,9 +92,13 @@ class Database:
     def remove(self) -> None:
         """Throw the database away; whoever needs it next makes it anew."""
         self.close()
-        if self._path != ":memory:":
-            with self._alone():
-                self._remove()
+        with self._alone():
+            self._remove()
+
+    def remove_own(self) -> None:
+        """The same, unless something else than a file stands there: that is not ours."""
+        if _is_file(self._path):
+            self.remove()
 
     def _remove(self) -> None:
         for suffix in ("", "-wal", "-shm"):

@@ -148,7 +148,7 @@ class SpawnIndex:
             self._safely(self._database.purge)
         if self._left is not None:
             with storage_errors("remove", self._path):
-                self._left.remove()
+                self._left.remove_own()
 
     @property
     def _path(self) -> str:
