@@ -81,6 +81,17 @@ def test_printing_leaves_status_and_time(place: Place) -> None:
     assert f"claude --resume {ID}" in place.ok("resume", place.key, "--print")
 
 
+def test_the_tool_in_which_something_was_said_last_is_known_without_its_transcripts(
+    place: Place, tmp_path: Path
+) -> None:
+    """As on another machine: one that it was only made ready for is not that tool."""
+    place.ok("resume", place.key, "--tool", "codex", "--print")
+    assert [entry["tool"] for entry in place.head()["native"]] == ["claude", "codex"]
+    other = {**place.env, "HOME": str(tmp_path / "other"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    line = ok(place.root, "resume", place.key, "--print", env=other)
+    assert " && claude --resume " in line
+
+
 def test_printing_for_a_session_of_a_tool(place: Place) -> None:
     """The conversation that it becomes rests, since when the session did."""
     id, _ = said("gemini")

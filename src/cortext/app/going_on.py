@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from cortext.app.binding import Bound, is_sound
+from cortext.app.binding import Bound, digest_of, is_sound
 from cortext.app.native import entries_of
 from cortext.app.transcripts import own_transcript
 from cortext.bridges.live import live_sessions
 from cortext.errors import CortextError
+from cortext.formats.history import is_abandoned
 from cortext.index.listed import AUR, Listed
 from cortext.lifecycle.workspace import Workspace
 
@@ -60,7 +61,9 @@ def last_used(row: Listed) -> str:
             for message in found[0].decode(found[1], longest=_SHORT).session.messages
         ):
             return str(entry["tool"])
-    return names[-1]
+    # No tool here has it: one that was told of all that was said has had nothing said in it.
+    told = digest_of(message.id for message in said if not is_abandoned(message))
+    return next((str(e["tool"]) for e in reversed(entries) if e.get("held") != told), names[-1])
 
 
 def branch(row: Listed) -> Listed:
