@@ -131,7 +131,7 @@ def test_a_conversation_keeps_whose_it_was(program: Program) -> None:
     """Going on in a tool says where the program writes, and another import takes that over."""
     program.say("Where is my order?", "repro-1", owner="ada")
     made, told = program.converted("repro-1")
-    assert f"it is kept as {made} from now on" in told
+    assert f"it is kept as {made} in your personal workspace from now on" in told
     assert "the program still writes to repro-1" in told
     assert "`cortext import repro-1`" in told
     assert program.rows()[made]["owner"] == "ada"

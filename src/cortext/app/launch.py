@@ -108,7 +108,8 @@ def prepare(
         return _natively(row, tool, found, extra, notes)
     if row.tool and not fork:
         before, row = row, adopt(row)
-        notes += [f"it is kept as {row.key} from now on", *_goes_on(before)]
+        where = " in your personal workspace" if row.root == paths.personal_workspace() else ""
+        notes += [f"it is kept as {row.key}{where} from now on", *_goes_on(before)]
     return _converted(row, tool, budget, fork, extra, notes)
 
 

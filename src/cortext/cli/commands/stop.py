@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from cortext import paths
 from cortext.app.stop import Stopped, stop
 from cortext.cli.choose import choose_active
-from cortext.cli.lists import short
+from cortext.cli.lists import short, short_id
 from cortext.cli.options import complete_id, plain_words
 from cortext.cli.telling_apart import not_stopped
 from cortext.cli.text import clean
@@ -26,11 +28,24 @@ def end(chosen: Listed, summary: str | None, *, completed: bool = False) -> None
     """Stop what was chosen, and say so; also where it is, if no repository will have it."""
     row = _stoppable(chosen)
     stopped = stop(row, summary=summary, completed=completed)
-    _confirm(stopped, "completed" if completed else "paused")
-    if chosen.tool and row.root == paths.personal_workspace():
+    _confirm(row, stopped, "completed" if completed else "paused")
+    if row.root == paths.personal_workspace():
+        _say_personal(row, is_new=bool(chosen.tool))
+
+
+def _say_personal(row: Listed, *, is_new: bool) -> None:
+    """Where it is that no repository of a project will have it, to one who may expect that."""
+    where = f"kept in your personal workspace, {short(row.root)}"
+    if paths.workspace_root() != row.root:
         click.echo(
-            f"kept in your personal workspace, {short(row.root)}; `cortext init` makes a project a "
-            "workspace, and git can carry what you stop there",
+            f"{where}, and not in this one: `cortext export {short_id(row)} | cortext import -` "
+            "copies it here, and the next stop commits that",
+            err=True,
+        )
+    elif is_new:
+        click.echo(
+            f"{where}; `cortext init` makes a project a workspace, and git can carry what you stop "
+            "there",
             err=True,
         )
 
@@ -45,12 +60,14 @@ def _stoppable(row: Listed) -> Listed:
     return as_conversation(row)
 
 
-def _confirm(stopped: Stopped, status: str) -> None:
+def _confirm(row: Listed, stopped: Stopped, status: str) -> None:
     """Say what was saved, and how to go on."""
     title = clean(stopped.title, lines=False)
     click.echo("Session saved.\n")
     click.echo(f'Conversation "{title}" has been {status}.')
     click.echo("You can continue later with /workspace.resume\n")
     click.echo(f"Summary: {clean(stopped.summary, lines=False) or 'nothing was said yet'}")
+    if sys.stderr.isatty():
+        click.echo(f"from a shell: `cortext resume {short_id(row)}`", err=True)
     for note in stopped.notes:
         click.echo(clean(note, lines=False), err=True)
