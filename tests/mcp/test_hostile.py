@@ -3,6 +3,7 @@ one of the protocol, and the next request is served."""
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,6 +100,18 @@ MALFORMED = [
         types.INVALID_PARAMS,
     ),
 ]
+
+
+@pytest.mark.timeout(60)
+def test_an_interrupt_ends_it(workspace: Path) -> None:
+    """At once, although stdin stays open."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [SCRIPT, "mcp"], cwd=workspace, stdin=pipe, stdout=pipe, text=True
+    ) as process:
+        Wire(process).ask("initialize", **HELLO)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == -signal.SIGINT
 
 
 @pytest.mark.timeout(120)

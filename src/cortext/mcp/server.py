@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import signal
 import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -64,6 +65,8 @@ def serve_stdio() -> None:
         ):
             await server.run(messages, outgoing, options)
 
+    # A thread waits for stdin that nothing can call off: an interrupt ends all of it, at once.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(run)
 
 
