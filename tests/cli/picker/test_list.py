@@ -54,6 +54,11 @@ def test_typing_filters_titles_then_what_was_said(workspace: Path) -> None:
         assert titles(picker) == ["Faster parser"]
         await pilot.press("escape")
         assert len(titles(picker)) == 3
+        await pilot.press('"')
+        assert len(titles(picker)) == 3
+        await pilot.press(*"Faster par")
+        assert titles(picker) == ["Faster parser"]
+        await pilot.press("escape")
         await pilot.press(*"zanz")
         await until(pilot, lambda: titles(picker) == ["-- said in these", "Release notes"])
         assert picker.chosen.title == "Release notes"

@@ -33,8 +33,9 @@ class Shelf:
         return cls(conversations.list().rows, conversations)
 
     def titled(self, text: str) -> list[Listed]:
-        """Those that have all the words in title, summary, tags, id, type or tool."""
-        words = text.casefold().split()
+        """Those that have all the words in title, summary, tags, id, type or tool. A quotation mark
+        is where a phrase begins, of which there may be no word yet."""
+        words = text.casefold().replace('"', " ").split()
         if not words:
             return self.rows
         self.get_ready()
