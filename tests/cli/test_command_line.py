@@ -84,6 +84,11 @@ def test_show_by_the_beginning_of_an_id(store: str) -> None:
         (["list", "-n", "0"], 2, "Error: Invalid value for '-n'"),
         (["list", "parser"], 2, "Error: words to choose by come after --search; `cortext search`"),
         (["lisst"], 2, "Error: No such command 'lisst'."),
+        (["redis"], 2, "No such command 'redis'. `cortext search redis` looks for what was said."),
+        (["new"], 2, "types are brainstorm, debug, learn, meeting, plan, review"),
+        (["new", "my topic"], 2, "types are brainstorm, debug, learn, meeting, plan, review"),
+        (["resume", "x", "--prnt"], 2, "No such option '--prnt': did you mean --print? Words that"),
+        (["ask", "x", " "], 1, "there is no question"),
     ],
 )
 def test_bad_input_gets_a_sentence_and_a_code(

@@ -93,7 +93,7 @@ def test_words_that_were_said(place: Place) -> None:
     """A session is found by them; where several are, they are named and the exit code is 4."""
     said_so = cortext(place.root, "show", "emptied every hour", env=place.env)
     assert said_so.returncode == 4
-    assert "these words were said in it" in said_so.stderr
+    assert said_so.stderr.startswith("nothing is called that; the words were said in these\n")
     for tool in TOOLS:
         assert said(tool)[0] in said_so.stderr
     # What changes something does not go by what was said.
@@ -243,6 +243,9 @@ def test_stopped_outside_a_workspace(place: Place) -> None:
     again = cortext(place.root, "stop", row["id"], env=place.env)
     assert "personal" not in again.stderr
     (place.root / ".workspace").mkdir()
+    again = cortext(place.root, "stop", row["id"], env=place.env)
+    assert "personal workspace, " in again.stderr
+    assert f"`cortext export {row['id']} | cortext import -`" in again.stderr
     found = cortext(place.root, "import", id, env=place.env)
     assert found.stdout == f"already in {row['workspace']}: {row['id']}\n"
     path = f"{row['workspace']}/conversations/{row['created_at'][:10]}/{row['id']}"

@@ -46,13 +46,18 @@ class Answer(NamedTuple):
     notes: list[str]
 
 
+def require_question(text: str) -> None:
+    """CortextError if nothing is asked."""
+    if not text.strip():
+        raise CortextError("there is no question", hint="`cortext ask ID 'Why did we do that?'`")
+
+
 def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[str] = ()) -> Answer:
     """The answer of a tool to a question about a conversation. That is brought up to date first;
     then neither it nor any file is changed, even where work was pending in it. CortextError if the
     tool fails."""
     require(tool)
-    if not question.strip():
-        raise CortextError("there is no question")
+    require_question(question)
     if row.status and not row.tool:
         capture(row.root, row.place)
     native = find_native(row, tool)

@@ -49,7 +49,7 @@ def choose(
     if not found:
         for root in conversations.missing:
             say_missing(root)
-        _say_nearest(query, conversations, _say_other_words(query) if forgiving else "")
+        _say_nearest(query, conversations, _say_other_words(query) if forgiving else {})
         raise _not_found(query)
     if conversations.origin and len(found) == 1 and not origins:
         raise _is_another(conversations.origin, found[0])
@@ -75,7 +75,9 @@ def _not_found(query: str) -> SessionNotFoundError:
 
 def _say_searched(found: Sequence[Listed], looked: int, of: int) -> None:
     if found:
-        click.echo("nothing is called that; these words were said in it", err=True)
+        which = f"{short_id(found[0])}: {found[0].title}" if len(found) == 1 else "these"
+        line = one_line(f"nothing is called that; the words were said in {which}")
+        click.echo(to_edge(line, err=True), err=True)
     if looked < of:
         click.echo(f"{of - looked} of {of} were not looked through", err=True)
 
@@ -136,7 +138,8 @@ def ask(rows: Sequence[Listed], query: str = "") -> Listed:
     if len(left) == 1:
         return left[0]
     if not left:
-        click.echo(f"none of them has {answer!r}", err=True)
+        why = f"there are {len(rows)}" if numeric else f"none of them has {answer!r}"
+        click.echo(why, err=True)
     return ask(left or rows, query)
 
 
@@ -203,8 +206,8 @@ def _misspelt(query: str, conversations: Conversations) -> list[Listed]:
     return found
 
 
-def _say_other_words(query: str) -> str:
-    """Say which words nobody ever said, and which may have been meant; these, as one text."""
+def _say_other_words(query: str) -> dict[str, str]:
+    """Say which words nobody ever said, and which may have been meant instead of each."""
     from cortext.formats.query import parse
     from cortext.index.vocabulary import unknown
 
@@ -212,15 +215,18 @@ def _say_other_words(query: str) -> str:
     instead = {word: near for word, near in unknown(tokens).items() if near}
     for word, near in instead.items():
         say(f'"{clean(word)}" was not found anywhere; did you mean "{clean(near)}"?')
-    return " ".join(instead.values())
+    return instead
 
 
-def _say_nearest(query: str, conversations: Conversations, meant: str) -> None:
+def _say_nearest(query: str, conversations: Conversations, instead: dict[str, str]) -> None:
+    """Say which titles have the words that were meant; else, which look like those that were
+    typed."""
     from cortext.index.resolve import OFFERED, nearest, with_words
 
-    rows = conversations.list().rows
-    # Where one word was meant, a title that has it says more than one that looks like it.
-    one = with_words(meant, rows)[:OFFERED] if meant and len(query.split()) == 1 else None
-    for row in nearest(query, rows) if one is None else one:
+    meant = " ".join(instead.get(word, word) for word in query.casefold().split())
+    here = conversations.list().rows
+    found = with_words(meant, here) or with_words(meant, conversations.list(everywhere=True).rows)
+    one_word = bool(instead) and len(query.split()) == 1
+    for row in found[:OFFERED] if found or one_word else nearest(query, here):
         line = one_line(f"did you mean {short_id(row)}: {row.title}")
         click.echo(to_edge(line if line.endswith("?") else f"{line}?", err=True), err=True)

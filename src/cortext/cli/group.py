@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from importlib import import_module
 
@@ -77,6 +78,8 @@ _OTHER_WORDS = {
     "help": "--help",
     "check": "doctor",
     "status": "doctor",
+    "version": "--version",
+    "completion": "_CORTEXT_COMPLETE=bash_source cortext",
 }
 """What other programs call it."""
 
@@ -120,7 +123,10 @@ class LazyGroup(click.Group):
             known = _OTHER_WORDS.get(args[0]) or nearest_command(args[0])
             if known:
                 raise click.UsageError(f"{error.message} Did you mean `{known}`?", ctx) from None
-            raise
+            if args[0].startswith("-"):
+                raise
+            other = f"`cortext search {shlex.quote(args[0])}` looks for what was said."
+            raise click.UsageError(f"{error.message} {other}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group, commands in GROUPS.items():

@@ -116,9 +116,19 @@ def plain_words(
     before it."""
     for word in value:
         if word.startswith("--") and word[2:].replace("-", "").isalpha() and "--" not in sys.argv:
-            sentence = f"No such option {word!r}: words that look like options go after `--`."
-            raise click.UsageError(sentence, ctx)
+            raise no_such_option(word, ctx)
     return value
+
+
+def no_such_option(word: str, ctx: click.Context, more: str = "") -> click.UsageError:
+    """What is said of a word that looks like an option, and may be meant as a word, too."""
+    from difflib import get_close_matches
+
+    known = [option for param in ctx.command.params for option in param.opts]
+    near = get_close_matches(word.partition("=")[0], known, n=1)
+    meant = f"did you mean {near[0]}? Words" if near else "words"
+    said = f"No such option {word!r}: {meant} that look like options go after `--`{more}."
+    return click.UsageError(said, ctx)
 
 
 def all_option(command: F) -> F:

@@ -6,20 +6,24 @@ import click
 
 from cortext import paths
 from cortext.cli.options import complete_type, plain_words
+from cortext.lifecycle.types import Types
 from cortext.lifecycle.workspace import Workspace
 
 
 # A topic may begin with a hyphen.
 @click.command("new", context_settings={"ignore_unknown_options": True})
-@click.argument("type", metavar="TYPE", shell_complete=complete_type)
-@click.argument("topic", nargs=-1, required=True, callback=plain_words)
-def command(type: str, topic: tuple[str, ...]) -> None:
+@click.argument("type", metavar="TYPE", required=False, shell_complete=complete_type)
+@click.argument("topic", nargs=-1, metavar="TOPIC...", callback=plain_words)
+def command(type: str | None, topic: tuple[str, ...]) -> None:
     """Begin a conversation, and print the path of its markdown.
 
     TYPE is brainstorm, debug, plan, learn, meeting, review, or one of your own. Outside any
     workspace it goes to your personal one.
     """
     workspace = Workspace.find()
+    if type is None or not topic:
+        types = ", ".join(Types(workspace.root).names())
+        raise click.UsageError(f"say of which type it is, and then about what; types are {types}")
     started = workspace.new(type.lower(), " ".join(topic))
     if workspace.root == paths.personal_workspace():
         click.echo("no workspace here, so it is in your personal one", err=True)

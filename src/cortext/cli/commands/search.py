@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortext.cli.filters import Source, owner_option, wanted
-from cortext.cli.options import Since, Until, complete_id, complete_type, json_option, plain_words
+from cortext.cli.options import (
+    Since,
+    Until,
+    complete_id,
+    complete_type,
+    json_option,
+    no_such_option,
+    plain_words,
+)
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,7 +31,6 @@ _PERSON = ("me", "you", "i")
 _STATUSES = ("active", "paused", "completed", "interrupted")
 _ORDERS = ("newest", "relevance")
 _NUMBER = re.compile(r"-n\d+", re.ASCII)
-_AS_WORDS = "words that look like options go after `--`"
 
 
 class Role(click.Choice[str]):
@@ -56,7 +63,7 @@ def _worded(argument: str, ctx: click.Context) -> list[str]:
     word = argument[1:]
     if argument.startswith("-n") or len(word) == 1:
         instead = f", and NOT {word} leaves it out" if len(word) > 1 else ""
-        raise click.UsageError(f"No such option {argument!r}: {_AS_WORDS}{instead}.", ctx)
+        raise no_such_option(argument, ctx, instead)
     return ["NOT", word]
 
 
