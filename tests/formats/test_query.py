@@ -203,6 +203,15 @@ def test_snippet_is_short_and_one_line() -> None:
     assert (piece.text[0], piece.text[-1]) == ("…", "…")
 
 
+@pytest.mark.parametrize(
+    ("typed", "shown"), [(".net", ".NET 8"), ("c++", "C++ now"), ("c", "a c ")]
+)
+def test_snippet_shows_the_signs_that_were_typed(typed: str, shown: str) -> None:
+    """And not the first place that has only the word."""
+    text = f"a c compiler and a net, {'and more ' * 60}, then .NET 8, {'and more ' * 60}, C++ now"
+    assert shown in snippet(text, parse(typed).terms).text
+
+
 def test_snippet_of_a_very_long_phrase() -> None:
     """What is longer than a piece is marked to the end of it."""
     phrase = " ".join(f"word{n}" for n in range(60))

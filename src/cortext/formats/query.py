@@ -368,7 +368,8 @@ def _best(text: str, terms: Sequence[Term]) -> int:
     seldom; 0 if there are none."""
     terms = tuple(dict.fromkeys(terms))
     if len(terms) < 2:
-        return next((start for start, _ in _places(text, terms)), 0) if terms else 0
+        signed = _with_sign(text, terms[0]) if terms else 0
+        return signed or next((start for start, _ in _places(text, terms)), 0)
     starts = _starts(text, terms)
     ordered = sorted((at, term) for term, found in enumerate(starts) for at in found)
     best, first, chosen, last = (0, 0.0), 0, 0, 0
@@ -387,6 +388,15 @@ def _best(text: str, terms: Sequence[Term]) -> int:
             chosen = at  # nearer to the others
         shown[term] -= 1
     return chosen
+
+
+def _with_sign(text: str, term: Term) -> int:
+    """Where it stands with the signs that were typed, as `.net` does and not `net`; 0 if that is
+    not known: of other than plain ASCII, places are not those of the text."""
+    if not term.sign or not text.isascii():
+        return 0
+    found = re.search(term.sign, folded(text))
+    return found.start() if found else 0
 
 
 def snippet(text: str, terms: Sequence[Term]) -> Snippet:
