@@ -239,3 +239,17 @@ def test_one_message_is_one(space: Path) -> None:
     put(space, "001-plan-x", "hello")
     assert "001-plan-x" in (told := cortext(space, "delete", "001", "--yes").stderr)
     assert told.rstrip().endswith(", 1 message")
+
+
+def test_a_long_title_leaves_room_for_what_is_told_of_it(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search says of each conversation where it is and how it stands, in two lines."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    put(space, "001-plan-x", "It is not there.", title="Why the linker does not find it " * 8)
+    lines = narrow(space, "search", "linker")
+    first = next(number for number, line in enumerate(lines) if line.startswith("1. Why the "))
+    head = lines[first : first + 2]
+    assert "… · plan · " in " ".join(line.strip() for line in head)
+    assert head[1].endswith(" · paused")
+    assert all(len(line) <= 80 for line in head)

@@ -14,7 +14,7 @@ from cortext.cli.lists import short as short_path
 from cortext.cli.lists import short_id
 from cortext.cli.opening import AGENTS, DOCUMENT
 from cortext.cli.quoting import quoted
-from cortext.cli.text import cells, clean, local
+from cortext.cli.text import cells, clean, fit, local
 from cortext.clock import from_micros
 from cortext.formats.query import find, parse, snippet
 from cortext.index.listed import TOOL_NAMES, Listed
@@ -22,7 +22,7 @@ from cortext.index.listed import TOOL_NAMES, Listed
 _LINES = 2
 """Lines of a terminal that a title, or a piece of a text, may take."""
 _INDENT = "   "
-_NARROWEST = 20
+_NARROWEST, _STEP = 20, 4
 _OTHERS = {
     "user": "you",
     "tool": "a tool",
@@ -59,11 +59,26 @@ class HitPage:
         head = f"{number}. {title}" if self._width else title
         facts = [row.kind, *row.tool_names, short_path(row.where), row.status]
         facts += [f"of {row.owner}"] if row.owner else []
-        text = " · ".join([head, *filter(None, facts)])
-        yield from self._laid_out(text, find(head, self._terms), "")
+        told = "".join(f" · {fact}" for fact in facts if fact)
+        head = self._beside(head, told)
+        yield from self._laid_out(head + told, find(head, self._terms), "")
         for hit in group.hits:
             yield from self._hit(row, hit)
         yield from self._commands(number, group)
+
+    def _beside(self, head: str, told: str) -> str:
+        """As much of a long title as leaves room for what is told of the conversation."""
+        shown = head
+        room = min(cells(head), _LINES * self._width - cells(told))
+        while self._width and room > _NARROWEST and not self._has_room(shown, told):
+            shown, room = fit(head, room), room - _STEP
+        return shown
+
+    def _has_room(self, head: str, told: str) -> bool:
+        text = head + told
+        if self._mark == _SEEN:
+            text = _marked(text, find(head, self._terms), 0, len(text), self._mark)
+        return _cuts(text, self._width - len(_INDENT), _LINES)[-1][1] >= len(text)
 
     def _hit(self, row: Listed, hit: Hit) -> Iterator[str]:
         piece, (on, off) = hit.snippet, self._dim
