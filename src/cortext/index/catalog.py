@@ -233,6 +233,7 @@ class Catalog:
                 log.warning("the catalog is made anew: %s", error)
                 return
         log.warning("lists take longer, because the catalog cannot be used: %s", error)
+        self._database.close()
         self._left = self._left or self._database
         self._database = Database(":memory:", schema=_SCHEMA, version=_VERSION)
 

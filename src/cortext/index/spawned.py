@@ -161,13 +161,7 @@ class SpawnIndex:
         known = self._run(_load)
         names = [id + SUFFIX for id in known.ids]
         changed = known.changed(stat_all(fd, names))
-        start = f"{self.folder}/"
-        paths = [start + name for name in names]
-        statuses = self._statuses(known, live)
-        fields = zip(
-            known.roots, paths, known.ids, statuses, known.active, known.texts, strict=True
-        )
-        rows = [*map(_new, repeat(Listed), fields)]
+        rows = self._rows(known, names, live)
         if changed:
             rows = [row for at, row in enumerate(rows) if at not in changed]
         # The names in a folder whose time is the same are the same.
@@ -182,12 +176,16 @@ class SpawnIndex:
         rows.sort(key=latest, reverse=True)
         return rows
 
-    def _statuses(self, known: _Known, live: Live) -> builtins.list[str]:
-        lost = self._lost
-        return [
+    def _rows(self, known: _Known, names: builtins.list[str], live: Live) -> builtins.list[Listed]:
+        """What is known, as it is listed."""
+        start, lost = f"{self.folder}/", self._lost
+        paths = [start + name for name in names]
+        statuses = [
             lost if status == "interrupted" or (status == "active" and id not in live) else status
             for status, id in zip(known.statuses, known.ids, strict=True)
         ]
+        columns = known.roots, paths, known.ids, statuses, known.active, known.texts
+        return [*map(_new, repeat(Listed), zip(*columns, strict=True))]
 
     def _read(
         self, new: set[str], changed: builtins.list[_Stored], look: _Look, live: Live
@@ -258,7 +256,8 @@ class SpawnIndex:
 
     def _in_memory(self, error: Exception) -> None:
         _log("lists of %s take longer, because there is no index: %s", self.folder, error)
-        self._left = self._left or self._database
+        self.close()
+        self._left = self._left or Database(self._path, schema=_SCHEMA, version=_VERSION)
         self._database = Database(":memory:", schema=_SCHEMA, version=_VERSION)
 
 
