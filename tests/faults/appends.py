@@ -8,6 +8,7 @@ tools wrote.
 """
 
 import asyncio
+import atexit
 import json
 import logging
 import os
@@ -34,6 +35,8 @@ class Served:
     def __init__(self, folder: str) -> None:
         self._store = open_store(f"file:{folder}", open_log=LogStore)
         self._loop = asyncio.new_event_loop()
+        # Else the end of the interpreter closes it, after what it stands on.
+        atexit.register(self._loop.close)
         self._ids: dict[str, str] = {}
 
     def add(self, session: str, message: SessionMessage) -> str:
