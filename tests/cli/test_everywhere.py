@@ -50,34 +50,6 @@ def test_all_lists_every_workspace(three: list[Path], tmp_path: Path) -> None:
     assert len(rows(tmp_path, "--all", "--type", "plan", "--status", "paused", "-n", "2")) == 2
 
 
-def test_a_folder_above_workspaces_lists_them(three: list[Path], tmp_path: Path) -> None:
-    """What was had below a folder stays in its list when it becomes a workspace's."""
-    aside = tmp_path / "aside"
-    aside.mkdir()
-    assert [row["title"] for row in rows(tmp_path)] == ["one", "two", "three"]
-    assert rows(aside) == []
-    ok(tmp_path, "new", "plan", "personal")
-    assert [row["title"] for row in rows(tmp_path)] == ["personal", "one", "two", "three"]
-    assert [row["title"] for row in rows(three[0])] == ["one"]
-    shutil.rmtree(three[2])
-    done = cortext(tmp_path, "list", "--json")
-    assert [row["title"] for row in json.loads(done.stdout)] == ["personal", "one", "two"]
-    assert done.stderr == ""
-
-
-def test_a_copy_beside_the_personal_one_is_one_row(space: Path) -> None:
-    """Also in the list of the workspace that it was copied to."""
-    (space / ".workspace").rename(space / "later")
-    folder = Path(ok(space, "new", "plan", "Launch").strip()).parent
-    say(folder.parents[2], folder.name, "When do we launch?")
-    (space / "later").rename(space / ".workspace")
-    copy = space / "copy.json"
-    copy.write_text(ok(space, "export", folder.name, "--format", "json"), encoding="utf-8")
-    ok(space, "import", str(copy))
-    (row,) = rows(space)
-    assert (row["title"], row["workspace"]) == ("Launch", str(space))
-
-
 def test_a_workspace_is_known_once_it_is_used(space: Path, tmp_path: Path) -> None:
     """One that came by git clone and in which something was begun, but never listed."""
     ok(space, "new", "plan", "here")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from cortext import paths
 from cortext.app.apart import became, list_apart, named, not_elsewhere
 from cortext.app.resting import rested, resting
-from cortext.app.whereabouts import below, folder_is_below, once
+from cortext.app.whereabouts import below, once
 from cortext.config import Config
 from cortext.index.catalog import Catalog
 from cortext.index.listed import AUR, DOCUMENT, Listed, latest
@@ -79,9 +79,9 @@ class Listing(NamedTuple):
 
 class Conversations:
     """Those of one workspace, with personal ones and sessions of tools, of `aur spawn` and of
-    programs that were had in its folder. Outside any workspace, what was had in the current folder
-    and below it, and last the personal ones of which nobody knows where they were had. With
-    `everywhere`, all that are known."""
+    programs that were had in its folder. Outside any workspace, what was had in the current folder,
+    and last the personal ones of which nobody knows where they were had. With `everywhere`, all
+    that are known."""
 
     def __init__(self, root: str, *, everywhere: bool = False) -> None:
         self.root = root
@@ -137,7 +137,7 @@ class Conversations:
         rows = self._paused(rows)
         if not everywhere:
             apart = below(apart, self.folder)
-        if not copies:
+        elif not copies:
             rows = once(rows, self.root)
         if not wanted.may_be_session:
             sessions = ()
@@ -340,15 +340,10 @@ class Conversations:
 
     def _roots(self, everywhere: bool) -> tuple[list[str], list[str]]:
         remember_workspace(self.root)
-        if not everywhere and self.root != paths.personal_workspace():
+        if not everywhere:
             return [self.root] if os.path.isdir(self.root) else [], []
-        known = known_workspaces()
-        if not everywhere:
-            known = [root for root in known if folder_is_below(root, self.folder)]
-        roots = list(dict.fromkeys([self.root, *known]))
+        roots = list(dict.fromkeys([self.root, *known_workspaces()]))
         there = [root for root in roots if os.path.isdir(root)]
-        if not everywhere:
-            return there, []
         personal = paths.personal_workspace()
         return there, [root for root in roots if root not in there and root != personal]
 

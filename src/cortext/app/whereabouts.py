@@ -20,18 +20,9 @@ def below(rows: Sequence[Listed], folder: str) -> list[Listed]:
 def is_below(folder: str) -> Callable[[Listed], bool]:
     """Whether a row was had in a folder or below it, by the name that it is given or its real
     one."""
-    starts = _starts(folder)
-    return lambda row: f"{row.where}/".startswith(starts)
-
-
-def folder_is_below(inner: str, folder: str) -> bool:
-    """The same of another folder."""
-    return f"{inner}/".startswith(_starts(folder))
-
-
-def _starts(folder: str) -> tuple[str, ...]:
     named = os.path.abspath(folder)
-    return tuple({f"{each.rstrip('/')}/" for each in (named, os.path.realpath(named))})
+    starts = tuple({f"{each.rstrip('/')}/" for each in (named, os.path.realpath(named))})
+    return lambda row: f"{row.where}/".startswith(starts)
 
 
 def once(rows: list[Listed], root: str = "") -> list[Listed]:
