@@ -208,8 +208,11 @@ def test_snippet_is_short_and_one_line() -> None:
 )
 def test_snippet_shows_the_signs_that_were_typed(typed: str, shown: str) -> None:
     """And not the first place that has only the word."""
-    text = f"a c compiler and a net, {'and more ' * 60}, then .NET 8, {'and more ' * 60}, C++ now"
-    assert shown in snippet(text, parse(typed).terms).text
+    more = "and more " * 60
+    text = f"a c compiler and a net, foo.network, abc++, {more}, then .NET 8, {more}, C++ now"
+    found = snippet(text, parse(typed).terms)
+    assert shown in found.text
+    assert {found.text[start:end].lower() for start, end in found.spans} == {typed.strip(".+")}
 
 
 def test_snippet_of_a_very_long_phrase() -> None:

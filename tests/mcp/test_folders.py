@@ -66,8 +66,7 @@ def test_the_folder_is_the_one_that_the_client_names(workspace: Path, tmp_path: 
 def test_the_folder_is_the_one_that_the_tool_says(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "away").mkdir()
-    monkeypatch.chdir(tmp_path / "away")
+    monkeypatch.chdir(tmp_path)
     assert facts(call("list_conversations"))["total"] == 0
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(workspace))
     assert facts(call("list_conversations"))["total"] == 2

@@ -46,7 +46,8 @@ def refuse_live(row: Listed) -> None:
 
 def last_used(row: Listed) -> str:
     """The tool that a conversation was last had in; "" if in none. One that it was only made
-    ready for is not, unless there is no other."""
+    ready for is not, unless there is no other, or no tool here has any part of it and something
+    was said elsewhere since."""
     if row.tool:
         return "" if row.is_apart else row.tool
     entries = [entry for entry in entries_of(row) if is_sound(entry)]

@@ -113,12 +113,14 @@ def empty(older_than_days: float = 0) -> list[TrashEntry]:
     # What was handed to an agent later has no word of it, and may be read just now.
     forget_handed(limit.timestamp())
     gone = trash.empty(older_than_days)
-    with Catalog.at_home() as catalog:
-        catalog.purge()
     origins = [origin for entry in gone for origin in entry.origins]
-    _purge_lists(origins)
-    for origin in origins:
-        _forget_locks(origin)
+    try:
+        with Catalog.at_home() as catalog:
+            catalog.purge()
+    finally:
+        _purge_lists(origins)
+        for origin in origins:
+            _forget_locks(origin)
     return gone
 
 

@@ -79,7 +79,6 @@ _OTHER_WORDS = {
     "check": "doctor",
     "status": "doctor",
     "version": "--version",
-    "completion": "_CORTEXT_COMPLETE=bash_source cortext",
 }
 """What other programs call it."""
 
@@ -125,7 +124,7 @@ class LazyGroup(click.Group):
                 raise click.UsageError(f"{error.message} Did you mean `{known}`?", ctx) from None
             if args[0].startswith("-"):
                 raise
-            other = f"`cortext search {shlex.quote(args[0])}` looks for what was said."
+            other = f"`cortext search {shlex.join(args)}` looks for what was said."
             raise click.UsageError(f"{error.message} {other}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

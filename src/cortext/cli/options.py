@@ -115,7 +115,8 @@ def plain_words(
     """Words may begin with a hyphen; what looks like a misspelt option is one, unless `--` stands
     before it."""
     for word in value:
-        if word.startswith("--") and word[2:].replace("-", "").isalpha() and "--" not in sys.argv:
+        name = word[2:].partition("=")[0].replace("-", "")
+        if word.startswith("--") and name.isalpha() and "--" not in sys.argv:
             raise no_such_option(word, ctx)
     return value
 
@@ -124,7 +125,8 @@ def no_such_option(word: str, ctx: click.Context, more: str = "") -> click.Usage
     """What is said of a word that looks like an option, and may be meant as a word, too."""
     from difflib import get_close_matches
 
-    known = [option for param in ctx.command.params for option in param.opts]
+    options = [option for param in ctx.command.get_params(ctx) for option in param.opts]
+    known = [option for option in options if option.startswith("-")]
     near = get_close_matches(word.partition("=")[0], known, n=1)
     meant = f"did you mean {near[0]}? Words" if near else "words"
     said = f"No such option {word!r}: {meant} that look like options go after `--`{more}."

@@ -319,8 +319,8 @@ class FileConversationStore(Conversations):
         check_owners(owner, below=below)
         most = self._most(limit)
         await self._begin()
-        now = self._clock.time()
         found = await self._do(lambda: dict(self._each(self._entries.begun)))
+        now = self._clock.time()
         self._entries.forget_all_but(found.keys())
         order = sorted(found, key=lambda id: found[id][0], reverse=True)
         wanted = (

@@ -395,8 +395,11 @@ def _with_sign(text: str, term: Term) -> int:
     not known: of other than plain ASCII, places are not those of the text."""
     if not term.sign or not text.isascii():
         return 0
-    found = re.search(term.sign, folded(text))
-    return found.start() if found else 0
+    signed = [m.span() for m in islice(re.finditer(term.sign, folded(text)), _OFTEN)]
+    places = islice(_places(text, (term,)), _OFTEN) if signed else ()
+    # Signs may stand in another word, as those of `.net` in `foo.network`.
+    both = (a for start, end in places for a, b in signed if a <= start and end <= b)
+    return next(both, 0)
 
 
 def snippet(text: str, terms: Sequence[Term]) -> Snippet:

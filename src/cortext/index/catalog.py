@@ -24,7 +24,7 @@ from cortext.index.listed import Listed, latest, pack, unpack
 from cortext.index.scan import FRESH_NS, Day, Known, Scan, is_nothing, with_lines, without_lines
 
 T = TypeVar("T")
-_VERSION = 8
+_VERSION = 9
 _SCHEMA = f"""
 CREATE TABLE days (root BLOB, folder TEXT, print TEXT, rows TEXT, PRIMARY KEY (root, folder));
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
@@ -54,6 +54,12 @@ class _File(Database):
     def _remove(self) -> None:
         try:
             super()._remove()
+        except OSError as error:
+            raise NoPlaceError(reason_of(error)) from error
+
+    def remove_own(self) -> None:
+        try:
+            super().remove_own()
         except OSError as error:
             raise NoPlaceError(reason_of(error)) from error
 

@@ -19,7 +19,8 @@ from cortext.index.database import Unreadable
 
 _BITS = 6
 """Of the number of a row that say which it is in its pack: with more, a change of one row writes
-more, and with fewer, reading takes longer."""
+more, and with fewer, reading takes longer. Triggers have it too: whoever changes it gives every
+database that has packs another version."""
 _LARGEST = 1 << 26
 """Bytes of a pack beyond which none is kept, but made for each reader: SQLite has a limit."""
 _END = b"\0"

@@ -24,7 +24,7 @@ from cortext.index.scan import FRESH_NS
 
 T = TypeVar("T")
 SUFFIX = ".jsonl"
-_VERSION = 4
+_VERSION = 5
 _PACKS = Packs(
     "sessions", ("id", "root", "status", "text"), ("time", "size", "inode", "last_active")
 )

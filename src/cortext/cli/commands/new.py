@@ -22,8 +22,9 @@ def command(type: str | None, topic: tuple[str, ...]) -> None:
     """
     workspace = Workspace.find()
     if type is None or not topic:
-        types = ", ".join(Types(workspace.root).names())
-        raise click.UsageError(f"say of which type it is, and then about what; types are {types}")
+        types = Types(workspace.root).names()
+        what = "after its type" if type in types else "of which type it is, and then"
+        raise click.UsageError(f"say {what} what it is about; types are {', '.join(types)}")
     started = workspace.new(type.lower(), " ".join(topic))
     if workspace.root == paths.personal_workspace():
         click.echo("no workspace here, so it is in your personal one", err=True)

@@ -8,6 +8,7 @@ import click
 
 from cortext import paths
 from cortext.app.stop import Stopped, stop
+from cortext.app.whereabouts import is_below
 from cortext.cli.choose import choose_active
 from cortext.cli.lists import short, short_id
 from cortext.cli.options import complete_id, plain_words
@@ -35,13 +36,10 @@ def end(chosen: Listed, summary: str | None, *, completed: bool = False) -> None
 
 def _say_personal(row: Listed, *, is_new: bool) -> None:
     """Where it is that no repository of a project will have it, to one who may expect that."""
-    where = f"kept in your personal workspace, {short(row.root)}"
-    if paths.workspace_root() != row.root:
-        click.echo(
-            f"{where}, and not in this one: `cortext export {short_id(row)} | cortext import -` "
-            "copies it here, and the next stop commits that",
-            err=True,
-        )
+    where, here = f"kept in your personal workspace, {short(row.root)}", paths.workspace_root()
+    if here != row.root and is_below(here)(row):
+        copies = f"`cortext export {short_id(row)} | cortext import -` copies it here"
+        click.echo(f"{where}, and not in this one: {copies}", err=True)
     elif is_new:
         click.echo(
             f"{where}; `cortext init` makes a project a workspace, and git can carry what you stop "
