@@ -14,7 +14,7 @@ from cortext.bridges.registry import open_bridge
 from cortext.errors import CortextError, why
 from cortext.index.database import micros
 from cortext.index.listed import facts
-from cortext.index.showing import shown, told
+from cortext.index.showing import folder_named, shown, told
 from cortext.index.tools import Row
 
 _SEEN_WHOLE = 1 << 22
@@ -185,8 +185,7 @@ def _to_row(one: _Candidate, seen: Glance | None, note: str) -> Row:
             # Two lines of a transcript may have the same time: whoever reads rows sees it grow.
             lines=shown(source.print),
         )
-    # No folder's name has a NUL.
-    cwd = ((seen.cwd if seen else "") or source.cwd).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    cwd = folder_named((seen.cwd if seen else "") or source.cwd)
     return Row(
         source.tool,
         source.id,

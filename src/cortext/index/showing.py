@@ -24,6 +24,11 @@ def shown(text: str) -> str:
     return plain(clean(text, lines=False))
 
 
+def folder_named(path: str) -> str:
+    """The name of a folder, as anybody's file may have it, as a row can: none has a NUL."""
+    return path.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
 def told(text: str) -> str:
     """As `shown`, of what people wrote, without secrets: a database keeps on its pages, and in its
     log, what was masked in the file since, and of a tool's file nothing is ever masked."""

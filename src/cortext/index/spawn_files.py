@@ -16,7 +16,7 @@ from cortext.formats.parts import join
 from cortext.formats.records import Damage, Lines, decode_lines
 from cortext.index.database import micros, plain
 from cortext.index.listed import AUR, Listed, facts, tool_root
-from cortext.index.showing import own_id, shown, told, told_all
+from cortext.index.showing import folder_named, own_id, shown, told, told_all
 from cortext.index.spawned import SUFFIX, Read
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -31,8 +31,6 @@ Counted in blocks, of which the first and the last may be nearly empty."""
 _END = 64
 """Bytes by which a file that has grown is known again."""
 _WORDS = {"paused": "interrupted"}
-_NO_SIGN = "\N{REPLACEMENT CHARACTER}"
-"""In the name of a folder, for what no folder's name can have."""
 
 
 class Counted(NamedTuple):
@@ -129,7 +127,7 @@ def _row(fd: int, path: str, id: str, old: Listed | None, found: os.stat_result)
         own_id=own_id(session),
     )
     status = _WORDS.get(session.status, session.status)
-    root = tool_root(AUR, plain(session.working_dir).replace("\0", _NO_SIGN))
+    root = tool_root(AUR, folder_named(plain(session.working_dir)))
     return Listed(root, path, id, status, turns.last or began, text)
 
 
