@@ -223,9 +223,11 @@ def _say_nearest(query: str, conversations: Conversations, instead: dict[str, st
     typed."""
     from cortext.index.resolve import OFFERED, nearest, with_words
 
-    meant = " ".join(instead.get(word, word) for word in query.casefold().split())
-    here = conversations.list().rows
-    found = with_words(meant, here) or with_words(meant, conversations.list(everywhere=True).rows)
+    here, found = conversations.list().rows, list[Listed]()
+    if instead:
+        meant = " ".join(instead.get(word, word) for word in query.casefold().split())
+        everywhere = conversations.list(everywhere=True).rows
+        found = with_words(meant, here) or with_words(meant, everywhere)
     one_word = bool(instead) and len(query.split()) == 1
     for row in found[:OFFERED] if found or one_word else nearest(query, here):
         line = one_line(f"did you mean {short_id(row)}: {row.title}")
