@@ -1,4 +1,4 @@
-"""What the tests of the index begin with: a storage, and indexes that are closed."""
+"""What the tests of the index begin with: a storage, the tools, and indexes that are closed."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,11 +6,21 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionIndex, SessionStorage
+from tests.homes import Homes, lay_out
 
 
 @pytest.fixture
 def storage(tmp_path: Path) -> SessionStorage:
     return SessionStorage(tmp_path / "sessions")
+
+
+@pytest.fixture
+def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
+    """All four tools were used by this person."""
+    found = lay_out(tmp_path)
+    for name, value in found.environment.items():
+        monkeypatch.setenv(name, value)
+    return found
 
 
 @pytest.fixture

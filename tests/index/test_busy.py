@@ -13,7 +13,7 @@ import pytest
 from cortext.index import database
 from cortext.index.catalog import Catalog
 from cortext.index.spawned import SpawnIndex
-from tests.homes import Homes, lay_out, sessions
+from tests.homes import Homes, sessions
 from tests.index.spawned_folder import Folder, turn
 
 WORD = b"Zebrafish"
@@ -48,14 +48,6 @@ def folder(tmp_path: Path) -> Folder:
     assert left_in(made.path / ".cortext/spawned.sqlite3")
     secret.unlink()
     return made
-
-
-@pytest.fixture
-def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
-    found = lay_out(tmp_path)
-    for name, value in found.environment.items():
-        monkeypatch.setenv(name, value)
-    return found
 
 
 def test_a_list_waits_also_where_nothing_is_to_be_written(folder: Folder) -> None:

@@ -20,19 +20,11 @@ from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
 from cortext.index.resolve import resolve
 from cortext.stores.folder import FolderStore
-from tests.homes import PROJECT, VERSIONS, Homes, lay_out, move_project, pack, said, sessions
+from tests.homes import PROJECT, VERSIONS, Homes, move_project, pack, said, sessions
 from tests.index.spaces import Space
 
 TOOLS = list(VERSIONS)
 ALL = {(tool, id) for tool in TOOLS for id in sessions(tool)}
-
-
-@pytest.fixture
-def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
-    found = lay_out(tmp_path)
-    for name, value in found.environment.items():
-        monkeypatch.setenv(name, value)
-    return found
 
 
 def listed(catalog: Catalog) -> dict[tuple[str, str], Listed]:

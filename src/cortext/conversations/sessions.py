@@ -76,7 +76,8 @@ def mark_of(sessions: SessionLog, id: str) -> object:
 class Entries:
     """Rows of a list. When each began and whose it is, which tells whether it is listed and where,
     is read once, and again only after its file has changed; so is the rest, of those that are
-    listed. A list then costs a look at each file."""
+    listed. A list then costs a look at each file, and that comes before it is read: what is written
+    meanwhile is new the next time."""
 
     def __init__(self, sessions: SessionLog) -> None:
         self._sessions = sessions
@@ -85,7 +86,6 @@ class Entries:
 
     def begun(self, id: str) -> tuple[datetime, str]:
         """When it began, and whose it is; SessionNotFoundError if there is no such session."""
-        # Before it is read: what is written meanwhile is new the next time.
         mark = mark_of(self._sessions, id)
         known = self._begun.get(id)
         if known is None or known[0] != mark:
