@@ -16,10 +16,10 @@ help: ## list the targets
 run: .venv/run.stamp ## install and run cortext: make run ARGS="list" (default: demo)
 	@$(BIN)/cortext $(ARGS)
 
-test: .venv/test.stamp programs ## install what the tests need and run them
+test: .venv/test.stamp .venv/wheels.stamp programs ## install what the tests need and run them
 	$(PYTEST) -m "not slow and not faults" $(T)
 
-test-all: .venv/test.stamp programs ## the slow tests too
+test-all: .venv/test.stamp .venv/wheels.stamp programs ## the slow tests too
 	$(PYTEST) -m "not faults" --timeout 600 $(T)
 
 adapters: .venv/check.stamp $(ADAPTERS:%=.venv-adapters/%.stamp) programs ## test every adapter beside its framework
@@ -68,6 +68,10 @@ programs:
 
 .venv/%.stamp: requirements/%.lock | .venv/run.stamp
 	@scripts/venv .venv $< && touch $@
+
+# For the test that installs cortext without a network.
+.venv/wheels.stamp: requirements/run.lock | .venv/run.stamp
+	@scripts/wheels .venv/wheels $< && touch $@
 
 # Only what we need to run: other packages there would change what an import costs.
 .venv-bench/run.stamp: requirements/run.lock pyproject.toml

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # started by its path, it finds only what is beside it
 from scripts import api  # noqa: E402
 
-README_LINES = 120
+README_LINES = 130
 EXAMPLE = re.compile(
     r"(?P<open>^<!-- run(?:\((?P<language>\w+)\))?:\s*(?P<command>.+?)\s*-->\n)"
     r"(?P<body>.*?)(?P<close>^<!-- end -->$)",

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.faults.totals import pytest_terminal_summary as pytest_terminal_summary
+from tests.faults.totals import write_fault_totals
+from tests.skip_summary import write_skip_summary
 
 # At import, not in a fixture: a test module may read these while it is being collected.
 HOME = Path(tempfile.mkdtemp(prefix="cortext-home-"))
@@ -43,6 +44,16 @@ pytest.register_assert_rewrite("cortext.testing")
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if CI else "default")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter,
+) -> Generator[None]:
+    """Write ours last, where people look."""
+    yield
+    write_fault_totals(terminalreporter)
+    write_skip_summary(terminalreporter)
 
 
 def pytest_unconfigure() -> None:

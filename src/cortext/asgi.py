@@ -5,8 +5,7 @@ from cortext.asgi import create_app
 
 app = create_app(MemoryConversationStore(), tokens={"a-long-secret-of-annas": "anna"})
 
-Serve it with any ASGI server, or mount it in a FastAPI or Starlette application. It needs the
-extra `serve`.
+Serve it with any ASGI server, or mount it in a FastAPI or Starlette application.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ import importlib.util
 
 import pytest
 
+from cortext.installation import install_command
+
 ADAPTERS: list[tuple[str, str, str]] = [
     # module, framework, extra
     ("langgraph", "langgraph", "langgraph"),
@@ -25,4 +27,4 @@ def test_the_extra_is_named(module: str, framework: str, extra: str) -> None:
         pytest.skip(f"{framework} is installed here")
     with pytest.raises(ModuleNotFoundError) as caught:
         importlib.import_module(f"cortext.adapters.{module}")
-    assert f"cortext-sessions[{extra}]" in str(caught.value)
+    assert install_command(extra) in str(caught.value)

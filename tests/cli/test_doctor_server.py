@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cortext import paths
+from cortext.installation import install_command
 from tests.command import SCRIPT, cortext, ok
 from tests.mcp.test_server import TOOLS
 
@@ -107,7 +108,7 @@ def test_a_server_that_does_not_start_is_a_problem(person: Path) -> None:
 def test_the_package_that_is_not_there_is_named(
     person: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `pip install cortext-sessions` leaves it, without the extra."""
+    """Someone removed the package mcp from the installation."""
     without = person / "without"
     without.mkdir()
     (without / "sitecustomize.py").write_text(
@@ -117,6 +118,6 @@ def test_the_package_that_is_not_there_is_named(
     code, found, _ = examined(person)
     assert (code, found["server"]["package"]) == (1, False)
     (problem,) = [each for each in found["problems"] if "MCP" in each["text"]]
-    assert "needs a package that is not installed: mcp" in problem["text"]
-    assert problem["hint"].endswith("`pip install 'cortext-sessions[mcp]'`")
-    assert "the extra `mcp` is not installed" in cortext(person, "doctor").stdout
+    assert "the package mcp is not installed" in problem["text"]
+    assert problem["hint"].endswith(f"`{install_command('mcp')}`")
+    assert "the package `mcp` is not installed" in cortext(person, "doctor").stdout

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cortext.app.binding import Bound
+from cortext.installation import install_command
 from tests.app.captures import Bench
 from tests.app.test_sync import ID, archived, other, say
 from tests.bridges import test_claude
@@ -298,7 +299,7 @@ def test_without_its_package(person: Path, tmp_path: Path) -> None:
     say(person, "one")
     with running(person, tmp_path / "said", sys.executable, "-c", program) as watch:
         watch.until("archived claude: 1 new")
-        assert "pip install 'cortext-sessions[watch]'" in watch.err
+        assert install_command("watchfiles") in watch.err
         say(person, "one", "two")
         watch.until("archived claude: 1 grown")
         assert watch.end() == 0

@@ -15,6 +15,7 @@ import pytest
 from cortext import CortextError, Message, SessionCorruptedError, SessionStorageError, open_store
 from cortext.conversations.postgres import PostgresConversationStore
 from cortext.errors import NewerVersionError
+from cortext.installation import install_command
 from tests.conversations.conformance_base import NOBODY, say, texts
 from tests.conversations.databases import PostgresServer
 from tests.conversations.loops import PATIENCE, in_loop, until
@@ -358,4 +359,4 @@ def test_without_the_package_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "psycopg.conninfo", None)
     with pytest.raises(CortextError, match="package psycopg") as caught:
         open_store("postgresql://127.0.0.1/x")
-    assert "cortext-sessions[postgres]" in caught.value.hint
+    assert install_command("postgres") in caught.value.hint

@@ -18,6 +18,7 @@ from cortext import (
 )  # fmt: skip
 from cortext.conversations.redis_link import ReplicationError
 from cortext.conversations.redis_scripts import Script
+from cortext.installation import install_command
 from tests.conversations.conformance_base import say, texts
 from tests.conversations.loops import PATIENCE, in_loop, until
 from tests.conversations.proxy import Proxy
@@ -481,4 +482,4 @@ def test_without_the_package_the_error_says_what_to_install(
     monkeypatch.setitem(__import__("sys").modules, "redis.asyncio.retry", None)
     with pytest.raises(CortextError, match="package redis") as caught:
         RedisConversationStore("redis://127.0.0.1")
-    assert "cortext-sessions[redis]" in caught.value.hint
+    assert install_command("redis") in caught.value.hint

@@ -7,7 +7,7 @@ from typing import Any
 _OUTCOMES = ("injected", "said so", "killed", "did it", "lost")
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def write_fault_totals(terminalreporter: Any) -> None:
     totals = {"fault cases": 0, "fault violations": 0}
     table: Counter[tuple[str, str, str]] = Counter()
     for reports in terminalreporter.stats.values():

@@ -14,6 +14,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from cortext.formats.briefing import parse_history
+from cortext.installation import install_command
 from tests.command import SCRIPT, begin, head_of, ok, say
 from tests.mcp.asking import ask, ask_process, call, facts, refused, text
 
@@ -429,6 +430,6 @@ def test_without_its_package_the_command_says_what_to_install(workspace: Path) -
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "error: the MCP server needs a package that is not installed: mcp\n"
-        "hint: install it with `pip install 'cortext-sessions[mcp]'`\n"
+        "error: the package mcp is not installed, but cortext needs it\n"
+        f"hint: install it with `{install_command('mcp')}`\n"
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from cortext.installation import install_command
+
 
 @contextmanager
 def needs(extra: str) -> Generator[None]:
@@ -15,7 +17,7 @@ def needs(extra: str) -> Generator[None]:
         if (error.name or "").startswith("cortext"):
             raise
         raise ModuleNotFoundError(
-            f"{error.name} is not installed; `pip install 'cortext-sessions[{extra}]'` brings it",
+            f"the package {error.name} is not installed; `{install_command(extra)}` installs it",
             name=error.name,
             path=error.path,
         ) from None

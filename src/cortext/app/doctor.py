@@ -29,6 +29,7 @@ from cortext.bridges.places import TOOLS, own_home
 from cortext.config import Config
 from cortext.durability.read import read_file
 from cortext.errors import CortextError, why
+from cortext.installation import install_command
 
 _RECENT = timedelta(days=7)
 """How long a failure is news. The log keeps it longer."""
@@ -159,7 +160,7 @@ def _server(entries: dict[str, Entry], problems: list[Problem]) -> ServerHealth:
     if health.starts is False:
         hint = "`cortext mcp`, typed in a terminal, shows what happens"
         if not health.package:
-            hint = "install what it needs with `pip install 'cortext-sessions[mcp]'`"
+            hint = f"install what it needs with `{install_command('mcp')}`"
         problems.append(Problem(f"the MCP server does not start: {health.why}", hint))
     return health
 

@@ -30,6 +30,7 @@ from cortext.bridges.places import TOOLS, own_home
 from cortext.bridges.plugin import plugin_path, plugin_text
 from cortext.durability.replace import storage_errors
 from cortext.errors import CortextError, reason_of
+from cortext.installation import install_command
 
 COMMANDS = (
     Command(
@@ -101,8 +102,8 @@ def plan_setup(tools: Sequence[str], *, plugin: bool = False) -> Plan:
                 _plan_hooks(tool, settings.SERVERS[tool], installed, plan)
     if not _can_serve():
         plan.notes.append(
-            "the tools are not told of our MCP server, which needs a further package: "
-            "`pip install 'cortext-sessions[mcp]'`, then `cortext setup` again"
+            "the MCP server is not set up, because the package mcp is not installed: "
+            f"`{install_command('mcp')}`, then `cortext setup` again"
         )
     if shutil.which("cortext") is None:
         plan.notes.append(

@@ -18,6 +18,7 @@ from cortext.app import apart
 from cortext.bridges.places import TOOLS, own_home
 from cortext.config import Config
 from cortext.errors import CortextError, where_and_why
+from cortext.installation import install_command
 from cortext.lifecycle.known import known_workspaces
 from cortext.stores.layout import shelves
 
@@ -153,7 +154,7 @@ class Watcher:
             from watchfiles import watch
         except ModuleNotFoundError:
             why = "the package watchfiles is not installed"
-            self._poll(why, "install it with `pip install 'cortext-sessions[watch]'`")
+            self._poll(why, f"install it with `{install_command('watchfiles')}`")
             return
         logging.getLogger("watchfiles").setLevel(logging.ERROR)
         self._events = watch(

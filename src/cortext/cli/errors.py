@@ -48,11 +48,29 @@ def report(error: BaseException) -> int:
             return code
     if isinstance(error, SystemExit):
         raise error
+    if isinstance(error, ModuleNotFoundError) and _is_foreign(error):
+        _say(_missing_package(error))
+        return 1
     if not debugging.on:
         text = clean(f"{type(error).__name__}: {error}", lines=False)
         click.echo(f"error: something unexpected: {text}", err=True)
         click.echo("hint: `cortext --debug …` shows where; nothing saved is lost", err=True)
     return 1
+
+
+def _is_foreign(error: ModuleNotFoundError) -> bool:
+    return (error.name or "cortext").partition(".")[0] != "cortext"
+
+
+def _missing_package(error: ModuleNotFoundError) -> errors.CortextError:
+    """Explain that a required package is gone: the installation is incomplete."""
+    from cortext.installation import install_command
+
+    package = (error.name or "").partition(".")[0]
+    return errors.CortextError(
+        f"the package {package} is not installed, but cortext needs it",
+        hint=f"install it with `{install_command(package)}`",
+    )
 
 
 def _say(error: BaseException) -> None:

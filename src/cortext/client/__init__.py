@@ -32,10 +32,11 @@ def __getattr__(name: str) -> object:
         if (error.name or "").partition(".")[0] not in ("httpx", "httpcore"):
             raise
         from cortext.errors import CortextError
+        from cortext.installation import install_command
 
         raise CortextError(
             "the client of a server needs the package httpx",
-            hint="pip install 'cortext-sessions[client]'",
+            hint=f"install it with `{install_command('client')}`",
         ) from None
     globals()[name] = value
     return value

@@ -14,6 +14,7 @@ from cortext.conversations.patience import check_timeout, until_answered
 from cortext.conversations.postgres_errors import no_answer, refused, will_stay
 from cortext.conversations.urls import check_ports, scrubbed, secrets_of
 from cortext.errors import CortextError, NewerVersionError, SessionStorageError
+from cortext.installation import install_command
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 T = TypeVar("T")
@@ -221,5 +222,5 @@ def _import() -> Any:
     except ImportError:
         raise CortextError(
             "conversations in PostgreSQL need the package psycopg",
-            hint="pip install 'cortext-sessions[postgres]'",
+            hint=f"install it with `{install_command('postgres')}`",
         ) from None

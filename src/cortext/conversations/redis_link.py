@@ -18,6 +18,7 @@ from cortext.conversations.redis_places import open_client, parse
 from cortext.conversations.redis_scripts import Script
 from cortext.conversations.redis_ways import Command, IntoCluster, ToServer, Way
 from cortext.errors import CortextError, SessionStorageError
+from cortext.installation import install_command
 
 MOST_CONNECTIONS = 64
 
@@ -239,5 +240,5 @@ def _import() -> Any:
     except ImportError:
         raise CortextError(
             "conversations on a Redis server need the package redis",
-            hint="pip install 'cortext-sessions[redis]'",
+            hint=f"install it with `{install_command('redis')}`",
         ) from None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from cortext.errors import CortextError, SessionStorageError
+from cortext.installation import install_command
 from cortext.model.ids import check_id
 
 T = TypeVar("T")
@@ -129,5 +130,5 @@ def needed(module: str, server: str, extra: str) -> Any:
         package = module.partition(".")[0]
         raise CortextError(
             f"sessions in {server} need the package {package}",
-            hint=f"pip install 'cortext-sessions[{extra}]'",
+            hint=f"install it with `{install_command(extra)}`",
         ) from None

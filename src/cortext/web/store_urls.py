@@ -9,6 +9,7 @@ from cortext.app.conversation_stores import open_store
 from cortext.conversations.base import Conversations
 from cortext.conversations.urls import without_secrets
 from cortext.errors import CortextError
+from cortext.installation import install_command
 
 _SHOWN = 1000
 """Messages of a conversation that are shown, where a store has so many."""
@@ -25,7 +26,7 @@ def opened_store(url: str, **bounds: Any) -> Conversations:
         extra = "postgres" if kind.startswith("postgres") else "redis"
         raise CortextError(
             f"the store {kind}: needs a package that is not installed: {error.name}",
-            hint=f"install it with `pip install 'cortext-sessions[{extra}]'`",
+            hint=f"install it with `{install_command(extra)}`",
         ) from None
 
 

@@ -234,7 +234,7 @@ def _of_server(health: Health) -> list[str]:
     elif server.starts is False:
         parts.append("it does not start")
     if not server.package:
-        parts.append("the extra `mcp` is not installed")
+        parts.append("the package `mcp` is not installed")
     return [f"MCP server: {'; '.join(parts)}"]
 
 

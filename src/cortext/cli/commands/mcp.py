@@ -6,8 +6,6 @@ import sys
 
 import click
 
-from cortext.cli.extras import needs
-
 
 @click.command("mcp")
 @click.option(
@@ -26,13 +24,13 @@ def command(port: int | None) -> None:
     With --http it prints the address and a token, which every request has to have; to choose the
     token, set CORTEXT_MCP_TOKEN.
     """
-    with needs("mcp", "the MCP server"):
-        if port is not None:
-            from cortext.mcp.http import serve_http
+    if port is not None:
+        from cortext.mcp.http import serve_http
 
-            serve_http(port, _tell)
-            return
-        from cortext.mcp.server import serve_stdio
+        serve_http(port, _tell)
+        return
+    from cortext.mcp.server import serve_stdio
+
     if sys.stdin.isatty():
         click.echo("serving MCP on stdin and stdout; an AI tool starts this by itself", err=True)
     serve_stdio()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.extras import needs
-
 
 @click.command("web")
 @click.option(
@@ -27,9 +25,9 @@ def command(port: int | None, store: str | None, no_open: bool) -> None:
     It prints a link, opens it, and serves its pages until Ctrl+C. Only this machine can reach them,
     and only a browser that was given the link; nothing is fetched from anywhere else.
     """
-    with needs("serve", "the web page"):
-        from cortext.web.pages.serving import serve
-        from cortext.web.store_urls import store_to_show
+    from cortext.web.pages.serving import serve
+    from cortext.web.store_urls import store_to_show
+
     shown = store_to_show(store) if store is not None else None
 
     def tell(link: str, once: str) -> None:

@@ -1,0 +1,81 @@
+"""How cortext was installed, and the command that adds a package to that installation."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+DISTRIBUTION = "cortext-sessions"
+
+
+def install_command(name: str) -> str:
+    """Return the shell command that installs what an extra, or a package we require, needs.
+
+    The command names packages of the extra, never `cortext-sessions[extra]`: no package index
+    has cortext under that name.
+    """
+    packages = _requirements(name)
+    prefix = Path(sys.prefix)
+    receipt = prefix / "uv-receipt.toml"
+    if receipt.is_file():
+        return _uv_tool_command(receipt, packages)
+    if (prefix / "pipx_metadata.json").is_file():
+        return shlex.join(["pipx", "inject", DISTRIBUTION, *packages])
+    if find_spec("pip"):
+        installer = [sys.executable, "-m", "pip", "install"]
+    elif which("uv"):
+        installer = ["uv", "pip", "install", "--python", sys.executable]
+    else:
+        installer = ["python3", "-m", "pip", "--python", sys.executable, "install"]
+    return shlex.join([*installer, *packages])
+
+
+def _requirements(name: str) -> list[str]:
+    """Find the requirements of an extra, or of one package, in our own metadata."""
+    from importlib.metadata import PackageNotFoundError, requires  # slow to import
+
+    try:
+        lines = requires(DISTRIBUTION) or []
+    except PackageNotFoundError:
+        return [name]
+    of_extra: list[str] = []
+    of_package: list[str] = []
+    for line in lines:
+        requirement, _, marker = line.partition(";")
+        if f"extra == '{name}'" in marker.replace('"', "'"):
+            of_extra.append(requirement.strip())
+        elif _package_name(requirement) == name:
+            of_package.append(requirement.strip())
+    return of_extra or of_package or [name]
+
+
+def _package_name(requirement: str) -> str:
+    end = next((n for n, c in enumerate(requirement) if not (c.isalnum() or c in "-_.")), None)
+    return requirement[:end].lower().replace("_", "-")
+
+
+def _uv_tool_command(receipt: Path, packages: list[str]) -> str:
+    """Repeat the `uv tool install` of a receipt, with further packages.
+
+    uv replaces the packages added earlier, so the command names them again.
+    """
+    import tomllib
+
+    source = DISTRIBUTION
+    added: list[str] = []
+    installed: list[dict[str, Any]] = tomllib.loads(receipt.read_text("utf-8"))["tool"][
+        "requirements"
+    ]
+    for entry in installed:
+        if entry["name"] != DISTRIBUTION:
+            added.append(entry["name"] + entry.get("specifier", ""))
+            continue
+        source = next(
+            (entry[key] for key in ("directory", "editable", "path", "url") if key in entry), source
+        )
+    options = [part for package in [*added, *packages] for part in ("--with", package)]
+    return shlex.join(["uv", "tool", "install", *options, source])

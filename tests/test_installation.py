@@ -1,0 +1,65 @@
+"""Hints about missing packages name a command that works for the way cortext was installed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cortext import installation
+from cortext.installation import install_command
+
+REDIS = "'redis<9,>=8'"
+
+
+@pytest.fixture
+def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    return tmp_path
+
+
+def test_uv_tool_installation_repeats_its_source_and_packages(prefix: Path) -> None:
+    (prefix / "uv-receipt.toml").write_text(
+        '[tool]\nrequirements = [{ name = "cortext-sessions", directory = "/src/my clone" }, '
+        '{ name = "psycopg", specifier = ">=3" }]\n',
+        encoding="utf-8",
+    )
+    expected = f"uv tool install --with 'psycopg>=3' --with {REDIS} '/src/my clone'"
+    assert install_command("redis") == expected
+
+
+def test_pipx_installation_injects(prefix: Path) -> None:
+    (prefix / "pipx_metadata.json").write_text("{}", encoding="utf-8")
+    assert install_command("redis") == f"pipx inject cortext-sessions {REDIS}"
+
+
+@pytest.mark.usefixtures("prefix")
+@pytest.mark.parametrize(
+    ("has_pip", "has_uv", "installer"),
+    [
+        (True, True, f"{sys.executable} -m pip install"),
+        (False, True, f"uv pip install --python {sys.executable}"),
+        (False, False, f"python3 -m pip --python {sys.executable} install"),
+    ],
+)
+def test_virtual_environment_uses_the_installer_at_hand(
+    has_pip: bool, has_uv: bool, installer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "find_spec", lambda _: object() if has_pip else None)
+    monkeypatch.setattr(installation, "which", lambda _: "/bin/uv" if has_uv else None)
+    assert install_command("redis") == f"{installer} {REDIS}"
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("postgres", "psycopg[binary]"),
+        ("openai-agents", "openai-agents"),
+        ("mcp", "mcp"),
+        ("litestar", "litestar"),
+        ("starlette", "starlette"),
+    ],
+)
+def test_an_extra_or_a_package_becomes_requirements(name: str, package: str) -> None:
+    (last,) = install_command(name).split()[-1:]
+    assert last.strip("'").startswith(package)
+    assert "cortext-sessions" not in last
