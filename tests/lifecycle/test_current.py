@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +24,7 @@ from cortext import (
 from cortext.durability.live import LiveMark, live_holder
 
 Opener = Callable[..., SessionManager]
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def contents(session: Session) -> list[str]:
@@ -53,6 +55,59 @@ def test_resuming_the_current_one_keeps_what_is_unsaved(open_manager: Opener) ->
     session = manager.create()
     manager.add_message("user", "unsaved")
     assert contents(manager.resume(session.id)) == ["unsaved"]
+
+
+def test_resume_moves_a_session_to_the_top_for_every_process(
+    open_manager: Opener, storage: SessionStorage, run: Run
+) -> None:
+    """The new `updated_at` is in the file and in the index before anything is added."""
+    manager = open_manager()
+    first, second = (manager.create(title=title) for title in ("first", "second"))
+    manager.close()
+    resumed = manager.resume(first.id)
+    assert SessionStorage(storage.storage_dir).load(first.id).updated_at == resumed.updated_at
+    assert [row.id for row in manager.list_sessions()] == [first.id, second.id]
+    done = run("print([row.title for row in SessionIndex(storage).list()])")
+    assert (done.stdout, done.stderr) == ("['first', 'second']\n", "")
+
+
+def test_a_resume_is_no_change_for_the_next_auto_save(
+    open_manager: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = open_manager()
+    session = manager.create()
+    manager.close()
+    manager.resume(session.id)
+    saves: list[str] = []
+    monkeypatch.setattr(manager.storage, "save", lambda session: saves.append(session.id))
+    manager._auto_save()
+    assert saves == []
+
+
+@pytest.mark.parametrize("verb", ["create", "resume"])
+def test_a_switch_that_fails_keeps_an_unchanged_session_open(
+    open_manager: Opener, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """The disk is full: the open session has nothing to save, and the next one cannot be saved."""
+    manager = open_manager(60)
+    other = manager.create()
+    session = manager.create()
+    ended: list[Session] = []
+    manager.register_hook("session:end", ended.append)
+
+    def full(session: Session) -> None:
+        raise SessionStorageError("could not write", errno=errno.ENOSPC)
+
+    monkeypatch.setattr(manager.storage, "save", full)
+    with pytest.raises(SessionStorageError):
+        manager.create() if verb == "create" else manager.resume(other.id)
+    monkeypatch.undo()
+    assert manager.current_session is session
+    assert manager._auto_save_task.is_alive()
+    assert ended == []
+    manager.add_message("user", "still here")
+    manager.close()
+    assert contents(manager.storage.load(session.id)) == ["still here"]
 
 
 @pytest.mark.parametrize("id", ["nonexistent-id", "../x", "corrupt"])

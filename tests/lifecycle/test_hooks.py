@@ -3,10 +3,11 @@
 import logging
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
-from cortext import SessionManager
+from cortext import Session, SessionManager, SessionStorage
 
 Opener = Callable[..., SessionManager]
 EVENTS = ("session:start", "session:end", "session:message", "session:save")
@@ -50,15 +51,56 @@ def test_each_verb_fires_its_own_event_once(open_manager: Opener) -> None:
     assert fired == []
 
 
-def test_create_or_resume_while_one_is_current_fires_start_only(open_manager: Opener) -> None:
-    """The place of a current session is taken without more events than session:start."""
+def test_create_saves_and_ends_the_open_session_first(
+    open_manager: Opener, storage: SessionStorage
+) -> None:
     manager = open_manager()
     first = manager.create()
     manager.add_message("user", "unsaved")
     fired = record_all(manager)
+    stored: list[int] = []
+    manager.register_hook(
+        "session:save", lambda session: stored.append(len(storage.load(session.id).messages))
+    )
+    second = manager.create()
+    assert fired == [
+        ("session:save", (first,)), ("session:end", (first,)), ("session:start", (second,)),
+    ]  # fmt: skip
+    assert fired[1][1][0] is first
+    assert stored == [1]
+
+
+@pytest.mark.parametrize("verb", ["resume", "resume_latest", "resume_or_create"])
+def test_resume_saves_and_ends_another_open_session_first(
+    open_manager: Opener, storage: SessionStorage, verb: str
+) -> None:
+    last = datetime.max.replace(tzinfo=UTC)
+    storage.save(Session("other", updated_at=last))
+    manager = open_manager()
+    opened = manager.create()
+    fired = record_all(manager)
+    resumed = getattr(manager, verb)(*(["other"] if verb == "resume" else []))
+    assert resumed.id == "other"
+    assert fired == [
+        ("session:save", (opened,)), ("session:end", (opened,)), ("session:start", (resumed,)),
+    ]  # fmt: skip
+
+
+def test_resume_of_the_open_session_does_not_end_it(open_manager: Opener) -> None:
+    manager = open_manager()
+    session = manager.create()
+    manager.add_message("user", "unsaved")
+    fired = record_all(manager)
+    resumed = manager.resume(session.id)
+    assert fired == [("session:start", (resumed,))]
+
+
+def test_a_session_that_was_deleted_is_not_ended_by_the_next(open_manager: Opener) -> None:
+    manager = open_manager()
+    manager.delete(manager.create().id)
+    fired = record_all(manager)
     manager.create()
-    manager.resume(first.id)
-    assert [event for event, _ in fired] == ["session:start", "session:start"]
+    assert [event for event, _ in fired] == ["session:start"]
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -131,7 +173,8 @@ def test_a_hook_may_wait_for_another_thread_that_uses_the_manager(
     manager.register_hook(event, hook)
     manager.create()
     manager.close()
-    assert waited == [True]
+    manager.resume_latest()
+    assert waited == [True, True] if event == "session:start" else [True]
 
 
 @pytest.mark.parametrize("event", ["", "session:stop", "start"])

@@ -88,6 +88,10 @@ def test_hooks_fire_on_session_end(manager: SessionManager) -> None:
     assert calls == []
     manager.close()
     assert calls == [(session,)]
+    replaced, current = manager.create(), manager.create()
+    assert calls == [(session,), (replaced,)]
+    manager.resume(session.id)
+    assert calls == [(session,), (replaced,), (current,)]
 
 
 def test_hooks_fire_on_message_add(manager: SessionManager) -> None:
@@ -107,6 +111,8 @@ def test_hooks_fire_on_save(manager: SessionManager) -> None:
     assert calls == []
     manager.save()
     assert calls == [(session,)]
+    manager.create()
+    assert calls == [(session,), (session,)]
 
 
 def test_unregister_hook(manager: SessionManager) -> None:

@@ -61,6 +61,8 @@ def test_resume_session(manager: SessionManager, storage: SessionStorage) -> Non
     session = manager.resume(saved.id)
     assert (session.id, session.title, session.messages) == (saved.id, "T", saved.messages)
     assert session.updated_at > saved.updated_at
+    assert SessionStorage(storage.storage_dir).load(saved.id).updated_at == session.updated_at
+    assert manager.index.get(saved.id) == SessionSummary.from_session(session)
     assert manager.current_session is session
     assert starts == [(session,)]
 

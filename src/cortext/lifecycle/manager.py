@@ -97,7 +97,11 @@ class SessionManager:
         tags: Sequence[str] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> Session:
-        """Begin a session, save it, and make it the current one."""
+        """Begin a session, save it, and make it the current one.
+
+        If another session is open, it is saved and ended first. Its hooks `session:save` and
+        `session:end` run before `session:start` of the new session.
+        """
         session = Session(
             title=title,
             working_dir=_current_dir() if working_dir is None else working_dir,
@@ -106,37 +110,35 @@ class SessionManager:
             metadata=metadata or {},
         )
         with self._threads:
-            self._leave()
-            self._store(session)
-            self._enter(session)
-        self._hooks.fire("session:start", session)
+            ended = self._switch_to(session)
+        self._announce(session, ended)
         return session
 
     def resume(self, id: str) -> Session:
-        """Make a saved session the current one.
+        """Make a saved session the current one, and save its new `updated_at`.
 
-        A session that cannot be read is brought back from its backup, if there is one,
-        and a warning in the log says so.
+        If another session is open, it is saved and ended first, as in `create`. A session that
+        cannot be read is restored from its backup, if there is one, and the log has a warning.
         """
         with self._threads:
+            # The session may be the open one: load it with its latest changes.
             self._save_changes()
             session = self._load(id)
-            self._leave()
-            self._saved = _state(session)
             session.touch()
-            self._enter(session)
-        self._hooks.fire("session:start", session)
+            ended = self._switch_to(session)
+        self._announce(session, ended)
         return session
 
     def resume_latest(self) -> Session | None:
-        """Resume the session that was updated last; None when there is none."""
+        """Resume the most recently updated session. Return None if there is no session."""
         with self._threads:
             self._save_changes()
-            while newest := self.index.list(limit=1):
-                try:
-                    return self.resume(newest[0].id)
-                except SessionNotFoundError:
-                    self.index.remove(newest[0].id)
+        # Outside the lock, because `resume` runs hooks.
+        while newest := self.index.list(limit=1):
+            try:
+                return self.resume(newest[0].id)
+            except SessionNotFoundError:
+                self.index.remove(newest[0].id)
         return None
 
     def resume_or_create(self) -> Session:
@@ -158,8 +160,7 @@ class SessionManager:
                 self._store(session)
                 self._forget_current()
         if session is not None:
-            self._hooks.fire("session:save", session)
-            self._hooks.fire("session:end", session)
+            self._announce_end(session)
         self.index.save_if_dirty()
 
     def delete(self, id: str) -> bool:
@@ -275,11 +276,27 @@ class SessionManager:
 
         self._auto_save_task = start_auto_save(self.auto_save_interval, save, on_end)
 
-    def _leave(self) -> None:
-        """Another session takes the place of the current one: lose nothing of it."""
-        if self.current_session is not None:
-            self._save_changes()
-            self._forget_current()
+    def _switch_to(self, session: Session) -> Session | None:
+        """Save `session` and make it current. Return the other session that this ends.
+
+        If a save fails, the open session stays current.
+        """
+        before = self.current_session
+        self._save_changes()
+        saved = self._write(session)
+        self._forget_current()
+        self._saved = saved
+        self._enter(session)
+        return before if before is not None and before.id != session.id else None
+
+    def _announce(self, session: Session, ended: Session | None) -> None:
+        if ended is not None:
+            self._announce_end(ended)
+        self._hooks.fire("session:start", session)
+
+    def _announce_end(self, session: Session) -> None:
+        self._hooks.fire("session:save", session)
+        self._hooks.fire("session:end", session)
 
     def _forget_current(self) -> None:
         task, self._auto_save_task = self._auto_save_task, None
@@ -291,12 +308,16 @@ class SessionManager:
         self.current_session = self._saved = None
 
     def _store(self, session: Session) -> None:
-        # Before the save: what is added while it runs has not been saved.
+        self._saved = self._write(session)
+
+    def _write(self, session: Session) -> _State:
+        """Save a session and its summary. Return the state that is certainly saved."""
+        # Taken before the save: a message that arrives during the save is not saved yet.
         state = _state(session)
         self.storage.save(session)
         self.index.update(session)
-        self._saved = state
         self.last_save_error = None
+        return state
 
     def _save_changes(self) -> bool:
         session = self.current_session
