@@ -1,9 +1,14 @@
 """Hooks: which fire, with what, and that a broken one hurts nobody."""
 
+import asyncio
+import gc
 import logging
 import threading
+import warnings
+import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
@@ -18,6 +23,24 @@ def record_all(manager: SessionManager) -> list[tuple[str, tuple[object, ...]]]:
     for event in EVENTS:
         manager.register_hook(event, lambda *args, event=event: fired.append((event, args)))
     return fired
+
+
+async def record_later(seen: list[object], *args: object) -> None:
+    seen.append(args)
+
+
+class Later:
+    """An object whose calls are coroutines."""
+
+    async def __call__(self, session: object) -> None: ...
+
+    async def record(self, session: object) -> None: ...
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not happened():  # noqa: ASYNC110  threads make it happen too
+            await asyncio.sleep(0.005)
 
 
 def test_each_verb_fires_its_own_event_once(open_manager: Opener) -> None:
@@ -184,3 +207,140 @@ def test_an_unknown_event_is_a_value_error(open_manager: Opener, event: str) -> 
     for verb in (manager.register_hook, manager.unregister_hook):
         with pytest.raises(ValueError, match="session:start"):
             verb(event, print)
+
+
+def test_a_coroutine_hook_runs_on_the_loop(open_manager: Opener) -> None:
+    seen: list[object] = []
+
+    async def hook(*args: object) -> None:
+        await asyncio.sleep(0)
+        seen.append(args)
+
+    async def talk() -> None:
+        manager = open_manager()
+        manager.register_hook("session:start", hook)
+        manager.register_hook("session:message", hook)
+        session = manager.create()
+        message = manager.add_message("user", "Hello")
+        assert seen == []
+        await until(lambda: len(seen) == 2)
+        assert seen == [(session,), (session, message)]
+        manager.close()
+
+    asyncio.run(talk())
+
+
+@pytest.mark.parametrize("kind", ["partial", "object", "method"])
+def test_every_kind_of_coroutine_function_is_a_coroutine_hook(
+    open_manager: Opener, kind: str
+) -> None:
+    hook = {"partial": partial(record_later, []), "object": Later(), "method": Later().record}[kind]
+    manager = open_manager()
+    with pytest.raises(RuntimeError, match="no event loop is running"):
+        manager.register_hook("session:start", hook)
+
+
+def test_a_coroutine_hook_is_refused_without_a_loop(open_manager: Opener) -> None:
+    manager = open_manager()
+    with pytest.raises(RuntimeError, match=r"record_later .* no event loop is running"):
+        manager.register_hook("session:start", record_later)
+    manager.create()
+    assert manager.unregister_hook("session:start", record_later) is False
+
+
+def test_a_coroutine_hook_runs_when_auto_save_fires_it(open_manager: Opener) -> None:
+    """Auto-save works in a thread of its own, and the hook runs on the loop all the same."""
+    threads: list[int] = []
+
+    async def hook(session: object) -> None:
+        threads.append(threading.get_ident())
+
+    async def talk() -> None:
+        manager = open_manager(0.02)
+        manager.register_hook("session:save", hook)
+        manager.create()
+        manager.add_message("user", "Hello")
+        await until(lambda: bool(threads))
+        manager.close()
+
+    asyncio.run(talk())
+    assert set(threads) == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("kind", ["function", "lambda"])
+def test_a_coroutine_hook_that_outlives_its_loop_is_logged_and_closed(
+    open_manager: Opener, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    seen: list[object] = []
+    manager = open_manager()
+    hook = partial(record_later, seen)
+
+    async def register() -> None:
+        manager.register_hook("session:save", hook if kind == "function" else lambda s: hook(s))
+
+    asyncio.run(register())
+    manager.create()
+    manager.add_message("user", "Hello")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        manager._auto_save()
+        gc.collect()
+    assert seen == []
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert "session:save did not run: no event loop is running" in caplog.text
+
+
+def test_a_coroutine_hook_that_fails_is_logged_once(
+    open_manager: Opener, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log of asyncio has nothing about an exception that was never retrieved."""
+    seen: list[str] = []
+
+    async def broken(session: object) -> None:
+        raise RuntimeError("broken on purpose")
+
+    async def talk() -> None:
+        manager = open_manager()
+        manager.register_hook("session:start", broken)
+        manager.register_hook("session:start", lambda session: seen.append("after"))
+        manager.create()
+        await until(lambda: bool(caplog.records))
+        manager.close()
+
+    asyncio.run(talk())
+    gc.collect()
+    assert seen == ["after"]
+    assert [record.name for record in caplog.records] == ["cortext.lifecycle"]
+    assert "session:start" in caplog.text
+    assert "broken on purpose" in caplog.text
+
+
+def test_a_coroutine_hook_at_work_survives_garbage_collection(open_manager: Opener) -> None:
+    """The loop keeps no reference to a task, and neither does the manager that is gone."""
+    seen: list[str] = []
+
+    async def wait_for(future: asyncio.Future[str]) -> None:
+        seen.append(await future)
+
+    async def talk(folder: str) -> None:
+        manager = SessionManager(folder, auto_save_interval=0)
+        loop = asyncio.get_running_loop()
+        waited = weakref.WeakSet[asyncio.Future[str]]()
+
+        def make() -> asyncio.Future[str]:
+            future = loop.create_future()
+            waited.add(future)
+            return future
+
+        manager.register_hook("session:start", lambda session: wait_for(make()))
+        manager.create()
+        await asyncio.sleep(0)
+        manager.close()
+        manager.index.close()
+        del manager
+        gc.collect()
+        for future in tuple(waited):
+            future.set_result("done")
+        await until(lambda: seen == ["done"])
+
+    asyncio.run(talk(str(open_manager().storage.storage_dir)))

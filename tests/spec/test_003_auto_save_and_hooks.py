@@ -1,5 +1,6 @@
 """Spec 003: auto-save and hooks."""
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable
@@ -143,3 +144,30 @@ def test_hook_error_handling(
     assert calls == [(session,)]
     assert manager.current_session is session
     assert storage.exists(session.id)
+
+
+def test_hook_error_handling_of_a_coroutine_hook(
+    manager: SessionManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Session Hooks: Hook error handling"""
+    calls: Calls = []
+    done = asyncio.Event()
+
+    async def broken(session: object) -> None:
+        raise RuntimeError("the hook is broken")
+
+    async def working(session: object) -> None:
+        calls.append((session,))
+        done.set()
+
+    async def talk() -> None:
+        for hook in (broken, working):
+            manager.register_hook("session:start", hook)
+        session = manager.create()
+        assert manager.current_session is session
+        await asyncio.wait_for(done.wait(), 10)
+        assert calls == [(session,)]
+
+    asyncio.run(talk())
+    assert "the hook is broken" in caplog.text
+    assert [record.name for record in caplog.records] == ["cortext.lifecycle"]

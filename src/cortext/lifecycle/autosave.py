@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from cortext.lifecycle.event_loop import running_loop
+
 
 class AutoSaveThread(threading.Thread):
     """Calls `save` every `interval` seconds until it is cancelled."""
@@ -36,7 +38,7 @@ def start_auto_save(
     """
     if interval <= 0:
         return None
-    loop = _running_loop()
+    loop = running_loop()
     if loop is None:
         return start_thread(interval, save)
     task = loop.create_task(_save_in_loop(loop, interval, save))
@@ -54,17 +56,6 @@ def stop_auto_save(task: Any) -> None:
     """End it; a task whose loop is closed has ended already."""
     with suppress(RuntimeError):
         task.cancel()
-
-
-def _running_loop() -> Any:
-    # Importing asyncio would cost a program that has no loop; one that has a loop has it.
-    asyncio: Any = sys.modules.get("asyncio")
-    if asyncio is None:
-        return None
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 async def _save_in_loop(loop: Any, interval: float, save: Callable[[], bool]) -> None:

@@ -2,51 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Awaitable, Callable
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
+
+from cortext.lifecycle.event_loop import running_loop
 
 if TYPE_CHECKING:
     import logging
+    from asyncio import AbstractEventLoop, Future
 
 EVENTS = ("session:start", "session:end", "session:message", "session:save")
 Hook = Callable[..., Any]
 
+_running: set[Future[Any]] = set()
+"""The coroutine hooks at work: an event loop alone does not keep its tasks alive."""
+
 
 class Hooks:
-    """Hooks by event. One that raises is logged; the others and the caller go on."""
+    """Hooks by event. A hook that fails is logged; the other hooks and the caller continue."""
 
     def __init__(self) -> None:
-        self._hooks: dict[str, list[Hook]] = {event: [] for event in EVENTS}
+        self._hooks: dict[str, list[tuple[Hook, AbstractEventLoop | None]]] = {
+            event: [] for event in EVENTS
+        }
         self._log = log()
 
     def register(self, event: str, hook: Hook) -> None:
+        """Call `hook` at each `event`. RuntimeError for a coroutine hook without an event loop."""
+        hooks = self._of(event)
         if not callable(hook):
             raise ValueError(f"a hook is called, and {type(hook).__name__} cannot be")
-        self._of(event).append(hook)
+        loop = running_loop()
+        if loop is None and _is_coroutine_function(hook):
+            raise RuntimeError(
+                f"the hook {_name_of(hook)} is a coroutine function and no event loop is running: "
+                "register it inside the loop, or register a plain function"
+            )
+        hooks.append((hook, loop))
 
     def unregister(self, event: str, hook: Hook) -> bool:
+        """Remove a hook; False if it was not registered."""
         hooks = self._of(event)
-        if hook not in hooks:
-            return False
-        hooks.remove(hook)
-        return True
+        for position, (registered, _) in enumerate(hooks):
+            if registered == hook:
+                del hooks[position]
+                return True
+        return False
 
     def fire(self, event: str, *args: Any) -> None:
-        for hook in tuple(self._of(event)):
+        """Call the hooks of an event. Coroutines run later, on the event loop."""
+        for hook, loop in tuple(self._of(event)):
             try:
-                hook(*args)
+                result = hook(*args)
+                if isinstance(result, Awaitable):
+                    self._schedule(event, hook, result, loop)  # pyright: ignore[reportUnknownArgumentType]
             except Exception:  # noqa: BLE001  it is a hook of anybody
                 self._log.exception("a hook for %s failed", event)
 
-    def _of(self, event: str) -> list[Hook]:
+    def _schedule(
+        self, event: str, hook: Hook, work: Awaitable[Any], registered: AbstractEventLoop | None
+    ) -> None:
+        """Run `work` on the loop of this thread, or on the loop that its hook was registered in.
+
+        Auto-save fires hooks in a thread that has no loop.
+        """
+        loop = running_loop()
+        if loop is not None:
+            self._start(event, work, loop)
+        elif registered is not None and registered.is_running():
+            registered.call_soon_threadsafe(self._start, event, work, registered)
+        else:
+            # A coroutine that is neither awaited nor closed is a warning of Python's.
+            getattr(work, "close", lambda: None)()
+            self._log.error(
+                "the coroutine hook %s for %s did not run: no event loop is running",
+                _name_of(hook),
+                event,
+            )
+
+    def _start(self, event: str, work: Awaitable[Any], loop: AbstractEventLoop) -> None:
+        asyncio: Any = sys.modules["asyncio"]
+        task: Future[Any] = asyncio.ensure_future(work, loop=loop)
+        _running.add(task)
+
+        def finish(task: Future[Any]) -> None:
+            _running.discard(task)
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                self._log.error("a hook for %s failed", event, exc_info=error)
+
+        task.add_done_callback(finish)
+
+    def _of(self, event: str) -> list[tuple[Hook, AbstractEventLoop | None]]:
         if event not in self._hooks:
             raise ValueError(f"events are {', '.join(EVENTS)}, not {event!r}")
         return self._hooks[event]
 
 
+def _is_coroutine_function(hook: Hook) -> bool:
+    return iscoroutinefunction(hook) or iscoroutinefunction(type(hook).__call__)
+
+
+def _name_of(hook: Hook) -> str:
+    return getattr(hook, "__qualname__", None) or repr(hook)
+
+
 def log() -> logging.Logger:
-    """Where what goes wrong unseen is told. It takes long to load, so whoever may need it does that
-    when it is made; at the end of the interpreter it would be too late."""
+    """Return the logger of this package.
+
+    Logging takes long to load, so an object that may need the logger asks for it when it is made;
+    at the end of the interpreter it would be too late.
+    """
     import logging
 
     return logging.getLogger("cortext.lifecycle")

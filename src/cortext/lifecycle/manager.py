@@ -235,9 +235,15 @@ class SessionManager:
             return True
 
     def register_hook(self, event: str, hook: Hook) -> None:
+        """Call `hook` at each `event`, with the session and, for a message, the message.
+
+        A coroutine function runs on the event loop. RuntimeError if no event loop is running.
+        ValueError for an unknown event.
+        """
         self._hooks.register(event, hook)
 
     def unregister_hook(self, event: str, hook: Hook) -> bool:
+        """Remove a hook; False if it was not registered."""
         return self._hooks.unregister(event, hook)
 
     def _current(self) -> Session:

@@ -1,0 +1,21 @@
+"""The event loop of a program that has one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+
+def running_loop() -> AbstractEventLoop | None:
+    """Return the event loop that runs in this thread, or None."""
+    # Not imported: a program without a loop does not pay for asyncio.
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is None:
+        return None
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
