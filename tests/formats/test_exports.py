@@ -220,8 +220,8 @@ def test_a_newer_version_is_known(format: str) -> None:
 def test_other_layouts_of_our_formats() -> None:
     """What `to_json` gives, pretty JSON, and a log that a store wrote."""
     session = conversation("x")
-    pretty = session.to_json().replace(',"', ',\n  "').encode()
-    for data in (session.to_json().encode(), b"\n" + pretty, encode_log(session)):
+    line, pretty = (session.to_json(indent).encode() for indent in (None, 2))
+    for data in (line, b"\n" + pretty, encode_log(session)):
         assert read(data) == session
 
 

@@ -40,7 +40,8 @@ def test_any_session_through_any_two_formats(first: str, second: str, session: S
 def test_any_session_through_to_dict_and_to_json(session: Session) -> None:
     """The public pairs are inverse."""
     assert Session.from_dict(session.to_dict()) == session
-    assert Session.from_json(session.to_json()) == session
+    for indent in (None, 2):
+        assert Session.from_json(session.to_json(indent)) == session
 
 
 @pytest.mark.parametrize("name", FORMATS)

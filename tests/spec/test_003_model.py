@@ -106,6 +106,9 @@ def test_serialize_session_to_json() -> None:
         "tool_history", "total_prompt_tokens", "total_completion_tokens", "tags", "metadata",
     } <= set(json.loads(text))  # fmt: skip
     assert Session.from_json(text) == session
+    assert text == session.to_json(indent=2) == json.dumps(json.loads(text), indent=2)
+    assert "\n" not in session.to_json(indent=None)
+    assert json.loads(session.to_json(indent=None)) == session.to_dict()
 
 
 def test_create_session_message() -> None:

@@ -28,15 +28,15 @@ def encode(value: Any) -> bytes:
         raise ValueError("the value is nested too deeply for JSON") from None
 
 
-def pretty(value: Any) -> bytes:
+def pretty(value: Any, indent: int = 2) -> bytes:
     """`value` on indented lines, for people."""
     data = encode(value)
     try:
-        return msgspec.json.format(data, indent=2)
+        return msgspec.json.format(data, indent=indent)
     except msgspec.DecodeError:
         import json
 
-        return json.dumps(json.loads(data), indent=2).encode("ascii")
+        return json.dumps(json.loads(data), indent=indent).encode("ascii")
 
 
 def decode(data: bytes, notes: list[str] | None = None) -> Any:

@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr
 from cortext import clock
 from cortext.model import wire
 from cortext.model.ids import new_id
+from cortext.model.llm_message import fields_of_llm_message, to_llm_message
 from cortext.model.values import UTC, as_utc, json_copy
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -125,6 +126,23 @@ class SessionMessage(
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SessionMessage:
         return wire.message_from_dict(json_copy(data, "the message", around=8))
+
+    def to_llm_message(self) -> dict[str, Any]:
+        """Return the message in the form of chat-completions APIs.
+
+        The result has `role`, `content` and, where present, `tool_calls`, `tool_call_id` and
+        `name`, as they were recorded. It has no id and no time.
+        """
+        return to_llm_message(self)
+
+    @classmethod
+    def from_llm_message(cls, message: dict[str, Any]) -> SessionMessage:
+        """Return a new message for a message of a chat-completions API. ValueError if it is none.
+
+        `content` is the text, also of content that is a list of parts. The parts and further keys
+        are kept in `extra`, so `to_llm_message` returns an equal message without its null keys.
+        """
+        return cls(**fields_of_llm_message(message))
 
 
 of_decoded: Callable[..., SessionMessage] = partial(StructMeta.__call__, SessionMessage)

@@ -133,8 +133,10 @@ class Session(Struct, weakref=True):
         session.tool_history = [wire.invocation_from_dict(item) for item in history]
         return session
 
-    def to_json(self) -> str:
-        return json.encode(self.to_dict()).decode("utf-8")
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return the session as JSON: on indented lines, or on one line if `indent` is None."""
+        data = self.to_dict()
+        return (json.pretty(data, indent) if indent else json.encode(data)).decode("utf-8")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Session:

@@ -1,0 +1,59 @@
+"""Messages as chat-completions APIs have them: role, content, tool calls and their results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from cortext.model.values import json_copy
+from cortext.model.wire import as_dict
+
+if TYPE_CHECKING:
+    from cortext.model.message import SessionMessage
+
+_KEY = "llm_message"
+"""The name in `extra` of the parts of an API's message that a session's message has no field for:
+content that is not text, and further keys."""
+_OPTIONAL = ("tool_calls", "tool_call_id", "name")
+
+
+def to_llm_message(message: SessionMessage) -> dict[str, Any]:
+    """Return a message in the form of an API. The caller may change the result."""
+    data: dict[str, Any] = {"role": message.role, "content": message.content}
+    for name in _OPTIONAL:
+        value = getattr(message, name)
+        if value is not None:
+            data[name] = value
+    found = message.extra.get(_KEY)
+    rest = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    # The text may have been edited since, for example to redact it.
+    if "content" in rest and _read_text(rest["content"]) == message.content:
+        data["content"] = rest["content"]
+    return json_copy({**rest, **data}, "the message", around=8)
+
+
+def fields_of_llm_message(data: Any) -> dict[str, Any]:
+    """Return the fields of the `SessionMessage` for an API's message."""
+    rest = {key: value for key, value in as_dict(data).items() if value is not None}
+    fields = {name: rest.pop(name) for name in _OPTIONAL if name in rest}
+    fields["role"] = rest.pop("role", None)
+    content = rest.pop("content", None)
+    fields["content"] = text = _read_text(content)
+    if text is None:
+        raise ValueError(f"content is text or a list of parts, not {type(content).__name__}")
+    if content != text:
+        rest["content"] = content
+    if rest:
+        fields["extra"] = {_KEY: rest}
+    return fields
+
+
+def _read_text(content: Any) -> str | None:
+    """Return the text of a content or of its parts; None if it can have no text."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return None
+    parts = [as_dict(part) for part in cast("list[Any]", content) if isinstance(part, dict)]
+    return "\n".join(text for part in parts if isinstance(text := part.get("text"), str))
