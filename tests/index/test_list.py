@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -248,3 +249,48 @@ def test_bad_ids_are_refused(storage: SessionStorage, open_index: Opener) -> Non
             with pytest.raises(ValueError, match="not a valid id"):
                 verb(id)
     assert index.count() == 5
+
+
+def test_recent_sessions_are_those_updated_last(
+    storage: SessionStorage, open_index: Opener
+) -> None:
+    numbered(storage)
+    index = open_index()
+    assert [row.id for row in index.get_recent(2)] == ["c", "e"]
+    assert [row.id for row in index.get_recent()] == ["c", "e", "a", "d", "b"]
+    assert index.get_recent(0) == []
+    for number in range(8):
+        index.add(Session(f"s{number}"))
+    assert len(index.get_recent()) == 10
+
+
+def test_all_sessions_of_a_folder_are_found(storage: SessionStorage, open_index: Opener) -> None:
+    """Also more than the default limit of a list; the folder is a path or text."""
+    index = open_index()
+    for number in range(60):
+        when = START + timedelta(minutes=number)
+        index.add(Session(f"s{number:02}", created_at=when, updated_at=when, working_dir="/w"))
+    index.add(Session("other", working_dir="/w/sub"))
+    expected = [f"s{number:02}" for number in reversed(range(60))]
+    assert [row.id for row in index.get_by_working_dir("/w")] == expected
+    assert [row.id for row in index.get_by_working_dir(Path("/w/sub"))] == ["other"]
+    assert index.get_by_working_dir("/nowhere") == []
+
+
+def test_an_index_has_a_length_and_knows_its_ids(
+    storage: SessionStorage, open_index: Opener
+) -> None:
+    index = open_index()
+    assert len(index) == 0
+    numbered(storage)
+    index = open_index()
+    assert len(index) == index.count() == 5
+    assert "a" in index
+    assert "z" not in index
+    index.remove("a")
+    assert "a" not in index
+
+
+@pytest.mark.parametrize("id", ["../x", "", "a/b", "\0", 5, None])
+def test_what_is_no_id_is_in_no_index(open_index: Opener, id: object) -> None:
+    assert id not in open_index()

@@ -385,3 +385,47 @@ def test_the_shared_manager_can_be_reset(monkeypatch: pytest.MonkeyPatch) -> Non
     assert second.delete(session.id)
     for manager in (first, second):
         manager.index.close()
+
+
+def test_get_session_loads_without_making_it_current(open_manager: Opener) -> None:
+    manager = open_manager()
+    other = manager.create(title="other")
+    current = manager.create(title="current")
+    started: list[Session] = []
+    manager.register_hook("session:start", started.append)
+    found = manager.get_session(other.id)
+    assert found == other
+    assert found is not other
+    assert manager.current_session is current
+    assert started == []
+    assert manager.storage.load(other.id).updated_at == other.updated_at
+
+
+def test_get_session_returns_the_live_current_session(open_manager: Opener) -> None:
+    manager = open_manager()
+    session = manager.create()
+    manager.add_message("user", "unsaved")
+    assert manager.get_session(session.id) is session
+
+
+def test_get_session_is_none_for_a_missing_session_only(
+    open_manager: Opener, storage: SessionStorage
+) -> None:
+    """A damaged session is not taken for one that never was."""
+    (storage.storage_dir / "corrupt.json").write_bytes(b"garbage")
+    manager = open_manager()
+    assert manager.get_session("nonexistent-id") is None
+    with pytest.raises(SessionCorruptedError):
+        manager.get_session("corrupt")
+    with pytest.raises(InvalidIdError):
+        manager.get_session("../x")
+
+
+def test_has_current_says_whether_a_session_is_open(open_manager: Opener) -> None:
+    manager = open_manager()
+    seen = [manager.has_current]
+    manager.create()
+    seen.append(manager.has_current)
+    manager.close()
+    seen.append(manager.has_current)
+    assert seen == [False, True, False]

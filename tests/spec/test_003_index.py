@@ -126,3 +126,12 @@ def test_rebuild_index(storage: SessionStorage, state: str) -> None:
     assert sorted(data["sessions"]) == sorted(expected)  # type: ignore[call-overload]
     assert not index.is_dirty
     index.close()
+
+
+def test_get_recent_is_the_default_list(index: SessionIndex, storage: SessionStorage) -> None:
+    """Session Index: List sessions with default sorting"""
+    expected = fill(storage, 12)
+    index.rebuild()
+    assert ids(index.get_recent()) == expected[:10]
+    assert len(index) == 12
+    assert expected[0] in index

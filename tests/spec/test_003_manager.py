@@ -100,6 +100,10 @@ def test_resume_or_create(manager: SessionManager) -> None:
     manager.close()
     assert manager.resume_or_create().id == created.id
     assert len(manager.list_sessions()) == 1
+    manager.delete(created.id)
+    made = manager.resume_or_create(title="T", working_dir="/w", model="m", tags=["t"])
+    assert (made.title, made.working_dir, made.model, made.tags) == ("T", "/w", "m", ["t"])
+    assert manager.resume_or_create(title="another").title == "T"
 
 
 def test_save_session(manager: SessionManager, storage: SessionStorage) -> None:

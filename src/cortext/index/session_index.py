@@ -6,6 +6,7 @@ import builtins
 import logging
 import os
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -22,6 +23,7 @@ from cortext.model import json
 from cortext.model.ids import check_id
 from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
+from cortext.stores.names import is_id
 from cortext.stores.seen import Fingerprint
 
 T = TypeVar("T")
@@ -77,6 +79,12 @@ class SessionIndex:
             )
             self._catch_up()
 
+    def __len__(self) -> int:
+        return self.count()
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and is_id(id) and self.get(id) is not None
+
     @property
     def is_dirty(self) -> bool:
         """Whether something changed since `index.json` was written."""
@@ -106,10 +114,22 @@ class SessionIndex:
         return bool(gone)
 
     def get(self, id: str) -> SessionSummary | None:
+        """Return the summary of a session; None if it is not in the index."""
         rows = self._run(lambda db: _rows(db, "WHERE id = ?", [check_id(id)]))
         return rows[0] if rows else None
 
+    def get_recent(self, count: int = 10) -> builtins.list[SessionSummary]:
+        """Return the most recently updated sessions, the latest first."""
+        return self.list(limit=count)
+
+    def get_by_working_dir(
+        self, working_dir: str | os.PathLike[str]
+    ) -> builtins.list[SessionSummary]:
+        """Return all sessions of exactly this folder, the most recently updated first."""
+        return self.list(working_dir=os.fspath(working_dir), limit=sys.maxsize)
+
     def count(self) -> int:
+        """Return how many sessions are in the index, as `len` does."""
         return self._run(lambda db: db.execute("SELECT count(*) FROM sessions").fetchone()[0])
 
     def rebuild(self) -> int:

@@ -72,6 +72,11 @@ class SessionManager:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def has_current(self) -> bool:
+        """Whether a session is open."""
+        return self.current_session is not None
+
     @classmethod
     def get_instance(cls) -> SessionManager:
         """The one manager that a program shares, made at the first call."""
@@ -141,9 +146,36 @@ class SessionManager:
                 self.index.remove(newest[0].id)
         return None
 
-    def resume_or_create(self) -> Session:
-        """The latest session, or a new one."""
-        return self.resume_latest() or self.create()
+    def resume_or_create(
+        self,
+        *,
+        title: str = "",
+        working_dir: str | None = None,
+        model: str = "",
+        tags: Sequence[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> Session:
+        """Resume the most recently updated session. If there is none, create one.
+
+        The arguments are those of `create`. They do not choose or change a session to resume.
+        """
+        return self.resume_latest() or self.create(
+            title=title, working_dir=working_dir, model=model, tags=tags, metadata=metadata
+        )
+
+    def get_session(self, id: str) -> Session | None:
+        """Return a session without making it current; None if there is none.
+
+        For the current session it is the live object, with changes that are not saved yet.
+        SessionCorruptedError if the file cannot be read.
+        """
+        with self._threads:
+            if self.current_session is not None and self.current_session.id == id:
+                return self.current_session
+        try:
+            return self.storage.load(id)
+        except SessionNotFoundError:
+            return None
 
     def save(self) -> None:
         """Make the current session durable. ValueError without one."""
@@ -237,8 +269,8 @@ class SessionManager:
     def register_hook(self, event: str, hook: Hook) -> None:
         """Call `hook` at each `event`, with the session and, for a message, the message.
 
-        A coroutine function runs on the event loop. RuntimeError if no event loop is running.
-        ValueError for an unknown event.
+        A coroutine function runs on the event loop. RuntimeError for a coroutine function while
+        no event loop is running. ValueError for an unknown event.
         """
         self._hooks.register(event, hook)
 
