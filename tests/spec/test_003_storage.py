@@ -185,3 +185,16 @@ def test_use_project_local_storage(tmp_path: Path) -> None:
     path = tmp_path / ".src/opencode/sessions" / f"{session.id}.json"
     assert path.is_file()
     assert storage.load(session.id) == session
+
+
+def test_cleanup_of_backups_keeps_what_load_and_recovery_need(storage: SessionStorage) -> None:
+    """Session Storage: Recover from backup"""
+    sound, damaged = (saved(storage) for _ in range(2))
+    for session in (sound, damaged):
+        session.title = "second version"
+        storage.save(session)
+        os.utime(storage.get_backup_path(session.id), (0, 0))
+    storage.get_path(damaged.id).write_bytes(b"damaged")
+    assert storage.cleanup_old_backups(max_age_days=7) == [sound.id]
+    assert storage.load(sound.id) == sound
+    assert storage.recover_from_backup(damaged.id) is True

@@ -254,3 +254,59 @@ def test_refused_save_leaves_the_backup_alone(store: SessionStorage) -> None:
     with pytest.raises(ValueError):
         store.save(mine)
     assert [store.get_path("s").read_bytes(), store.get_backup_path("s").read_bytes()] == before
+
+
+def save_twice(store: SessionStorage, id: str, *, days_old: float) -> None:
+    """A session with a backup of that age."""
+    mine = session(id)
+    store.save(mine)
+    mine.messages.append(message("later"))
+    store.save(mine)
+    when = clock.now().timestamp() - days_old * 86_400
+    os.utime(store.get_backup_path(id), (when, when))
+
+
+def backups(store: SessionStorage) -> list[str]:
+    return sorted(path.stem for path in store.storage_dir.glob("*.backup"))
+
+
+def test_cleanup_of_backups_removes_old_ones_only(store: SessionStorage) -> None:
+    for days in (0, 6, 8, 90):
+        save_twice(store, f"d{days:02}", days_old=days)
+    before = {id: store.load(id) for id in store.list_session_ids()}
+    assert store.cleanup_old_backups() == ["d08", "d90"]
+    assert backups(store) == ["d00", "d06"]
+    assert store.cleanup_old_backups(max_age_days=5) == ["d06"]
+    assert store.cleanup_old_backups(max_age_days=5) == []
+    assert {id: store.load(id) for id in store.list_session_ids()} == before
+
+
+@pytest.mark.parametrize("damage", ["missing", "garbage", "empty", "newer", "folder", "half"])
+def test_cleanup_of_backups_keeps_the_only_copy(store: SessionStorage, damage: str) -> None:
+    """A session that cannot be read can still be recovered afterwards."""
+    save_twice(store, "s", days_old=90)
+    save_twice(store, "sound", days_old=90)
+    path = store.get_path("s")
+    data = path.read_bytes()
+    path.unlink()
+    newer = data.replace(b'"version":"1.0"', b'"version":"7.0"')
+    contents = {"garbage": b"\0", "empty": b"", "newer": newer, "half": data[:-20]}
+    if damage in contents:
+        path.write_bytes(contents[damage])
+    elif damage == "folder":
+        path.mkdir()
+    assert store.cleanup_old_backups(max_age_days=0) == ["sound"]
+    assert backups(store) == ["s"]
+    if damage != "folder":
+        assert store.recover_from_backup("s") is True
+        assert texts(store.load("s").messages) == texts(session("s").messages)
+
+
+def test_cleanup_of_backups_leaves_other_files_alone(store: SessionStorage) -> None:
+    others = [store.storage_dir / name for name in (".x.backup", "index.backup", "a b.backup")]
+    for path in others:
+        path.write_bytes(b"{}")
+        os.utime(path, (0, 0))
+    store.get_backup_path("folder").mkdir()
+    assert store.cleanup_old_backups(0) == []
+    assert all(path.exists() for path in others)

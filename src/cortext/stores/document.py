@@ -236,6 +236,19 @@ class SessionStorage(SessionStore):
         old = [id for updated, id in ages[max(keep_minimum, 0) :] if updated < limit]
         return [id for id in old if self._delete_if_older(id, limit)]
 
+    def cleanup_old_backups(self, max_age_days: float = 7) -> list[str]:
+        """Remove backups older than `max_age_days`. Return the ids of their sessions.
+
+        A backup stays if its session is missing or cannot be read: it is the only copy then.
+        """
+        limit = _days_ago(max_age_days).timestamp()
+        ids = session_names(self._folder, ".backup")
+        removed = [id for id in ids if id != _INDEX and self._remove_backup_if_older(id, limit)]
+        if removed:
+            with storage_errors("clean up", self._folder):
+                sync_dir(self._folder)
+        return removed
+
     def get_storage_size(self) -> int:
         """Bytes in all files of the folder: sessions, backups and the index."""
         total = 0
@@ -305,6 +318,16 @@ class SessionStorage(SessionStore):
             self._changed(id)
         return gone
 
+    def _remove_backup_if_older(self, id: str, limit: float) -> bool:
+        backup = self._backup(id)
+        with storage_errors("delete", backup):
+            if not _is_older(backup, limit):
+                return False
+            with self._lock(id):
+                # Checked again under the lock: a save may have replaced the backup.
+                unneeded = _is_older(backup, limit) and self._load_quietly(id) is not None
+                return unneeded and remove_if_there(backup)
+
     def _look(self, id: str, path: str) -> _Seen | None:
         """What a save is about to replace; None without a session that can be read."""
         seen = self._seen.get(id)
@@ -350,6 +373,13 @@ class SessionStorage(SessionStore):
         except (OSError, ValueError):
             return False
         return True
+
+
+def _is_older(path: str, limit: float) -> bool:
+    try:
+        return os.lstat(path).st_mtime < limit
+    except FileNotFoundError:
+        return False
 
 
 def _days_ago(days: float) -> datetime:
