@@ -12,9 +12,11 @@ HOOKS = (
     "reference-transaction", "push-to-checkout", "pre-auto-gc", "post-rewrite",
     "sendemail-validate", "fsmonitor-watchman", "post-index-change",
 )  # fmt: skip
+CONFIGURED_HOOKS = ("post-index-change", "reference-transaction")
+"""Events of what `record` does, for which git 2.54 also runs what `hook.NAME.command` says."""
 PLUMBING = (
     "cat-file", "check-attr", "check-ignore", "commit-tree", "config", "hash-object", "ls-files",
-    "mktree", "rev-parse", "update-index", "update-ref",
+    "log", "mktree", "rev-list", "rev-parse", "update-index", "update-ref",
 )  # fmt: skip
 PROGRAMS = {
     "core.fsmonitor": "fsmonitor",
@@ -44,11 +46,33 @@ PROGRAMS = {
     "remote.origin.uploadpack": "uploadpack",
     "interactive.diffFilter": "diff-filter",
     "sendemail.smtpServer": "sendemail",
+    "sendemail.sendmailCmd": "sendmail",
+    "sendemail.ccCmd": "sendemail-cc",
+    "sendemail.toCmd": "sendemail-to",
+    "sendemail.headerCmd": "sendemail-header",
+    "imap.tunnel": "imap",
+    "remote.origin.receivepack": "receivepack",
+    "gc.recentObjectsHook": "recent-objects",
+    **{f"hook.on-{event}.command": f"configured-{event}" for event in CONFIGURED_HOOKS},
+    "tar.t.command": "tar",
+    "browser.b.cmd": "browser",
+    "difftool.d.cmd": "difftool",
+    "mergetool.m.cmd": "mergetool",
+    "guitool.g.cmd": "guitool",
+    "man.v.cmd": "man",
+    "alias.a.command": "alias",
+    "submodule.s.update": "submodule",
     **{f"pager.{name}": f"pager-{name}" for name in PLUMBING},
 }
 PLAIN = {
     "core.fsmonitorHookVersion": "2",
     "commit.gpgSign": "true",
+    "tag.gpgSign": "true",
+    "push.gpgSign": "true",
+    "merge.verifySignatures": "true",
+    "log.showSignature": "true",
+    "gpg.ssh.allowedSignersFile": "/dev/null",
+    **{f"hook.on-{event}.event": event for event in CONFIGURED_HOOKS},
     "user.signingKey": "x",
     "gc.auto": "1",
     "maintenance.auto": "true",
@@ -59,6 +83,12 @@ PLAIN = {
     "protocol.ssh.allow": "always",
     "protocol.ext.allow": "always",
 }
+SIGNATURES = {
+    "openpgp": "PGP SIGNATURE",
+    "gpg-x509": "SIGNED MESSAGE",
+    "gpg-ssh": "SSH SIGNATURE",
+}
+"""What a signature begins with, by the program that verifies it."""
 ATTRIBUTES = "* diff=d merge=m filter=x\n*.jsonl filter=y\n"
 
 
@@ -85,7 +115,8 @@ class Plants:
         path = path or self.programs / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # git dies if a hook does not read what it is told; ssh would wait for more.
-        then = "cat" if name in (*HOOKS, "clean", "smudge") else "exit 0"
+        reads = name in (*HOOKS, "clean", "smudge") or name.startswith("configured-")
+        then = "cat" if reads else "exit 0"
         path.write_text(f"#!/bin/sh\n: > '{self.marks}/{name}'\n{then}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return str(path)
@@ -120,6 +151,17 @@ class Plants:
             self.program(hook, git / "hooks" / hook)
         (self.space.root / ".gitattributes").write_text(ATTRIBUTES)
         (git / "info/attributes").write_text(ATTRIBUTES)
+
+    def sign_head(self, program: str) -> None:
+        """Give the last commit a signature that git verifies with one of the programs."""
+        commit = self.space.git("cat-file", "commit", "HEAD")
+        facts, _, message = commit.partition("\n\n")
+        kind = SIGNATURES[program]
+        signature = f"gpgsig -----BEGIN {kind}-----\n \n eA==\n -----END {kind}-----"
+        signed = self.programs / "signed"
+        signed.write_text(f"{facts}\n{signature}\n\n{message}")
+        oid = self.space.git("hash-object", "-t", "commit", "-w", str(signed)).strip()
+        self.space.git("update-ref", "HEAD", oid)
 
     def plant_hooks_path(self) -> None:
         for hook in HOOKS:

@@ -24,12 +24,17 @@ print(record(root, folder, files, mode="auto", title="T", id="x", verb="stop").o
 
 
 class Space:
-    """A folder with a conversation in it; `init` makes it a repository."""
+    """A folder with a conversation in it; `init` makes it a repository.
+
+    A conversation that exists is left as it is.
+    """
 
     def __init__(self, root: Path, place: str = PLACE) -> None:
         self.root = root
         self.place = place
         self.folder = root / place
+        if (self.folder / ".session").exists():
+            return
         (self.folder / ".session").mkdir(parents=True)
         for name in NAMES:
             self.write(name, f"{name}, first\n")

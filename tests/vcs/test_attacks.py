@@ -1,6 +1,7 @@
 """Nothing that a repository names is run: each plant is real, and fires for plain git."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,9 +10,21 @@ from pathlib import Path
 import pytest
 
 from cortext.vcs import git as git_module
-from tests.vcs.plants import HOOKS, Plants
+from cortext.vcs.committed import has_committed
+from cortext.vcs.outcome import NotRecorded
+from cortext.vcs.repository import find_repository
+from tests.vcs.plants import HOOKS, PLAIN, PROGRAMS, SIGNATURES, Plants
 from tests.vcs.space import HEAD, MARKDOWN, NAMES, RECORD, Space
 
+_NAMES_A_PROGRAM = re.compile(
+    r"(program|command|cmd|hook|helper|editor|pager|askpass|proxy|tunnel|clean|smudge|process"
+    r"|textconv|external|driver|diffFilter|gpgSign|showSignature|verifySignatures)$|^pager\.",
+    re.IGNORECASE,
+)
+_NAMES_NONE = {
+    "advice.ignoredHook", "advice.waitingForEditor", "color.pager", "column.clean",
+    "diff.<driver>.cachetextconv", "gitcvs.dbDriver", "http.proxy", "remote.<name>.proxy",
+}  # fmt: skip
 WHERE = ["config", "include", "includeIf", "worktree"]
 
 
@@ -75,6 +88,36 @@ def test_plants_do_fire(plants: Plants, where: str) -> None:
     assert {"textconv", "ssh"} <= plants.fired
 
 
+def test_every_key_by_which_git_names_a_program_is_planted() -> None:
+    """By what this machine's git says that it knows; a later git may know more."""
+    told = subprocess.run(["git", "help", "-c"], capture_output=True, text=True, check=True)
+    keys = {key for key in told.stdout.split() if _NAMES_A_PROGRAM.search(key)} - _NAMES_NONE
+    planted = {_ends(key) for key in (*PROGRAMS, *PLAIN)}
+    assert len(keys) > 25
+    assert [key for key in sorted(keys) if _ends(key) not in planted] == []
+
+
+def _ends(key: str) -> tuple[str, str]:
+    """A key's section and name, without what stands between; every pager is one."""
+    section, _, rest = key.lower().partition(".")
+    return section, "" if section == "pager" else rest.rpartition(".")[2]
+
+
+@pytest.mark.parametrize("program", SIGNATURES)
+def test_no_signature_is_verified(plants: Plants, program: str) -> None:
+    """`git log` would, and runs what the repository names for it."""
+    space = plants.space
+    space.record("auto", HEAD)
+    plants.sign_head(program)
+    plants.plant("config")
+    assert has_committed(str(space.folder), [str(space.folder / HEAD)])
+    space.write(HEAD, "second\n")
+    assert space.record().outcome == "committed"
+    assert plants.fired == set()
+    space.git("log", check=False)
+    assert program in plants.fired
+
+
 @pytest.mark.parametrize(
     "command",
     [["check-ignore", "x"], ["check-attr", "filter", "x"], ["ls-files"],
@@ -125,6 +168,21 @@ def test_hooks_by_path(plants: Plants) -> None:
     assert {"pre-commit", "commit-msg", "post-commit"} <= plants.fired <= {*HOOKS}
 
 
+@pytest.mark.parametrize("name", ["x", "a=b", "a.b", "Ä"])
+def test_configured_hooks_are_disabled(space: Space, name: str) -> None:
+    """git 2.54 runs them whatever `core.hooksPath` says; older ones show only the setting."""
+    space.git("config", f"hook.{name}.command", "false")
+    found = find_repository(shutil.which("git") or "", str(space.root))
+    assert found.git.read("config", "--get", f"hook.{name}.enabled") == b"false\n"
+
+
+def test_porcelain_is_refused(space: Space) -> None:
+    """Such commands read settings that name programs, more with every version of git."""
+    found = find_repository(shutil.which("git") or "", str(space.root))
+    with pytest.raises(ValueError, match="git log may run programs"):
+        found.git.run("--literal-pathspecs", "log", "-1")
+
+
 def test_folder_that_looks_like_a_repository(plants: Plants) -> None:
     """The conversation's folder as a bare repository: refused; plain git believes it."""
     plants.plant_bare_repository()
@@ -145,6 +203,8 @@ def test_missing_objects_are_not_fetched(plants: Plants, monkeypatch: pytest.Mon
     plants.plant_missing_objects()
     space.write(HEAD, "second\n")
     assert space.record().outcome in ("busy", "failed")
+    with pytest.raises(NotRecorded):
+        has_committed(str(space.folder), [str(space.folder / HEAD)])
     assert plants.fired == set()
     assert space.git("rev-parse", "HEAD").strip() == head
     space.git("cat-file", "-p", f"HEAD:{space.place}", check=False)

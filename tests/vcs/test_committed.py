@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cortext.vcs.committed import committed
+from cortext.vcs.committed import committed, has_committed
+from cortext.vcs.outcome import NotRecorded
 from tests.vcs.plants import Plants
 from tests.vcs.space import HEAD, Space
 
@@ -33,6 +34,33 @@ def test_without_git(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     space.record("auto", HEAD)
     monkeypatch.setenv("PATH", os.devnull)
     assert list(committed(str(space.folder / HEAD))) == []
+
+
+def test_a_commit_of_any_branch_counts(space: Space) -> None:
+    """Whatever a file's name is a pattern of; what git never had is in none."""
+    odd = space.folder / "a[b]*.md"
+    odd.write_text("x\n")
+    assert not has_committed(str(space.folder), [str(odd)])
+    space.git("switch", "-q", "-c", "other")
+    space.record("auto", odd.name)
+    space.git("switch", "-q", "main")
+    assert has_committed(str(space.folder), [str(space.folder / HEAD), str(odd)])
+    assert not has_committed(str(space.folder), [str(space.folder / HEAD)])
+    assert not has_committed(str(space.folder), [])
+
+
+def test_a_repository_without_commits_has_no_file(plain_space: Space) -> None:
+    assert not has_committed(str(plain_space.folder), [str(plain_space.folder / HEAD)])
+    plain_space.init()
+    assert not has_committed(str(plain_space.folder), [str(plain_space.folder / HEAD)])
+
+
+def test_whether_it_is_committed_is_unknown_without_git(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.devnull)
+    with pytest.raises(NotRecorded, match="git is not installed"):
+        has_committed(str(space.folder), [str(space.folder / HEAD)])
 
 
 @pytest.mark.parametrize("where", ["config", "include", "includeIf", "worktree"])

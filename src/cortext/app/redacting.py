@@ -171,23 +171,18 @@ def _in_document(row: Listed, mask: Mask, notes: list[str]) -> None:
 
 
 def _about_git(row: Listed, files: Sequence[str]) -> list[str]:
-    """That a commit keeps what it has."""
-    from cortext.vcs.repository import has_git_above
+    """Say so if a commit still has what was masked in these files."""
+    from cortext.vcs.committed import has_committed
+    from cortext.vcs.outcome import NotRecorded
 
-    if row.tool or not files or not has_git_above(row.place.folder):
+    if row.tool:
         return []
-    files = [path for path in files if path.startswith(f"{row.place.folder}/")]
-    if not files:
+    folder = row.place.folder
+    try:
+        known = has_committed(folder, [path for path in files if path.startswith(f"{folder}/")])
+    except NotRecorded:
         return []
-    from cortext.vcs.run import Git, find_git
-
-    program = find_git()
-    if program is None:
-        return []
-    asked = Git(program, row.place.folder).run("log", "-1", "--format=%h", "--", *files)
-    if asked.code or not asked.out.strip():
-        return []
-    return [_IN_GIT]
+    return [_IN_GIT] if known else []
 
 
 def _is_live(row: Listed, why: str) -> CortextError:

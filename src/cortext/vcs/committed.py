@@ -1,12 +1,12 @@
-"""What git has of a file: nothing is written, and nothing that a repository names is run."""
+"""Read what git has of a file. Nothing is written, and no program of a repository runs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cortext.vcs.outcome import NotRecorded
-from cortext.vcs.repository import find_repository, has_git_above
+from cortext.vcs.repository import Repository, find_repository, has_git_above
 from cortext.vcs.run import find_git
 
 _MOST = 50
@@ -14,22 +14,47 @@ _MOST = 50
 
 
 def committed(path: str) -> Iterator[bytes]:
-    """A file as the commits of this branch have it, the newest first; nothing where git has it
-    not, or cannot be asked."""
-    folder, name = os.path.split(path)
-    folder = os.path.realpath(folder)
+    """Yield a file as the commits of this branch have it, the newest first; nothing if git does
+    not have the file, or cannot be asked."""
+    folder = os.path.realpath(os.path.dirname(path))
     program = find_git() if has_git_above(folder) else None
     if program is None:
         return
     try:
         repository = find_repository(program, folder)
-        inside = os.path.relpath(os.path.join(folder, name), repository.top)
-        listed = repository.git.run(
-            "--literal-pathspecs", "rev-list", f"--max-count={_MOST}", "HEAD", "--", inside
-        )
+        inside = _inside(repository, path)
+        # What rev-list prints before it meets a damaged commit is of use.
+        listed = repository.git.run(*_rev_list([inside], f"--max-count={_MOST}", "HEAD"))
         for commit in listed.out.decode("ascii", "replace").split():
             found = repository.git.run("cat-file", "blob", f"{commit}:{inside}")
             if not found.code:
                 yield found.out
     except NotRecorded:
         return
+
+
+def has_committed(folder: str, files: Sequence[str]) -> bool:
+    """Return whether a commit of any branch has one of the files in a folder.
+
+    Raises NotRecorded if the folder is in a repository and git cannot say.
+    """
+    folder = os.path.realpath(folder)
+    if not files or not has_git_above(folder):
+        return False
+    program = find_git()
+    if program is None:
+        raise NotRecorded("no-git", "git is not installed")
+    repository = find_repository(program, folder)
+    inside = [_inside(repository, path) for path in files]
+    return bool(repository.git.read(*_rev_list(inside, "--max-count=1", "--all")))
+
+
+def _rev_list(inside: Sequence[str], *which: str) -> tuple[str, ...]:
+    """The command that lists the commits that change one of these paths, the newest first."""
+    return "--literal-pathspecs", "rev-list", *which, "--", *inside
+
+
+def _inside(repository: Repository, path: str) -> str:
+    """A file's path as git names it, from the top of the repository."""
+    folder, name = os.path.split(path)
+    return os.path.relpath(os.path.join(os.path.realpath(folder), name), repository.top)

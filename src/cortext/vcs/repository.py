@@ -90,7 +90,8 @@ def find_repository(program: str, folder: str) -> Repository:
     _refuse_borrowed(top, git_dir, os.path.realpath(common))
     settings = _settings(Git(program, top, git_dir=git_dir))
     filters = _filters(settings)
-    git = Git(program, top, git_dir=git_dir, settings=_disarmed(filters))
+    disarmed = {**_without_filters(filters), **_without_hooks(settings)}
+    git = Git(program, top, git_dir=git_dir, settings=disarmed)
     must_run = {name for name, required in filters.items() if required}
     keeps_modes = _is_true(settings.get("core.filemode"))
     return Repository(git, top, git_dir, algorithm, must_run, keeps_modes)
@@ -105,7 +106,7 @@ def refuse_under_way(repository: Repository) -> None:
 
 def _settings(git: Git) -> dict[str, str | None]:
     """What is configured anywhere that we have to know; a key alone has no value."""
-    asked = git.run("config", "-z", "--get-regexp", r"^(filter\.|core\.filemode$)")
+    asked = git.run("config", "-z", "--get-regexp", r"^(filter\.|hook\.|core\.filemode$)")
     if asked.code not in (0, 1):
         raise GitFailed("config", reason(asked.err))
     rows = (row.partition("\n") for row in os.fsdecode(asked.out).split("\0")[:-1])
@@ -130,17 +131,24 @@ def _filters(settings: dict[str, str | None]) -> dict[str, bool]:
     return filters
 
 
-def _disarmed(filters: Iterable[str]) -> dict[str, str]:
-    """Settings under which no filter runs.
+def _without_filters(filters: Iterable[str]) -> dict[str, str]:
+    """Return settings under which no filter runs.
 
-    Whoever writes an index compares files that may have changed within the clock's last step with
-    what they were, and for that filters them, whichever files are meant to change.
+    A git that writes an index filters every file that changed within the clock's last step, also
+    those that it is not asked about.
     """
     return {
         f"filter.{name}.{what}": value
         for name in filters
         for what, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
     }
+
+
+def _without_hooks(settings: Iterable[str]) -> dict[str, str]:
+    """Return settings under which no configured hook runs (git 2.54), whatever `core.hooksPath`
+    says."""
+    sections = {key.rpartition(".")[0] for key in settings if key.startswith("hook.")}
+    return {f"{section}.enabled": "false" for section in sections if section != "hook"}
 
 
 def _refusal(asked: Result, folder: str) -> NotRecorded:

@@ -1,8 +1,9 @@
 """Running git so that nothing that a repository says can run anything else.
 
 A repository's configuration names programs: monitors, hooks, filters, pagers, signers, helpers.
-Only plumbing runs here, which asks for few of them, and those are overridden. What the environment
-says about git is dropped, but for who the person is and which configuration is theirs.
+Only plumbing runs here. It reads few of these settings, and they are overridden. Porcelain reads
+more of them: `git log`, for example, verifies signatures. The environment's `GIT_*` variables are
+dropped, except those that say who the person is and which configuration is theirs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,22 @@ if TYPE_CHECKING:
 
 TIMEOUT = 120.0
 _GRACE = 5.0
+_PLUMBING = frozenset(
+    {
+        "cat-file",
+        "check-attr",
+        "check-ignore",
+        "commit-tree",
+        "config",
+        "hash-object",
+        "ls-files",
+        "mktree",
+        "rev-list",
+        "rev-parse",
+        "update-index",
+        "update-ref",
+    }
+)
 _SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
@@ -30,12 +47,17 @@ _SETTINGS = {
     "credential.helper": "",
     "gc.auto": "0",
     "gpg.program": "false",
+    "gpg.openpgp.program": "false",
+    "gpg.ssh.defaultKeyCommand": "false",
     "gpg.ssh.program": "false",
+    "gpg.x509.program": "false",
     "i18n.commitEncoding": "UTF-8",
+    "log.showSignature": "false",
     "maintenance.auto": "false",
     "protocol.allow": "never",
     # A folder that only looks like a repository is somebody's trap.
     "safe.bareRepository": "explicit",
+    "tag.gpgSign": "false",
 }
 _ENVIRONMENT = {
     # Objects that a partial clone has not got stay missing: a fetch can run any program.
@@ -91,6 +113,8 @@ class Git:
         """Run one command to its end, with `given` as its input, or none."""
         import subprocess
 
+        if _name(args) not in _PLUMBING:
+            raise ValueError(f"git {_name(args)} may run programs that a repository names")
         try:
             # In a session of its own, whoever kills us does not kill git while it holds a lock.
             with subprocess.Popen(
