@@ -18,7 +18,13 @@ from cortext.app.handed import forget_handed
 from cortext.durability.live import live_holder
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
-from cortext.durability.replace import remove_if_there, replace, storage_errors
+from cortext.durability.replace import (
+    collect_errors,
+    remove_if_there,
+    replace,
+    storage_errors,
+)
+from cortext.errors import CortextError
 from cortext.index.listed import AUR, DOCUMENT, Listed
 from cortext.lifecycle.summaries import remove_summaries
 from cortext.model import json
@@ -27,16 +33,22 @@ Identity = tuple[str, str]
 
 
 @contextmanager
-def forgetting(rows: Sequence[Listed]) -> Generator[None]:
-    """What is done meanwhile masks something in these conversations; afterwards their words are
-    forgotten. One at a time: the note is whole. SessionStorageError where that cannot be written
-    down, SessionLockedError where somebody else is at it: then nothing was done."""
+def forgetting(rows: Sequence[Listed]) -> Generator[list[CortextError]]:
+    """Forget the words of these conversations after the block, which masks something in them.
+
+    The list that the block gets is for what fails in it; afterwards it also has why the words
+    could not be forgotten. One process at a time: the note is whole. SessionStorageError where the
+    note cannot be written, SessionLockedError where another process holds it: then the block does
+    not run.
+    """
+    failures: list[CortextError] = []
     with _noting():
         every = {row.identity for row in rows} | _unfinished()
         with storage_errors("write", begun_path()):
             replace(begun_path(), [json.encode(sorted(every))])
-        yield
-        forget_words(rows)
+        yield failures
+        with collect_errors(failures, "remove masked words from", "the lists and the search index"):
+            forget_words(rows)
 
 
 def is_unfinished() -> bool:
@@ -64,19 +76,27 @@ def _forget(rows: Sequence[Listed]) -> None:
     from cortext.index.words import Words
 
     changed = {row.identity for row in rows} | _unfinished()
+    failures: list[CortextError] = []
     conversations = Conversations(paths.workspace_root(), everywhere=True)
     # With little patience, what nobody had the time to look at would stay as it was known.
     everything = conversations.list(copies=True, patience=None).rows
-    with Words.at_home() as words:
+    with collect_errors(failures, "clear", "the search index"), Words.at_home() as words:
         purge(words, [row for row in everything if row.identity not in changed])
-    with Catalog.at_home() as catalog:
+    with collect_errors(failures, "clear", "the catalog"), Catalog.at_home() as catalog:
         catalog.purge({os.path.dirname(row.path) for row in everything if row.tool == DOCUMENT})
     logs = {os.path.dirname(row.path): row.tool for row in everything if row.is_log}
     for folder, tool in {**logs, paths.spawn_sessions(): AUR}.items():
-        with SpawnIndex(folder, tool) as index:
-            index.purge()
-        remove_summaries(folder)
-    forget_handed()
+        with collect_errors(failures, "clear the index of", folder):
+            with SpawnIndex(folder, tool) as index:
+                index.purge()
+            remove_summaries(folder)
+    with collect_errors(failures, "clear", "what was handed to tools"):
+        forget_handed()
+    if failures:
+        raise CortextError(
+            f"masked words may still be listed or found: {'; '.join(map(str, failures))}",
+            hint="`cortext doctor --fix` removes them, and so does the next `cortext redact`",
+        )
     remove_if_there(begun_path())
 
 

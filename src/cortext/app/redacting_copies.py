@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
+from cortext import paths
 from cortext.app.abandoned import archive_temp_folders, sweep
 from cortext.app.archive import Memory, folder_of, temp_dir
 from cortext.app.looking import Unread, content
@@ -21,7 +22,8 @@ from cortext.app.sync import archive_lock
 from cortext.bridges.places import TOOLS, own_home
 from cortext.durability.follow import Known
 from cortext.durability.packed import SUFFIX
-from cortext.durability.replace import make_private_dir, replace, storage_errors
+from cortext.durability.replace import collect_errors, make_private_dir, replace
+from cortext.errors import CortextError
 from cortext.index.listed import Listed
 
 _COLD = ".zst"
@@ -32,9 +34,13 @@ def redact_copies(
     findings: Sequence[Finding] | None = None,
     unclaimed: Collection[str] = (),
 ) -> Redacted:
-    """Mask the secrets in the archive's copies of a tool's session, or of those that a
-    conversation was had in; with `findings`, only these. What of it no sync has copied yet is
-    masked when it is. For the row of the archive itself, in the copies that are `unclaimed`."""
+    """Mask the secrets in the archive's copies of a tool's session, or of the sessions of a
+    conversation; with `findings`, only these.
+
+    What no sync has copied yet is masked when it is copied. For the row of the archive itself, the
+    copies that are `unclaimed` are masked. A copy that fails is in `failures`, and the others are
+    masked.
+    """
     refuse_live(row)
     found = list(findings) if findings is not None else scan_one(row)
     wanted = {one.secret for one in found}
@@ -42,12 +48,16 @@ def redact_copies(
     with archive_lock(10.0):
         make_private_dir(temp_dir())
         for tool, id in sessions_of(row):
-            done.session(tool, id)
-        if row.tool == ARCHIVE:
-            done.others(unclaimed)
-    kept = sweep(archive_temp_folders())
-    notes = [f"somebody is still writing {path}: redact it again then" for path in kept]
-    return Redacted(done.pieces, done.files, [*done.unread, *notes])
+            with collect_errors(done.failures, "mask", f"the copies of {id} in {folder_of(tool)}"):
+                done.session(tool, id)
+        for tool in TOOLS if row.tool == ARCHIVE else ():
+            with collect_errors(done.failures, "mask", f"the copies in {folder_of(tool)}"):
+                done.others(tool, unclaimed)
+    notes: list[str] = []
+    with collect_errors(done.failures, "remove temp files below", paths.archive()):
+        kept = sweep(archive_temp_folders())
+        notes += [f"somebody is still writing {path}: redact it again then" for path in kept]
+    return Redacted(done.pieces, done.files, [*done.unread, *notes], done.failures)
 
 
 def are_kept_out(row: Listed, found: Sequence[Finding]) -> bool:
@@ -65,59 +75,58 @@ class _Masking:
     """These secrets, in one copy after the other."""
 
     def __init__(self, wanted: Collection[str], found: Sequence[Finding]) -> None:
-        self._mask = Marker(wanted)
+        self._mask_secret = Marker(wanted)
         for one in found:
-            self._mask(one.family, one.secret)
-        self._prints = frozenset(self._mask.used)
+            self._mask_secret(one.family, one.secret)
+        self._prints = frozenset(self._mask_secret.used)
         self._files = SessionFiles()
         self.pieces, self.files = 0, list[str]()
         self.unread: Unread = []
+        self.failures: list[CortextError] = []
 
     def session(self, tool: str, id: str) -> None:
-        """In all copies of a session. What was masked is remembered first, also of what has no
-        copy yet: a copy that is not as it should be is brought there by the next sync."""
-        masks, memory = Masks(tool), Memory(tool)
+        """Mask all copies of a session. What is masked is remembered first, also for files that
+        have no copy yet: the next sync brings a copy that differs to that state."""
         copies = [path for path in self._files.copies(tool, id) if not os.path.islink(path)]
-        for name in _names(self._files, tool, id):
+        self._mask(tool, copies, _names(self._files, tool, id))
+
+    def others(self, tool: str, paths: Collection[str]) -> None:
+        """Mask copies of no session that is listed."""
+        own = [path for path in paths if path.startswith(f"{folder_of(tool)}/")]
+        self._mask(tool, own, [])
+
+    def _mask(self, tool: str, copies: Sequence[str], names: Sequence[str]) -> None:
+        masks, memory = Masks(tool), Memory(tool)
+        for name in names:
             masks.add(name, self._prints)
+        readable: list[str] = []
         for path in copies:
-            if not _is_older(path):
-                before = marks_in(content(path, []))
-                masks.add(name_of(path, folder_of(tool)), self._prints | before)
+            with collect_errors(self.failures, "mask", path):
+                if not _is_older(path):
+                    before = marks_in(content(path, []))
+                    masks.add(name_of(path, folder_of(tool)), self._prints | before)
+                readable.append(path)
         masks.save()
-        for path in copies:
-            self._one(tool, path, memory)
+        for path in readable:
+            with collect_errors(self.failures, "mask", path):
+                self._one(tool, path, memory)
         memory.save()
 
-    def others(self, paths: Collection[str]) -> None:
-        """In copies of no session that is listed."""
-        for tool in TOOLS:
-            masks, memory = Masks(tool), Memory(tool)
-            own = [path for path in paths if path.startswith(f"{folder_of(tool)}/")]
-            for path in own:
-                if not _is_older(path):
-                    masks.add(name_of(path, folder_of(tool)), self._prints)
-            masks.save()
-            for path in own:
-                self._one(tool, path, memory)
-            memory.save()
-
     def _one(self, tool: str, path: str, memory: Memory) -> None:
-        with storage_errors("archive into", path):
-            data = content(path, self.unread)
-            new = masked_file(path, data, self._mask)
-            packed, found = path.endswith(SUFFIX), os.stat(path)
-            if new != data and path.endswith(_COLD):
-                self.unread.append(f"{path} has it still, compressed by the tool: remove it")
-                return
-            parts = [*members(new)] if packed and new != data else [new]
-            if packed and not _is_older(path):
-                size = found.st_size if new == data else sum(map(len, parts))
-                self._note(name_of(path, folder_of(tool)), new, found.st_size, size, memory)
-            if new == data:
-                return
-            replace(path, parts, temp_dir=temp_dir())
-            os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
+        data = content(path, self.unread)
+        new = masked_file(path, data, self._mask_secret)
+        packed, found = path.endswith(SUFFIX), os.stat(path)
+        if new != data and path.endswith(_COLD):
+            self.unread.append(f"{path} has it still, compressed by the tool: remove it")
+            return
+        parts = [*members(new)] if packed and new != data else [new]
+        if packed and not _is_older(path):
+            size = found.st_size if new == data else sum(map(len, parts))
+            self._note(name_of(path, folder_of(tool)), new, found.st_size, size, memory)
+        if new == data:
+            return
+        replace(path, parts, temp_dir=temp_dir())
+        os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
         self.files.append(path)
         # Each secret of a file counts once, as it does among the findings.
         self.pieces += len(marks_in(new) - marks_in(data)) or 1

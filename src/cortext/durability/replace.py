@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 from cortext.durability.read import read_file
 from cortext.durability.sync import sync_dir, sync_file
-from cortext.errors import SessionStorageError
+from cortext.errors import CortextError, SessionStorageError
 
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -32,6 +32,16 @@ def storage_errors(doing: str, path: str) -> Generator[None]:
             errno=error.errno,
             hint=hint_for(error),
         ) from error
+
+
+@contextmanager
+def collect_errors(failures: list[CortextError], doing: str, path: str) -> Generator[None]:
+    """Add what fails inside to `failures`, as one sentence, and continue after the block."""
+    try:
+        with storage_errors(doing, path):
+            yield
+    except CortextError as error:
+        failures.append(error)
 
 
 def hint_for(error: OSError) -> str:

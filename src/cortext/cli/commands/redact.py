@@ -14,7 +14,10 @@ from cortext.cli.options import all_option, complete_id
 if TYPE_CHECKING:
     from cortext.app.redacting import Redacted
     from cortext.app.scanning import Finding
+    from cortext.errors import CortextError
     from cortext.index.listed import Listed
+
+_AGAIN = "resolve that, then run the same command again: it masks what is left"
 
 
 class _Plan(NamedTuple):
@@ -77,7 +80,7 @@ def command(
     if dry_run or not work:
         raise click.exceptions.Exit(0 if dry_run else 1)
     agree("mask them? There is no way back.", yes)
-    code = _do(work, number is not None, archive)
+    code = _do(work, number is not None, archive, scanned.unread)
     raise click.exceptions.Exit(code or (0 if whole else 1))
 
 
@@ -142,52 +145,69 @@ def _said_of(found: Sequence[Finding], archive: bool) -> str:
     return "to be masked in" if archive or not found[0].is_copy else "left in our copy:"
 
 
-def _do(plans: Sequence[_Plan], only: bool, archive: bool) -> int:
-    """One after the other; the exit code."""
+def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]) -> int:
+    """Mask one conversation after the other, whatever fails; return the exit code."""
     from cortext.app.forgetting import forgetting
-    from cortext.errors import CortextError, where_and_why
 
-    pieces, failed, done = 0, 0, list[_Plan]()
-    with forgetting([plan.row for plan in plans]):
+    masked, done = list[int](), list[_Plan]()
+    with forgetting([plan.row for plan in plans]) as failures:
         for plan in plans:
-            try:
-                results = _redact(plan, plan.found if only else None, archive)
-            except (CortextError, OSError) as error:
-                failed += 1
-                click.echo(f"not redacted: {told(where_and_why(error))}", err=True)
-                continue
-            done.append(plan)
-            pieces += sum(result.pieces for result in results)
+            results = _redact(plan, only, archive, failures)
+            done += [plan] if results else []
+            masked.append(sum(result.pieces for result in results))
             for note in dict.fromkeys(note for result in results for note in result.notes):
                 click.echo(told(note), err=True)
-    if done:
-        failed += _say_what_is_left(done, only, archive)
-    click.echo(f"{pieces} masked in {len(done)} conversation{'' if len(done) == 1 else 's'}")
-    return 1 if failed else 0
+    _say_failures(failures)
+    left = _say_what_is_left(done, only, archive, unread) if done else 0
+    count = sum(map(bool, masked))
+    click.echo(f"{sum(masked)} masked in {count} conversation{'' if count == 1 else 's'}")
+    return 1 if failures or left else 0
 
 
-def _redact(plan: _Plan, found: list[Finding] | None, archive: bool) -> list[Redacted]:
-    from cortext.app.redacting import redact
+def _redact(plan: _Plan, only: bool, archive: bool, failures: list[CortextError]) -> list[Redacted]:
+    """Mask what the plan has; what fails is added to `failures`, and the rest is done."""
+    from cortext.app.redacting import note_vanished, path_of, redact
     from cortext.app.redacting_copies import redact_copies
+    from cortext.durability.replace import collect_errors
 
-    results = [redact(plan.row, found)] if plan.is_own else []
+    results: list[Redacted] = []
+    if plan.is_own:
+        with collect_errors(failures, "mask", path_of(plan.row)):
+            results.append(redact(plan.row, plan.found if only else None))
     if archive and plan.is_beyond:
         paths = [one.path for one in plan.found if one.is_copy]
-        results.append(redact_copies(plan.row, found or plan.found, paths))
+        with collect_errors(failures, "mask the copies of", path_of(plan.row)):
+            results.append(redact_copies(plan.row, plan.found, paths))
+    for result in results:
+        failures += result.failures
+    wanted = [one for one in plan.found if one.ours and not one.stays]
+    note_vanished([one for one in wanted if archive or not one.is_copy], failures)
     return results
 
 
-def _say_what_is_left(done: Sequence[_Plan], only: bool, archive: bool) -> int:
-    """Look again: what was to be masked and is not; how many files that are."""
-    left = 0
+def _say_failures(failures: Sequence[CortextError]) -> None:
+    """Print one sentence for each, and what to do about it."""
+    for sentence, hint in dict.fromkeys((str(error), error.hint) for error in failures):
+        click.echo(f"problem: {told(sentence)}", err=True)
+        click.echo(f"  hint: {told(hint or _AGAIN)}", err=True)
+
+
+def _say_what_is_left(
+    done: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]
+) -> int:
+    """Look again, and say what was to be masked and is not; return how many files that are, with
+    those that only now cannot be looked at."""
     masked = {one.secret for plan in done for one in plan.found}
-    again = look([plan.row for plan in done]).found
-    still = [one for one in again if one.ours and (not only or one.secret in masked)]
-    for path in sorted({one.path for one in still if archive or not one.is_copy}):
-        left += 1
+    again = look([plan.row for plan in done])
+    still = [one for one in again.found if one.ours and (not only or one.secret in masked)]
+    left = sorted({one.path for one in still if archive or not one.is_copy})
+    for path in left:
         click.echo(f"it is still in {told(path)}", err=True)
     for path in sorted({one.path for one in still if not archive and one.is_copy}):
         click.echo(f"our copy still has it: {told(path)} (--archive)", err=True)
-    for path in sorted({one.path for one in again if not one.ours}):
+    for path in sorted({one.path for one in again.found if not one.ours}):
         click.echo(f"the tool still has it: {told(path)}", err=True)
-    return left
+    new = [sentence for sentence in again.unread if sentence not in unread]
+    for sentence in new:
+        click.echo(f"not looked at: {told(sentence)}", err=True)
+    return len(left) + len(new)
