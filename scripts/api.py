@@ -27,7 +27,6 @@ CONVERSATIONS = {
     "cortext.conversations.base": ["Conversations"],
     "cortext.conversations.events": ["Event", "Subscription"],
     "cortext.conversations.file": ["FileConversationStore"],
-    "cortext.conversations.postgres": ["PostgresConversationStore"],
     "cortext.conversations.references": ["Reference"],
     "cortext.conversations.summaries": ["register_type"],
 }

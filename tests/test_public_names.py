@@ -12,8 +12,9 @@ VALUES = (
     "Conversation", "Message", "Session", "SessionMessage", "SessionSummary", "ToolInvocation",
 )  # fmt: skip
 SERVICES = (
-    "ConversationStore", "MemoryConversationStore", "RedisConversationStore", "SessionIndex",
-    "SessionManager", "SessionStorage", "Workspace", "open_session_store", "open_store",
+    "ConversationStore", "MemoryConversationStore", "PostgresConversationStore",
+    "RedisConversationStore", "SessionIndex", "SessionManager", "SessionStorage", "Workspace",
+    "open_session_store", "open_store",
 )  # fmt: skip
 TREE = {
     "CortextError": (Exception,),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cortext.app.conversation_stores import open_store
     from cortext.conversations.memory import MemoryConversationStore
     from cortext.conversations.port import Conversation, ConversationStore, Message
+    from cortext.conversations.postgres import PostgresConversationStore
     from cortext.conversations.redis import RedisConversationStore
     from cortext.errors import (
         CortextError,
@@ -40,6 +41,7 @@ __all__ = [
     "MemoryConversationStore",
     "Message",
     "NewerVersionError",
+    "PostgresConversationStore",
     "RedisConversationStore",
     "Session",
     "SessionCorruptedError",
@@ -62,6 +64,7 @@ _HOMES = {
     "ConversationStore": "cortext.conversations.port",
     "MemoryConversationStore": "cortext.conversations.memory",
     "Message": "cortext.conversations.port",
+    "PostgresConversationStore": "cortext.conversations.postgres",
     "RedisConversationStore": "cortext.conversations.redis",
     "Session": "cortext.model.session",
     "SessionIndex": "cortext.index.session_index",

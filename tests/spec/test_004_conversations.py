@@ -18,8 +18,10 @@ from cortext import (
     ConversationStore,
     MemoryConversationStore,
     Message,
+    PostgresConversationStore,
     RedisConversationStore,
 )  # fmt: skip
+from cortext.client import AsyncClient, Client
 from tests.conversations.loops import FakeClock
 from tests.conversations.servers import RedisServer
 
@@ -354,8 +356,9 @@ def test_implement_conversationstore_interface() -> None:
         "create": str, "get": Conversation | None, "add_message": type(None),
         "get_history": list[Message], "delete": type(None),
     }  # fmt: skip
+    stores = (MemoryConversationStore, RedisConversationStore, PostgresConversationStore)
     for name in (*hints, "addMessage", "getHistory"):
-        for kind in (MemoryConversationStore, RedisConversationStore):
+        for kind in (*stores, Client, AsyncClient):
             assert callable(getattr(kind, name))
     assert all(inspect.iscoroutinefunction(getattr(store, name)) for name in hints)
     assert list(inspect.signature(store.get_history).parameters) == ["id", "limit"]

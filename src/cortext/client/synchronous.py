@@ -122,6 +122,14 @@ class Client:
         data of earlier messages."""
         return resolve(text, self.get_history(id))
 
+    def addMessage(self, id: str, message: Message) -> None:
+        """`add_message`, under its name in the service's interface."""
+        self.add_message(id, message)
+
+    def getHistory(self, id: str, limit: int | None = None) -> Messages:
+        """`get_history`, under its name in the service's interface."""
+        return self.get_history(id, limit)
+
     def events(self, id: str, *, after: str | None = None) -> Iterator[Event]:
         """What is added to a conversation after a message, else from the first `next` on, until it
         is gone or the client is closed. A connection that breaks is made anew and goes on after
