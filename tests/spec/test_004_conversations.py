@@ -323,6 +323,15 @@ def test_generate_conversation_summary(store: MemoryConversationStore) -> None:
         assert summary.messages == (await store.get_history(id))[-3:]
         assert list(summary.types) == ["search", "analysis"]
         assert summary.text == "Previous: searched for React libraries, analyzed Zustand"
+        # The requests alone say the same, also before the second one is answered.
+        id = await store.create()
+        await store.add_message(id, Message("user", "search for React libraries"))
+        found = {"type": "search", "items": [{"name": "Zustand"}]}
+        await store.add_message(id, Message("assistant", "One.", structured_data=found))
+        await store.add_message(id, Message("user", "analyze Zustand"))
+        asked = await store.summary(id)
+        assert asked is not None
+        assert asked.text == summary.text
 
     asyncio.run(scenario())
 

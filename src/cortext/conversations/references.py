@@ -9,7 +9,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from cortext.conversations.port import Message
-from cortext.conversations.summaries import name_of
+from cortext.conversations.structured_data import name_of
 
 _WORDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
           "tenth")  # fmt: skip

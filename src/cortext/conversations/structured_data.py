@@ -1,0 +1,22 @@
+"""What structured data says of itself: its type, and the name of a thing in it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+_NAMING = ("name", "title", "subject", "query", "topic", "label", "id")
+
+
+def type_of(data: Any) -> str:
+    """Return the type that structured data says it has; "" if it says none."""
+    found = cast("dict[str, Any]", data).get("type") if isinstance(data, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def name_of(item: Any) -> str:
+    """Return what people would call a thing in structured data; "" if it has no name."""
+    if isinstance(item, dict):
+        fields = cast("dict[str, Any]", item)
+        found = (fields[key] for key in _NAMING if isinstance(fields.get(key), str))
+        return next(found, "")
+    return item if isinstance(item, str) else ""
