@@ -40,10 +40,12 @@ from cortext.conversations.sessions import (
     change_metadata,
     idle_since,
     mark_of,
+    measure_usage,
     stamped,
     updated_at,
 )
 from cortext.conversations.sweeper import Clock, LoopClock, Sweeper
+from cortext.conversations.usage import Usage, UsageLog, UsageMeter
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.model.ids import check_id, new_id
 from cortext.model.message import SessionMessage
@@ -78,6 +80,7 @@ class FileConversationStore(Conversations):
         self._clock: Clock = clock or LoopClock()
         self._hub = Hub(self._enter)
         self._entries = Entries(sessions)
+        self._usage = UsageMeter(UsageLog("on disk"), self._measure)
         self._due: dict[str, float] = {}
         self._seen: dict[str, datetime] = {}
         self._created: dict[str, datetime] = {}
@@ -96,9 +99,11 @@ class FileConversationStore(Conversations):
         self._touch(made.id, now)
         log.info("conversation %s created", made.id)
         self._hub.tell("created", made.id)
+        evicted = 0
         if self._limit is not None:
             self._created[made.id] = now
-            await self._evict(self._limit)
+            evicted = await self._evict(self._limit)
+        await self._usage.count_changed(1 - evicted)
         return made.id
 
     async def get(self, id: str) -> Conversation | None:
@@ -124,6 +129,7 @@ class FileConversationStore(Conversations):
         if last is not None:
             self._touch(id, last)
         if is_new:
+            self._usage.size_changed()
             self._hub.tell("message", id, message)
         return is_new
 
@@ -155,6 +161,7 @@ class FileConversationStore(Conversations):
         if await self._remove(check_id(id)):
             log.info("conversation %s deleted", id)
             self._hub.tell("deleted", id)
+            await self._usage.count_changed(-1)
 
     def events(self, id: str | None = None) -> Following:
         """What happens in this process; other processes' doings are in the files only."""
@@ -165,6 +172,7 @@ class FileConversationStore(Conversations):
         self._sweeper.disarm()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        await self._usage.aclose()
         await self._do(self._sessions.close)
         self._loop = None
 
@@ -172,6 +180,7 @@ class FileConversationStore(Conversations):
         self._hub.followers.clear()
         self._ready = None
         self._tasks.clear()
+        self._usage.drop()
         self._sweeper.disarm()
         self._sweeper.arm()
 
@@ -280,6 +289,7 @@ class FileConversationStore(Conversations):
         self._forget(id)
         log.info("conversation %s expired after %g s without a message", id, ttl)
         self._hub.tell("expired", id)
+        await self._usage.count_changed(-1)
         return True
 
     async def _remove(self, id: str) -> bool:
@@ -293,13 +303,20 @@ class FileConversationStore(Conversations):
         self._forget(id)
         return there
 
-    async def _evict(self, limit: int) -> None:
-        """Remove the oldest of all that are in the folder, whoever made them."""
+    async def _evict(self, limit: int) -> int:
+        """Remove the oldest conversations of the folder above the limit, whichever process made
+        them; how many these were."""
+        evicted = 0
         self._created = await self._do(lambda: dict(self._each(self._created_at)))
         for id in sorted(self._created, key=self._created.__getitem__)[:-limit]:
             if await self._remove(id):
                 log.warning("more than %d conversations: the oldest, %s, was deleted", limit, id)
                 self._hub.tell("deleted", id)
+                evicted += 1
+        return evicted
+
+    async def _measure(self) -> Usage:
+        return await self._do(measure_usage, self._sessions)
 
     def _created_at(self, id: str) -> datetime:
         return self._created.get(id) or self._sessions.head(id).created_at

@@ -33,14 +33,13 @@ from cortext.conversations.port import (
     own,
 )
 from cortext.conversations.sweeper import Clock, LoopClock, Sweeper
+from cortext.conversations.usage import LARGE, UsageLog
 from cortext.model import json
 from cortext.model.ids import check_id, new_id
 from cortext.model.values import json_copy
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
-MUCH = 100_000_000
-"""The bytes above which memory is a warning."""
 _PER_MESSAGE = 400
 _PER_CONVERSATION = 1_500
 
@@ -75,6 +74,7 @@ class MemoryConversationStore(Conversations):
         self._life = float("inf") if self._ttl is None else self._ttl
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._bytes = 0
+        self._usage_log = UsageLog("of memory")
         self._hub = Hub(self._enter)
         self._sweeper = Sweeper(self._clock, self._kept, self._deadline_of, self._expire)
 
@@ -139,6 +139,8 @@ class MemoryConversationStore(Conversations):
             else:
                 more -= _size(oldest)
         self._bytes += more
+        if self._bytes > LARGE or self._usage_log.warned_at:
+            self._usage_log.size_changed(len(self._kept), self._bytes)
         kept.updated_at = wall.now()
         kept.deadline = now + self._life
         if self._hub.followers:
@@ -159,6 +161,7 @@ class MemoryConversationStore(Conversations):
         self._bytes -= _head_size(kept)
         kept.metadata = merged(kept.metadata, wanted)
         self._bytes += _head_size(kept)
+        self._usage_log.size_changed(len(self._kept), self._bytes)
         return json_copy(kept.metadata, "metadata")
 
     async def delete(self, id: str) -> None:
@@ -215,11 +218,8 @@ class MemoryConversationStore(Conversations):
         self._bytes -= _head_size(kept) + sum(map(_size, kept.messages.values()))
 
     def _report(self) -> None:
-        """Said whenever the count changes."""
-        level = logging.WARNING if self._bytes > MUCH else logging.INFO
-        if log.isEnabledFor(level):
-            size = self._bytes / 1_000_000
-            log.log(level, "%d conversations, about %.1f MB of memory", len(self._kept), size)
+        """Log the usage, whenever the count has changed."""
+        self._usage_log.count_changed(len(self._kept), self._bytes)
 
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50, below: bool = False

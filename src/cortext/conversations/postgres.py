@@ -31,6 +31,7 @@ from cortext.conversations.port import (
 from cortext.conversations.postgres_events import Listening, PostgresFollowing
 from cortext.conversations.postgres_link import Link
 from cortext.conversations.postgres_tables import Statements
+from cortext.conversations.usage import Usage, UsageLog, UsageMeter
 from cortext.conversations.wire import decode_message, decode_object, encode_message
 from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json
@@ -44,7 +45,8 @@ _LONGEST_ID = 200
 
 class PostgresConversationStore(Conversations):
     """Conversations in the tables of one schema, which are made at the first call. Every call is
-    one round trip; `create` with a limit and `set_metadata` take two."""
+    one round trip; `create` with a limit and `set_metadata` take two. The first call that changes
+    the number of conversations takes one more, which counts them for the log."""
 
     def __init__(
         self,
@@ -61,6 +63,7 @@ class PostgresConversationStore(Conversations):
         super().__init__("postgresql", window=window, ttl=ttl, limit=max_conversations)
         self._alarm = Alarm(self._sweep)
         self._listening = Listening(self._linked, self._sql)
+        self._usage = UsageMeter(UsageLog("on disk"), self._measure)
 
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         self._enter()
@@ -69,14 +72,20 @@ class PostgresConversationStore(Conversations):
         about = json.encode(copied(metadata)).decode()
         await self._link.rows(self._sql.create, id=id, owner=owner, metadata=about)
         log.info("conversation %s created", id)
-        if self._limit is not None:
-            for extra, _ in await self._link.rows(self._sql.evict, limit=self._limit):
-                log.warning(
-                    "more than %d conversations: the oldest, %s, was deleted", self._limit, extra
-                )
+        evicted = await self._evict()
         if self._ttl is not None:
             self._alarm.set(self._ttl)
+        await self._usage.count_changed(1 - evicted)
         return id
+
+    async def _evict(self) -> int:
+        """Remove the oldest conversations above the limit; how many these were."""
+        if self._limit is None:
+            return 0
+        gone = await self._link.rows(self._sql.evict, limit=self._limit)
+        for id, _ in gone:
+            log.warning("more than %d conversations: the oldest, %s, was deleted", self._limit, id)
+        return len(gone)
 
     async def get(self, id: str) -> Conversation | None:
         self._enter()
@@ -95,6 +104,7 @@ class PostgresConversationStore(Conversations):
         [(added, there)] = await self._rows(self._sql.add, id, message=known_by, body=body)
         if not added and not there:
             raise not_found(id)
+        self._usage.size_changed()
         return bool(added)
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
@@ -120,6 +130,7 @@ class PostgresConversationStore(Conversations):
         self._enter()
         if await self._rows(self._sql.delete, id):
             log.info("conversation %s deleted", id)
+            await self._usage.count_changed(-1)
 
     def events(self, id: str | None = None) -> PostgresFollowing:
         """What happens in the tables, whichever process does it, on one connection for all who
@@ -128,12 +139,14 @@ class PostgresConversationStore(Conversations):
 
     async def aclose(self) -> None:
         await self._alarm.aclose()
+        await self._usage.aclose()
         await self._listening.aclose()
         await self._link.aclose()
         self._loop = None
 
     def _moved(self) -> None:
         self._alarm.drop()
+        self._usage.drop()
         self._listening.drop()
         self._link.connect()
         if self._ttl is not None:
@@ -143,6 +156,10 @@ class PostgresConversationStore(Conversations):
     def _linked(self) -> Link:
         self._enter()
         return self._link
+
+    async def _measure(self) -> Usage:
+        [(count, size)] = await self._link.rows(self._sql.usage)
+        return Usage(count, float(size))
 
     async def _rows(self, statement: str, id: str, **values: Any) -> list[tuple[Any, ...]]:
         return await self._link.rows(statement, id=check_id(id), ttl=self._ttl, **values)
@@ -164,6 +181,8 @@ class PostgresConversationStore(Conversations):
             [(gone, wait)] = await self._link.rows(self._sql.expire, ttl=self._ttl)
             for id in gone:
                 log.info("conversation %s expired after %g s without a message", id, self._ttl)
+            if gone:
+                await self._usage.count_changed(-len(gone))
             delay = LONGEST_SLEEP if wait is None else max(wait, 0.0)
         except CortextError as error:
             log.warning("idle conversations were not looked at: %s", error)

@@ -85,6 +85,7 @@ class Statements:
     message: str
     listen: str
     mark: str
+    usage: str
 
 
 _TEXTS = {
@@ -176,6 +177,11 @@ _TEXTS = {
     "message": """
         select body::text from {schema}.messages
         where conversation = %(id)s and number = %(number)s
+    """,
+    "usage": """
+        select (select count(*) from {schema}.conversations),
+            pg_total_relation_size('{schema}.conversations')
+            + pg_total_relation_size('{schema}.messages')
     """,
     "listen": "listen {schema}_events",
     "mark": "select pg_notify(%(channel)s, %(mark)s)",

@@ -37,6 +37,7 @@ from cortext.conversations.port import (
 )
 from cortext.conversations.redis_events import Listening, RedisFollowing
 from cortext.conversations.redis_link import Link, ReplicationError
+from cortext.conversations.usage import Usage, UsageLog, UsageMeter
 from cortext.conversations.wire import decode_message, encode_message
 from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json
@@ -52,11 +53,14 @@ _UNLISTED = 600_000
 _MOMENT = 0.5
 _MOST_CHANGES = 20
 """Of metadata, before they are joined."""
+_SAMPLE = 20
+"""Conversations whose memory is measured to estimate that of all."""
 
 
 class RedisConversationStore(Conversations):
     """Conversations on a server. `create` and `delete` take two round trips, all else one; `create`
-    without a TTL takes three.
+    without a TTL takes three. The first call that changes the number of conversations takes two
+    more, which estimate their memory for the log.
 
     The limit holds over all processes once none is creating. With `wait_replicas`, `create`,
     `add_message` and `delete` return when so many replicas have what was written, and raise
@@ -83,6 +87,7 @@ class RedisConversationStore(Conversations):
         self._all = [f"{prefix}:{{all}}:{name}" for name in ("created", "due", "owner", "below")]
         self._alarm = Alarm(self._sweep)
         self._listening = Listening(self._linked, f"{prefix}:events:")
+        self._usage = UsageMeter(UsageLog("of memory"), self._measure)
         self._undoing: set[asyncio.Task[None]] = set()
 
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
@@ -93,6 +98,8 @@ class RedisConversationStore(Conversations):
         sent = self._link.sent
         try:
             count, oldest = await self._begin(id, owner, about)
+            log.info("conversation %s created", id)
+            await self._usage.count_is(count)
         except ReplicationError as error:
             await asyncio.shield(self._taking_back(id))
             raise ReplicationError(error.have, error.wanted, undone=True) from None
@@ -101,8 +108,6 @@ class RedisConversationStore(Conversations):
             if self._link.sent != sent:
                 self._taking_back(id)
             raise
-        log.info("conversation %s created", id)
-        log.info("%d conversations", count)
         for extra in oldest:
             await self._evict(extra.decode())
         if self._ttl is not None:
@@ -141,6 +146,7 @@ class RedisConversationStore(Conversations):
         )
         if not found:
             raise not_found(id)
+        self._usage.size_changed()
         return found == scripts.ADDED
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
@@ -178,6 +184,7 @@ class RedisConversationStore(Conversations):
     async def aclose(self) -> None:
         await self._listening.aclose()
         await self._alarm.aclose()
+        await self._usage.aclose()
         await self._finish()
         await self._link.aclose()
         self._loop = None
@@ -194,12 +201,22 @@ class RedisConversationStore(Conversations):
 
     def _moved(self) -> None:
         self._alarm.drop()
+        self._usage.drop()
         self._listening.drop()
         self._undoing.clear()
         self._link.connect()
         if self._ttl is not None:
             # Not all at the same moment, where many processes start.
             self._alarm.set(min(1.0, self._ttl) * random.random())  # noqa: S311  no secret
+
+    async def _measure(self) -> Usage:
+        """Estimate the memory by a random sample of conversations."""
+        every = self._all[0]
+        count, ids = await self._link.each([("ZCARD", every), ("ZRANDMEMBER", every, _SAMPLE)])
+        keys = [key for id in ids for key in self._keys(id.decode())]
+        sizes = await self._link.each([("MEMORY", "USAGE", key) for key in keys], key_at=2)
+        mean = sum(size or 0 for size in sizes) / max(len(ids), 1)
+        return Usage(count, count * mean)
 
     def _linked(self) -> Link:
         self._enter()
@@ -269,7 +286,7 @@ class RedisConversationStore(Conversations):
         """Take it off the lists; whether it was this call that did."""
         struck, count = await self._link.run(scripts.STRIKE, self._all, id)
         if struck:
-            log.info("%d conversations", count)
+            await self._usage.count_is(count)
         return bool(struck)
 
     async def _evict(self, id: str) -> None:

@@ -88,13 +88,14 @@ class Link:
 
         return await self._until_answered(work)
 
-    async def each(self, commands: Sequence[Command]) -> list[Any]:
-        """The answers to many that `call` would take, side by side."""
+    async def each(self, commands: Sequence[Command], *, key_at: int = 1) -> list[Any]:
+        """Return the answers to many commands that `call` would take, sent side by side. `key_at`
+        is the place of the key among the words of a command."""
 
         async def work(way: Way) -> list[Any]:
-            answers = await way.each(commands)
+            answers = await way.each(commands, key_at)
             for command, answer in zip(commands, answers, strict=True):
-                await self._checked(way, [command[1]], [answer])
+                await self._checked(way, [command[key_at]], [answer])
             return answers
 
         return await self._until_answered(work)

@@ -38,8 +38,9 @@ class Way(ABC):
         """A connection of its own to hear events on. It is not connected yet."""
 
     @abstractmethod
-    async def each(self, commands: Sequence[Command]) -> list[Any]:
-        """The answers to commands that may be about different keys, each its second word."""
+    async def each(self, commands: Sequence[Command], key_at: int) -> list[Any]:
+        """Return the answers to commands that may be about different keys. `key_at` is the place
+        of the key among the words of a command."""
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -69,7 +70,7 @@ class ToServer(Way):
         finally:
             await pool.release(connection)
 
-    async def each(self, commands: Sequence[Command]) -> list[Any]:
+    async def each(self, commands: Sequence[Command], key_at: int) -> list[Any]:
         return await self.exchange("", *commands) if commands else []
 
     async def mend(self, error: Exception) -> None:
@@ -111,8 +112,8 @@ class IntoCluster(Way):
             raise found
         return answers
 
-    async def each(self, commands: Sequence[Command]) -> list[Any]:
-        found = await asyncio.gather(*(self.exchange(words[1], words) for words in commands))
+    async def each(self, commands: Sequence[Command], key_at: int) -> list[Any]:
+        found = await asyncio.gather(*(self.exchange(words[key_at], words) for words in commands))
         return [answers[0] for answers in found]
 
     async def mend(self, error: Exception) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from cortext import clock
 from cortext.conversations.metadata import copied, merged
 from cortext.conversations.port import ConversationEntry
+from cortext.conversations.usage import Usage
 from cortext.durability.lock import FileLock
 from cortext.durability.replace import side_dir, storage_errors
 from cortext.model.ids import check_id
@@ -24,6 +26,8 @@ from cortext.model.values import as_utc
 
 _MOST_ENTRIES = 20_000
 """Rows of lists that are kept in memory whole."""
+_SAMPLE = 100
+"""Files whose size is looked at to estimate that of all."""
 STORED_AT = "stored_at"
 """The key of a record that says when it was stored: a message's own time is its sender's."""
 
@@ -67,10 +71,25 @@ def change_metadata(sessions: SessionLog, id: str, changes: Mapping[str, Any]) -
 def mark_of(sessions: SessionLog, id: str) -> object:
     """What changes with a session's file; the same for all that are not there."""
     try:
-        it = os.stat(os.path.join(sessions.folder, f"{check_id(id)}.jsonl"))
+        it = _stat(sessions, id)
     except OSError as error:
         return error.errno
     return it.st_ino, it.st_size, it.st_mtime_ns
+
+
+def measure_usage(sessions: SessionLog) -> Usage:
+    """Count the sessions, and estimate what they take on the disk by a sample of their files."""
+    ids = sessions.list_session_ids()
+    sizes: list[int] = []
+    # Evenly spread, so that the estimate is the same as long as the files are.
+    for id in ids[:: max(len(ids) // _SAMPLE, 1)]:
+        with suppress(OSError):
+            sizes.append(_stat(sessions, id).st_size)
+    return Usage(len(ids), len(ids) * sum(sizes) / max(len(sizes), 1))
+
+
+def _stat(sessions: SessionLog, id: str) -> os.stat_result:
+    return os.stat(os.path.join(sessions.folder, f"{check_id(id)}.jsonl"))
 
 
 class Entries:
