@@ -23,7 +23,12 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 CONVERSATIONS = {
-    "cortext.conversations.port": ["ConversationEntry", "ConversationSummary"],
+    "cortext.conversations.adapter": ["adapt_store"],
+    "cortext.conversations.port": [
+        "ConversationEntry",
+        "ConversationSummary",
+        "IdempotentConversationStore",
+    ],
     "cortext.conversations.base": ["Conversations"],
     "cortext.conversations.events": ["Event", "Subscription"],
     "cortext.conversations.file": ["FileConversationStore"],

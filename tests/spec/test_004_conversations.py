@@ -363,7 +363,8 @@ def test_implement_conversationstore_interface() -> None:
     store: ConversationStore = MemoryConversationStore()
     hints = {
         name: typing.get_type_hints(getattr(ConversationStore, name))["return"]
-        for name in ("create", "get", "add_message", "get_history", "delete")
+        for name in vars(ConversationStore)
+        if not name.startswith("_")
     }
     assert hints == {
         "create": str, "get": Conversation | None, "add_message": type(None),

@@ -213,10 +213,11 @@ async def test_a_store_that_does_not_answer_is_not_ready(
     assert "no answer within 0.01 s" in caplog.text
 
 
-def test_a_store_that_knows_no_owners_is_refused() -> None:
-    """At once and in words, not when the first client asks."""
-    with pytest.raises(CortextError, match="object cannot be served"):
-        create_app(object())  # pyright: ignore[reportArgumentType]
+def test_create_app_refuses_what_is_no_store_at_once() -> None:
+    odd: Any
+    for odd in (object(), MemoryConversationStore, {}):
+        with pytest.raises(CortextError, match="cannot be served: it is not a ConversationStore"):
+            create_app(odd)
 
 
 def _anna(_scope: Any) -> str:

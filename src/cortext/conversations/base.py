@@ -54,7 +54,9 @@ class Conversations(ABC):
     async def get(self, id: str) -> Conversation | None: ...
 
     @abstractmethod
-    async def add_if_new(self, id: str, message: Message) -> bool: ...
+    async def add_if_new(self, id: str, message: Message) -> bool:
+        """Add the message as `add_message` does, and return whether it was added: False if a
+        message with its id is there already."""
 
     @abstractmethod
     async def get_history(self, id: str, limit: int | None = None) -> Messages: ...
@@ -118,7 +120,7 @@ class Conversations(ABC):
         return None if found is None else summarize(found.messages)
 
     async def add_message(self, id: str, message: Message) -> None:
-        """Add a message at the end, unless it is there, and start the TTL anew."""
+        """Append a message unless it is there, and restart the TTL."""
         await self.add_if_new(id, message)
 
     async def resolve_reference(self, id: str, text: str) -> Reference:

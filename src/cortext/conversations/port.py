@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import force_setattr
@@ -103,26 +103,29 @@ class ConversationSummary(Struct, frozen=True, rename="camel"):
 
 
 class ConversationStore(Protocol):
-    """Where conversations live. Any five such methods will do: see `base.py` for what follows.
+    """Where conversations live: the five methods of the service's interface.
 
-    An id that could not be one raises InvalidIdError. What a store cannot do (a disk, a server)
-    raises SessionStorageError, within the store's time-out, and what was acknowledged before is
-    kept. What is returned is a snapshot: it does not change, and changing it changes nothing.
-    A store belongs to one event loop at a time; after that has ended it serves another. While it
-    runs, a call from a second one raises CortextError.
+    A class with these five methods is a store wherever a ConversationStore is accepted. The HTTP
+    service adapts it with `adapt_store`, whose docstring lists what such a store lacks.
+
+    A text that cannot be an id raises InvalidIdError. A store that cannot do its work (a full disk,
+    a server that does not answer) raises SessionStorageError within its time-out, and keeps what it
+    acknowledged before. A returned value is a snapshot: it does not change, and changing it changes
+    nothing in the store. A store belongs to one event loop at a time, and serves another one after
+    that loop has ended. A call from a second running loop raises CortextError.
     """
 
     async def create(self) -> str:
-        """Begin an empty conversation; its id is a UUID v4. If there are more than the limit
-        then, the oldest by `created_at` are removed, with a warning."""
+        """Create an empty conversation and return its id, a UUID v4. If there are more than the
+        limit then, the oldest by `created_at` are removed, with a warning."""
         ...
 
     async def get(self, id: str) -> Conversation | None:
-        """The conversation with the messages of its window; None if there is none."""
+        """Return the conversation with the messages of its window; None if there is none."""
         ...
 
     async def add_message(self, id: str, message: Message) -> None:
-        """Add a message at the end and start the TTL anew. The oldest leave the window.
+        """Append a message and restart the TTL. The oldest messages leave the window.
 
         SessionNotFoundError if there is no such conversation. A message whose id is still in
         the window is not stored twice and prolongs nothing, so an add that failed can simply be
@@ -130,17 +133,25 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def add_if_new(self, id: str, message: Message) -> bool:
-        """As `add_message`, and whether it was added: False if it was there."""
-        ...
-
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
-        """The last messages in the order in which they were added, at most the window and at
-        most `limit`; none if there is no such conversation. Reading does not prolong its life."""
+        """Return the last messages in the order in which they were added, at most the window and
+        at most `limit`; none if there is no such conversation. Reading does not prolong its
+        life."""
         ...
 
     async def delete(self, id: str) -> None:
         """Remove the conversation for good, and log that; nothing happens if there is none."""
+        ...
+
+
+@runtime_checkable
+class IdempotentConversationStore(ConversationStore, Protocol):
+    """A store that tells whether an add was a repetition. Every store of cortext is one, and so is
+    `AsyncClient`."""
+
+    async def add_if_new(self, id: str, message: Message) -> bool:
+        """Add the message as `add_message` does, and return whether it was added: False if a
+        message with its id is there already."""
         ...
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from cortext.conversations.base import Conversations
+from cortext.conversations.adapter import METHODS
 from cortext.errors import CortextError
 from cortext.web.auth import Tokens
 
@@ -16,8 +16,6 @@ SHORTEST = 16
 
 def check_store(store: Any) -> None:
     """CortextError for what cannot be served."""
-    if isinstance(store, Conversations):
-        return
     if isinstance(store, str):
         kind = store.partition(":")[0]
         place = "" if kind == "memory" else "…"  # a URL may have a password in it
@@ -25,10 +23,14 @@ def check_store(store: Any) -> None:
             "a store is served, and this is text",
             hint=f"give it open_store('{kind}:{place}'), which `cortext` has",
         )
-    raise CortextError(
-        f"{type(store).__name__} cannot be served: it does not know whose a conversation is",
-        hint="make it a subclass of cortext.conversations.base.Conversations",
-    )
+    missing = [name for name in METHODS if not callable(getattr(store, name, None))]
+    if missing or isinstance(store, type):
+        raise CortextError(
+            f"{_kind(store)} cannot be served: it is not a ConversationStore",
+            hint="give it an instance of the store"
+            if isinstance(store, type)
+            else f"it has no method {', '.join(missing)}",
+        )
 
 
 def check_users(tokens: Any, owner_of: Any, *, sessions: bool) -> None:

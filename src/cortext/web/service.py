@@ -14,7 +14,9 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from cortext import __version__
+from cortext.conversations.adapter import adapt_store
 from cortext.conversations.base import Conversations
+from cortext.conversations.port import ConversationStore
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model.ids import new_id
 from cortext.web import arguments, metrics, problems
@@ -67,7 +69,7 @@ class Service:
 
 
 def create_app(
-    store: Conversations,
+    store: ConversationStore,
     *,
     tokens: Mapping[str, str] | Tokens | None = None,
     owner_of: OwnerOf | None = None,
@@ -94,8 +96,10 @@ def create_app(
     pages, `secret` is the same for all of them: the cookies of browsers are made with it. With
     `close` the store is closed when the server stops.
 
-    CortextError or ValueError says which argument cannot be; so for a store that knows no owners:
-    one of your own is a subclass of `cortext.conversations.base.Conversations`.
+    Any class with the five methods of `ConversationStore` can be served; `adapt_store` in
+    `cortext.conversations.adapter` says with which guarantees.
+
+    CortextError or ValueError says which argument cannot be.
     """
     arguments.check_store(store)
     arguments.check_users(tokens, owner_of, sessions=sessions)
@@ -104,9 +108,10 @@ def create_app(
     numbers = {"rate": rate, "max_streams": max_streams, "max_body": max_body}
     arguments.check_numbers(numbers, {"max_body": 1})
     arguments.check_switches({"sessions": sessions, "pages": pages, "close": close})
+    adapted = adapt_store(store)
     state = State(
         {
-            "owned": Owned(store),
+            "owned": Owned(adapted),
             "sessions": Sessions(),
             "metrics": metrics.Metrics(),
             "streams": Streams(),
@@ -117,7 +122,7 @@ def create_app(
         state.has_machine = sessions
         state.takes_tokens = known is not None
         state.has_users = owner_of is not None
-    app: Any = _litestar(store, state, max_body, sessions=sessions, pages=pages, close=close)
+    app: Any = _litestar(adapted, state, max_body, sessions=sessions, pages=pages, close=close)
     entrance = None
     if pages and known is not None:
         from cortext.web.entrance import Entrance
