@@ -9,6 +9,7 @@
         ├── SessionCorruptedError (also ValueError)
         ├── SessionLockedError    (also TimeoutError)
         ├── SessionOwnerError     (also PermissionError)
+        ├── CheckpointTypeError   (also TypeError)
         ├── NewerVersionError
         └── ReplicationError      (of conversations.redis_link)
 
@@ -152,6 +153,26 @@ class SessionOwnerError(SessionStorageError, PermissionError):
         super().__init__(
             f"session {id} belongs to another owner",
             hint="use another id, or name its owner",
+        )
+
+
+class CheckpointTypeError(SessionStorageError, TypeError):
+    """A checkpoint holds a type that is not allowed. Nothing was constructed or written."""
+
+    def __init__(
+        self, type: str, *, thread: str, checkpoint: str = "", is_kind: bool = False
+    ) -> None:
+        self.type = type
+        self.thread = thread
+        self.checkpoint = checkpoint
+        # Stored data, which anybody may have changed: nothing in it may act on a terminal.
+        shown, at = (repr(text[:200])[1:-1] for text in (type, checkpoint))
+        where = f"thread {thread}" + (f", checkpoint {at}" if at else "")
+        super().__init__(
+            f"{where}: {'data of the kind' if is_kind else 'the type'} {shown} is not allowed",
+            hint="cortext does not write such data: another program changed the checkpoint"
+            if is_kind
+            else "if the type is your own, name it: CortextSaver(..., allowed_types=[...])",
         )
 
 

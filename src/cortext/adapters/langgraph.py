@@ -6,7 +6,7 @@ sessions like any other.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import TracebackType
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from cortext.adapters.kept import Kept, PathOrUrl, beside, name_in
 from cortext.adapters.langgraph_checkpoints import Checkpoints, Where
 from cortext.adapters.langgraph_messages import FRAMEWORK, MessagesState, add_messages
+from cortext.adapters.langgraph_serializer import AllowedType, refusals_named, restrict
 from cortext.adapters.langgraph_threads import Threads
 from cortext.adapters.langgraph_values import Codec
 from cortext.adapters.needs import needs
@@ -43,21 +44,33 @@ class CortextSaver(BaseCheckpointSaver[int]):
     processes at once; `with` and `async with` close it. A config's `user_id` is the owner of a
     thread: who names another one is refused with SessionOwnerError.
 
+    A checkpoint holds only types that LangGraph knows to be safe, and `allowed_types`: classes, or
+    pairs of a module and a name. Others are refused with CheckpointTypeError, when they are put
+    and when they are read. A serializer of your own class decides by itself.
+
     With a serializer that is not LangGraph's default, conversations are not written: a serializer
     that encrypts is there so that nobody can read them."""
 
     def __init__(
-        self, path_or_url: PathOrUrl = None, *, serde: SerializerProtocol | None = None
+        self,
+        path_or_url: PathOrUrl = None,
+        *,
+        serde: SerializerProtocol | None = None,
+        allowed_types: Iterable[AllowedType] = (),
     ) -> None:
-        super().__init__(serde=serde)
+        super().__init__(serde=restrict(serde, allowed_types))
         self._threads = Threads(Kept(path_or_url, FRAMEWORK))
 
     @classmethod
     def from_conn_string(
-        cls, conn_string: str, *, serde: SerializerProtocol | None = None
+        cls,
+        conn_string: str,
+        *,
+        serde: SerializerProtocol | None = None,
+        allowed_types: Iterable[AllowedType] = (),
     ) -> CortextSaver:
         """As LangGraph's own savers have it, for `with` and for `async with`."""
-        return cls(conn_string, serde=serde)
+        return cls(conn_string, serde=serde, allowed_types=allowed_types)
 
     @property
     def _checkpoints(self) -> Checkpoints:
@@ -134,7 +147,8 @@ class CortextSaver(BaseCheckpointSaver[int]):
             if strategy == "delete":
                 self.delete_thread(thread_id)
             else:
-                self._threads.rewrite(str(thread_id), self._checkpoints.latest)
+                with refusals_named(str(thread_id)):
+                    self._threads.rewrite(str(thread_id), self._checkpoints.latest)
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]

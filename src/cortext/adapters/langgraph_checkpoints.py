@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 from cortext.adapters.langgraph_log import Saved, Spot, Thread, Write
 from cortext.adapters.langgraph_messages import MESSAGES, answered
 from cortext.adapters.langgraph_others import spoken, taken_over
+from cortext.adapters.langgraph_serializer import refusals_named
 from cortext.adapters.langgraph_threads import Open, Threads
 from cortext.adapters.langgraph_values import Codec, Items, Node, common, names_in
 from cortext.adapters.needs import needs
@@ -65,7 +66,7 @@ class Checkpoints:
 
     def get(self, where: Where) -> CheckpointTuple | None:
         thread = self._threads.open(where.thread, where.owner)
-        with thread.log.lock:
+        with refusals_named(where.thread), thread.log.lock:
             thread.log.catch_up()
             if not where.ns and not where.id:
                 self._take_over(thread)
@@ -90,13 +91,14 @@ class Checkpoints:
         yield from sorted(rows, key=lambda row: row.saved.id, reverse=True)
 
     def matches(self, found: Found, filter: Mapping[str, Any]) -> bool:
-        meta = self._codec.peek(found.saved.meta)
+        with refusals_named(found.where.thread, found.saved.id):
+            meta = self._codec.peek(found.saved.meta)
         return all(meta.get(key) == value for key, value in filter.items())
 
     def tuple(self, found: Found) -> CheckpointTuple:
         where, log, saved = found
         codec = self._codec
-        with log.lock:
+        with refusals_named(where.thread, saved.id), log.lock:
             checkpoint = cast("dict[str, Any]", codec.value(saved.state))
             values = {channel: codec.value(node) for channel, node in saved.values.items()}
             writes = [
@@ -117,7 +119,7 @@ class Checkpoints:
         """Its id."""
         thread = self._threads.open(where.thread, where.owner)
         log = thread.log
-        with log.lock:
+        with refusals_named(where.thread), log.lock:
             # First of all: what it holds is nobody else's from the beginning.
             thread.transcript.begin(where.owner)
             log.catch_up()
@@ -125,7 +127,7 @@ class Checkpoints:
             saved = self._saved(checkpoint, meta, new_versions, base, where.id)
             drafts = [base] if base is not None and base is log.draft else []
         self._threads.put(thread, where.ns, [*drafts, saved])
-        with log.lock:
+        with refusals_named(where.thread), log.lock:
             _keep_twins(log, saved.values.values())
             if not where.ns:
                 self._tell(thread, where, saved, base)
@@ -136,7 +138,7 @@ class Checkpoints:
     ) -> None:
         thread = self._threads.open(where.thread, where.owner)
         log, id = thread.log, where.id or ""
-        with log.lock:
+        with refusals_named(where.thread), log.lock:
             log.catch_up()
             there = log.writes.get((where.ns, id), {})
             new = [
@@ -160,7 +162,7 @@ class Checkpoints:
     def history(self, where: Where, channels: Sequence[str]) -> dict[str, DeltaChannelHistory]:
         """What channels wrote since they were stored whole; only that is decoded."""
         log = self._threads.open(where.thread, where.owner).log
-        with log.lock:
+        with refusals_named(where.thread), log.lock:
             log.catch_up()
             start = log.saved(where.ns, where.id)
             above = start.parent if start else None
@@ -182,15 +184,19 @@ class Checkpoints:
     def delete_runs(self, runs: set[str]) -> None:
         """Remove what runs put, and what only they said."""
         for thread_id in list(self._threads.ids()):
-            log = self._threads.rewrite(thread_id, lambda log: self._not_of(log, runs))
-            if log is None:
-                continue
-            kept = self._not_of(log, runs)
-            if kept:
-                gone = spoken(self._codec, log, log.spots()) - spoken(self._codec, log, kept)
-                self._threads.open(thread_id).transcript.remove(gone)
-            else:
-                self._threads.delete(thread_id)
+            with refusals_named(thread_id):
+                self._delete_runs_of(thread_id, runs)
+
+    def _delete_runs_of(self, thread_id: str, runs: set[str]) -> None:
+        log = self._threads.rewrite(thread_id, lambda log: self._not_of(log, runs))
+        if log is None:
+            return
+        kept = self._not_of(log, runs)
+        if kept:
+            gone = spoken(self._codec, log, log.spots()) - spoken(self._codec, log, kept)
+            self._threads.open(thread_id).transcript.remove(gone)
+        else:
+            self._threads.delete(thread_id)
 
     def _not_of(self, log: Thread, runs: set[str]) -> set[Spot]:
         """The checkpoints that other runs put."""

@@ -16,13 +16,13 @@ from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple, cast
 
+from cortext.adapters.langgraph_serializer import CheckpointSerializer
 from cortext.adapters.needs import needs
 from cortext.model import json
 
 with needs("langgraph"):
     from langchain_core.messages import BaseMessage
     from langgraph.checkpoint.serde.base import SerializerProtocol
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 _JSON = "json of ours"
 _WORTH_A_NAME = 40
@@ -83,7 +83,7 @@ class Codec:
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self.serde = serde
-        self.open: bool = type(serde) is JsonPlusSerializer
+        self.open: bool = isinstance(serde, CheckpointSerializer)
 
     def node(self, value: Any, before: Node | None = None, levels: int = 2) -> Node:
         """A value; what it has in common with the one before is taken from there. Dicts are looked

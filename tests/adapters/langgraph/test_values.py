@@ -25,6 +25,7 @@ from langgraph.types import Send
 
 from cortext.adapters.langgraph import CortextSaver
 from cortext.adapters.langgraph_messages import to_message, to_record
+from cortext.errors import CheckpointTypeError
 from cortext.stores.log import LogStore
 from tests.adapters.langgraph.scenes import Model, agent, on, texts
 
@@ -210,7 +211,7 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
     put(saver, {"c": b"x" * 50})
     [path] = (tmp_path / "checkpoints").glob("*.jsonl")
     path.write_bytes(path.read_bytes().replace(b'["bytes",', b'["pickle",'))
-    with pytest.raises(NotImplementedError, match="pickle"):
+    with pytest.raises(CheckpointTypeError, match="kind pickle is not allowed"):
         got(tmp_path)
 
 

@@ -1,0 +1,164 @@
+"""LangGraph's serializer with an allow-list: stored data never decides which code runs.
+
+LangGraph packs an object as the name of its type and the arguments that make it again. By default
+it imports any name and calls it, so stored data that names `os.system` runs a command. Here a type
+that is not allowed is refused, when a value is written and when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Any
+
+from cortext.adapters.needs import needs
+from cortext.errors import CheckpointTypeError
+
+with needs("langgraph"):
+    import ormsgpack
+    from langgraph.checkpoint.serde import _msgpack
+    from langgraph.checkpoint.serde.base import SerializerProtocol
+    from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+    from langgraph.checkpoint.serde.jsonplus import (
+        EXT_CONSTRUCTOR_KW_ARGS,
+        EXT_CONSTRUCTOR_POS_ARGS,
+        EXT_CONSTRUCTOR_SINGLE_ARG,
+        EXT_DELTA_SNAPSHOT,
+        EXT_METHOD_SINGLE_ARG,
+        EXT_NUMPY_ARRAY,
+        EXT_PYDANTIC_V1,
+        EXT_PYDANTIC_V2,
+        JsonPlusSerializer,
+    )
+
+AllowedType = type | tuple[str, ...]
+"""A class, or its module and its name."""
+_KINDS = frozenset(("null", "bytes", "bytearray", "msgpack"))
+"""The kinds of data that LangGraph writes by default."""
+_PICKLE = "pickle"
+_NAMING = frozenset(
+    (
+        EXT_CONSTRUCTOR_SINGLE_ARG,
+        EXT_CONSTRUCTOR_POS_ARGS,
+        EXT_CONSTRUCTOR_KW_ARGS,
+        EXT_METHOD_SINGLE_ARG,
+        EXT_PYDANTIC_V1,
+        EXT_PYDANTIC_V2,
+    )
+)
+"""The extensions of MessagePack that begin with a module and a name."""
+_SAFE = _msgpack.SAFE_MSGPACK_TYPES | _msgpack.SAFE_MSGPACK_METHODS
+_NESTING = _NAMING | {EXT_NUMPY_ARRAY, EXT_DELTA_SNAPSHOT}
+
+
+class ForbiddenType(Exception):
+    """A value has a type that is not allowed. `name` is a type, or a kind of data."""
+
+    def __init__(self, name: str, *, is_kind: bool = False) -> None:
+        super().__init__(name)
+        self.name = name
+        self.is_kind = is_kind
+
+
+class CheckpointSerializer(JsonPlusSerializer):
+    """LangGraph's serializer, which writes and reads only allowed types: those that LangGraph
+    knows to be safe, and the given ones."""
+
+    def __init__(
+        self, allowed_types: Iterable[AllowedType] = (), *, pickle_fallback: bool = False
+    ) -> None:
+        super().__init__(
+            pickle_fallback=pickle_fallback, allowed_msgpack_modules=tuple(allowed_types)
+        )
+
+    @classmethod
+    def restrict(
+        cls, serde: JsonPlusSerializer, allowed_types: Iterable[AllowedType]
+    ) -> CheckpointSerializer:
+        """Return a serializer with the allow-list of another one and further types. LangGraph's
+        default, which allows every type, counts as an empty list."""
+        known = serde._allowed_msgpack_modules
+        listed = known if isinstance(known, set) else ()
+        return cls((*listed, *allowed_types), pickle_fallback=serde.pickle_fallback)
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """Pack a value. ForbiddenType for a type that could not be read again."""
+        kind, data = super().dumps_typed(obj)
+        self._check(kind, data)
+        return kind, data
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """Unpack a value. ForbiddenType before anything is constructed."""
+        self._check(*data)
+        return super().loads_typed(data)
+
+    def _check(self, kind: str, data: bytes) -> None:
+        if kind not in _KINDS and not (kind == _PICKLE and self.pickle_fallback):
+            raise ForbiddenType(kind, is_kind=True)
+        if kind != "msgpack":
+            return
+        listed = self._allowed_msgpack_modules
+        allowed = listed if isinstance(listed, set) else frozenset[tuple[str, ...]]()
+        for name in _types_in(data):
+            if name not in _SAFE and name[:2] not in allowed:
+                raise ForbiddenType(".".join(name))
+
+
+def restrict(
+    serde: SerializerProtocol | None, allowed_types: Iterable[AllowedType]
+) -> SerializerProtocol:
+    """Return a serializer that refuses types that are not allowed. A serializer of another class
+    than LangGraph's is returned as it is. ValueError if types are given for such a class."""
+    if serde is None:
+        return CheckpointSerializer(allowed_types)
+    if type(serde) is JsonPlusSerializer or type(serde) is CheckpointSerializer:
+        return CheckpointSerializer.restrict(serde, allowed_types)
+    if type(serde) is EncryptedSerializer:
+        return EncryptedSerializer(serde.cipher, restrict(serde.serde, allowed_types))
+    if tuple(allowed_types):
+        raise ValueError(
+            f"allowed_types needs a serializer of LangGraph: {type(serde).__name__} decides by "
+            "itself which types it reads"
+        )
+    return serde
+
+
+@contextmanager
+def refusals_named(thread: str, checkpoint: str = "") -> Generator[None]:
+    """Turn ForbiddenType into an error that names the thread and the checkpoint."""
+    try:
+        yield
+    except ForbiddenType as error:
+        raise CheckpointTypeError(
+            error.name, thread=thread, checkpoint=checkpoint, is_kind=error.is_kind
+        ) from None
+
+
+def _types_in(packed: bytes) -> set[tuple[str, ...]]:
+    """Return the module and the name of every type in a packed value, and the name of the method
+    that makes it, if there is one. Nothing is constructed."""
+    found: set[tuple[str, ...]] = set()
+
+    def look(code: int, data: bytes) -> None:
+        # LangGraph does not open other extensions.
+        if code in _NESTING:
+            inner = _unpack(data, look)
+            if code in _NAMING:
+                found.add(_type_name(inner, is_method=code == EXT_METHOD_SINGLE_ARG))
+
+    _unpack(packed, look)
+    return found
+
+
+def _unpack(packed: bytes, look: Any) -> Any:
+    return ormsgpack.unpackb(packed, ext_hook=look, option=ormsgpack.OPT_NON_STR_KEYS)
+
+
+def _type_name(inner: Any, *, is_method: bool) -> tuple[str, ...]:
+    match inner:
+        case [str(module), str(name), _, str(method), *_] if is_method:
+            return module, name, method
+        case [str(module), str(name), *_] if not is_method:
+            return module, name
+        case _:
+            return ("(without a name)",)
