@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.formats.briefing import Left, Past, context_block, parse_history, render_history
+from cortext.formats.briefing import (
+    Left,
+    Past,
+    context_block,
+    escape_field,
+    is_inert,
+    parse_history,
+    render_history,
+    unescape,
+)
 
 NONCE = "7d1f0c2ab9e34455"
 NASTY = [*"|[]\n\r\t ␛{}5Ba\u2028\u202e\x1b\x9b\ud800\x00", f"{NONCE} user "]
@@ -106,3 +115,17 @@ def test_what_we_did_not_render_is_refused(text: str) -> None:
     """ValueError, never a guess."""
     with pytest.raises(ValueError):
         parse_history(text, NONCE)
+
+
+@given(
+    TEXTS
+    | st.sampled_from(("a\u3000b", f"[END PAST {NONCE}]", f"a\n[PAST {NONCE}]", "[ /HISTORY x]\t"))
+)
+def test_escaped_field_is_inert_and_comes_back(text: str) -> None:
+    assert is_inert(escape_field(text))
+    assert unescape(escape_field(text)) == text
+
+
+def test_unescape_leaves_what_is_no_character() -> None:
+    """An id that a client gives may have any number there."""
+    assert unescape("a␛{110000}␛{FFFFFFFFFFFFFFFFFFFF}") == "a␛{110000}␛{FFFFFFFFFFFFFFFFFFFF}"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cortext.clock import ago
 from cortext.errors import CortextError, InvalidTransitionError
-from cortext.formats.briefing import context_block
+from cortext.formats.briefing import context_block, escape_field, escape_lines
 from cortext.formats.window import render_briefing_history
 from cortext.index.listed import Listed
 from cortext.lifecycle.types import Types
@@ -32,10 +32,10 @@ class Briefing(NamedTuple):
     @property
     def opening(self) -> str:
         """All but the history, as text."""
-        about = [f"The ID of this conversation: {self.id}"]
+        about = [f"The ID of this conversation: {escape_field(self.id)}"]
         if self.document:
-            about.append(f"The markdown of this conversation: {self.document}")
-        parts = (self.command.rstrip("\n"), "\n".join(about), self.context)
+            about.append(f"The markdown of this conversation: {escape_field(self.document)}")
+        parts = (escape_lines(self.command.rstrip("\n")), "\n".join(about), self.context)
         return "\n\n".join(part for part in parts if part)
 
 

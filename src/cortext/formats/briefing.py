@@ -9,6 +9,7 @@ Characters that would move a cursor, turn text around or hide in it are written 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,7 +23,7 @@ from cortext.model.values import parse_time
 _SIGN = "\N{SYMBOL FOR ESCAPE}"
 _ESCAPED = re.compile(_SIGN + r"\{([0-9A-F]+)\}")
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-_MARKER = re.compile(r"\[(?=\s*(?:/|END\b|RESUMED\b|HISTORY\b))", re.IGNORECASE)
+_MARKER = re.compile(r"\[(?=\s*(?:/|END\b|RESUMED\b|HISTORY\b|PAST\s+[0-9a-f]{16}))", re.IGNORECASE)
 
 
 _OMITTED = "omitted"
@@ -124,13 +125,29 @@ def escape(line: str) -> str:
     return "".join(map(_shown, line))
 
 
+def escape_lines(text: str) -> str:
+    """Return a text of several lines in which nothing hides."""
+    return "\n".join(map(escape, text.replace("\r\n", "\n").split("\n")))
+
+
 def unescape(line: str) -> str:
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), line)
+    return _ESCAPED.sub(_unescaped, line)
+
+
+def is_inert(text: str) -> bool:
+    """Whether a text is one line without hidden characters and without a marker of ours."""
+    return "\t" not in text and not _MARKER.search(text) and all(map(_is_visible, text))
+
+
+def escape_field(text: str) -> str:
+    """Return an id, a name or a path as one inert line; `unescape` gives it back."""
+    line = escape(text).replace("\t", _escaped("\t"))
+    return _MARKER.sub(_escaped("["), line)
 
 
 def one_line(text: str) -> str:
     """A field of the context block: on one line, and never one of the block's own markers."""
-    return _MARKER.sub(f"{_SIGN}{{5B}}", escape(" ".join(text.split())))
+    return _MARKER.sub(_escaped("["), escape(" ".join(text.split())))
 
 
 def _hides(text: str, allowed: str) -> bool:
@@ -142,8 +159,24 @@ def _hides(text: str, allowed: str) -> bool:
 
 @lru_cache(4096)
 def _shown(character: str) -> str:
-    if character == "\t":
-        return character
-    if character == _SIGN or unicodedata.category(character) in _HIDDEN:
-        return f"{_SIGN}{{{ord(character):X}}}"
+    if character == _SIGN or not _is_visible(character):
+        return _escaped(character)
     return character
+
+
+def _is_visible(character: str) -> bool:
+    """Whether a character neither hides nor acts. Spaces of other scripts are not printable."""
+    return (
+        character == "\t"
+        or character.isprintable()
+        or unicodedata.category(character) not in _HIDDEN
+    )
+
+
+def _escaped(character: str) -> str:
+    return f"{_SIGN}{{{ord(character):X}}}"
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = int(found[1], 16)
+    return chr(code) if code <= sys.maxunicode else found[0]

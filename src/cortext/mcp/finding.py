@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import field
 
 from cortext.app.conversations import Wanted
 from cortext.app.dates import Span, date_range
@@ -23,6 +23,7 @@ from cortext.mcp.answers import (
     Answer,
     Block,
     Conversation,
+    Facts,
     Text,
     barred,
     bars,
@@ -47,7 +48,7 @@ _HOW = (
 _OUTSIDE = "`all: true` looks outside this workspace, if the person wants that."
 
 
-class Found(Struct, kw_only=True):
+class Found(Facts, kw_only=True):
     """Texts, the newest first. `next` is the `from` of the next page; None is the end. The last
     `without_signs` of them have the words that were asked for, but not their signs. `unread`:
     conversations that are not read yet, so that there may be more.
@@ -60,21 +61,21 @@ class Found(Struct, kw_only=True):
     hits: list[Text]
     next: str | None
     without_signs: int = 0
-    near: list[Text] = []
-    without: list[str] = []
-    did_you_mean: list[str] = []
-    narrowed_by: list[str] = []
+    near: list[Text] = field(default_factory=list[Text])
+    without: list[str] = field(default_factory=list[str])
+    did_you_mean: list[str] = field(default_factory=list[str])
+    narrowed_by: list[str] = field(default_factory=list[str])
     unread: int = 0
 
 
-class Known(Struct, kw_only=True):
+class Known(Facts, kw_only=True):
     """A conversation, and what was said in it about the topic."""
 
     conversation: Conversation
     texts: list[Text]
 
 
-class Context(Struct, kw_only=True):
+class Context(Facts, kw_only=True):
     """What fits best comes first. `unread` as with `Found`."""
 
     notice: str = NOTICE
@@ -82,7 +83,7 @@ class Context(Struct, kw_only=True):
     unread: int = 0
 
 
-class Listing(Struct, kw_only=True):
+class Listing(Facts, kw_only=True):
     """Conversations, the latest first. `next` is the `from` of the next page; None is the end.
     `unread` as with `Found`."""
 
@@ -93,7 +94,7 @@ class Listing(Struct, kw_only=True):
     unread: int = 0
 
 
-class Decision(Struct, kw_only=True):
+class Decision(Facts, kw_only=True):
     """A sentence that decides. `message_id` is the id of the message itself."""
 
     id: str
@@ -105,7 +106,7 @@ class Decision(Struct, kw_only=True):
     text: str
 
 
-class Decisions(Struct, kw_only=True):
+class Decisions(Facts, kw_only=True):
     """What fits best comes first. `unread` as with `Found`."""
 
     notice: str = NOTICE

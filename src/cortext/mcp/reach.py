@@ -15,6 +15,7 @@ from cortext.app.naming import Names
 from cortext.app.search import Hit, Narrow, Place
 from cortext.app.whereabouts import is_below, once
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
+from cortext.formats.briefing import escape_field, unescape
 from cortext.index.listed import Listed
 from cortext.index.resolve import nearest, resolve
 from cortext.index.words import MARKDOWN, TITLE
@@ -71,7 +72,11 @@ class Reach:
     def one(self, id: str, *, everywhere: bool = False) -> Listed:
         """The conversation that is meant: its id, the beginning of it, or words of its title."""
         rows = self.rows(Wanted(), everywhere=everywhere, patience=None, copies=True)
-        found = once(called(id, rows) or resolve(id, rows), self.root)
+
+        def find(name: str) -> list[Listed]:
+            return once(called(name, rows) or resolve(name, rows), self.root)
+
+        found = find(unescape(id)) or find(id)
         if len(found) == 1:
             return found[0]
         if found:
@@ -158,8 +163,8 @@ class Reach:
         return any(map(_says, found))
 
     def name(self, row: Listed) -> str:
-        """The id by which every command and tool finds a conversation."""
-        return self._names.of(row)
+        """Return the id by which tools find a conversation, as one inert line."""
+        return escape_field(self._names.of(row))
 
     @cached_property
     def _all(self) -> Finder:

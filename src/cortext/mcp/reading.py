@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from cortext.errors import CortextError
 from cortext.formats.briefing import Left, Past, escape, render_history, render_record
 from cortext.index.listed import AUR, Listed
 from cortext.mcp import asked, parts
-from cortext.mcp.answers import NOTICE, Answer, Conversation, conversation, marked, new_nonce
+from cortext.mcp.answers import NOTICE, Answer, Conversation, Facts, conversation, marked, new_nonce
 from cortext.mcp.parts import MESSAGES
 from cortext.mcp.reach import Reach
 from cortext.model import wire
@@ -19,7 +17,7 @@ BUDGET = 40_000
 """Characters of one answer: tools refuse or cut what is much longer."""
 
 
-class Said(Struct, kw_only=True):
+class Said(Facts, kw_only=True):
     """A message, or a line on what was left out. `message` counts from 1."""
 
     message: int
@@ -28,7 +26,7 @@ class Said(Struct, kw_only=True):
     text: str
 
 
-class Page(Struct, kw_only=True):
+class Page(Facts, kw_only=True):
     """Messages of a conversation, or pieces of its document. `next` is the `from` of the next page;
     None is the end."""
 
@@ -39,7 +37,7 @@ class Page(Struct, kw_only=True):
     next: int | None
 
 
-class Saved(Struct, kw_only=True):
+class Saved(Facts, kw_only=True):
     id: str
     title: str
     status: str

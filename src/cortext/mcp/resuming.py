@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from cortext.app.slash_texts import section
 from cortext.errors import CortextError
-from cortext.formats.briefing import render_text
+from cortext.formats.briefing import escape_lines, render_text
 from cortext.index.listed import AUR, Listed
 from cortext.mcp import asked
-from cortext.mcp.answers import Answer, Conversation, conversation, short
+from cortext.mcp.answers import Answer, Conversation, Facts, conversation, short
 from cortext.mcp.own import Own, own_session
 from cortext.mcp.reach import Reach
 from cortext.mcp.reading import BUDGET
 
 
-class Resumed(Struct, kw_only=True):
+class Resumed(Facts, kw_only=True):
     """`briefing` is all that an agent needs to go on. `is_kept`: what is said from now on in this
     session belongs to the conversation."""
 
@@ -52,7 +50,8 @@ def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
     warnings = [short(warning) for warning in (*found.warnings, fixed) if warning]
     said = [f"Warning: {warning}" for warning in warnings]
     told = "" if fixed else note
-    parts = [section(row.root, "Going on"), "\n".join(said), found.opening, told, found.history]
+    ours = escape_lines(section(row.root, "Going on"))
+    parts = [ours, "\n".join(said), found.opening, told, found.history]
     text = "\n\n".join(part for part in parts if part)
     facts = Resumed(
         conversation=conversation(row, reach.name(row)),

@@ -23,7 +23,7 @@ from cortext.app.conversations import Wanted
 from cortext.app.warming import Warming
 from cortext.errors import CortextError
 from cortext.formats.briefing import one_line
-from cortext.mcp.answers import short, with_unread
+from cortext.mcp.answers import make_inert, short, with_unread
 from cortext.mcp.malformed import answered
 from cortext.mcp.reach import Reach, folder_here
 from cortext.mcp.reading import page
@@ -175,7 +175,7 @@ class Face:
                 types.Resource(
                     uri=uri_of(name),
                     name=short(row.title),
-                    description=f"{row.kind or 'chat'}, {row.status}",
+                    description=make_inert(f"{row.kind or 'chat'}, {row.status}"),
                     mime_type="text/plain",
                 )
                 for name, row in zip(names, rows[start:end], strict=True)

@@ -10,7 +10,7 @@ import msgspec
 
 from cortext.errors import CortextError
 from cortext.mcp import asked, finding, reading, resuming
-from cortext.mcp.answers import Answer
+from cortext.mcp.answers import Answer, Facts
 from cortext.mcp.reach import Reach
 
 _THEIRS = ("wait_for_previous",)
@@ -31,7 +31,7 @@ class Tool(NamedTuple):
 
     run: Callable[[Reach, Any], Answer]
     takes: type[msgspec.Struct]
-    gives: type[msgspec.Struct]
+    gives: type[Facts]
     title: str
     changes: bool = False
     reads_all: bool = False
