@@ -5,10 +5,12 @@ import shlex
 import signal
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from cortext import clock
 from tests.cli.repl.conftest import Person
 from tests.cli.repl.terminal import ALT_ENTER, CTRL_C, CTRL_D, TAB, UP, Terminal
 
@@ -29,6 +31,22 @@ def test_a_conversation_and_its_end(person: Person, spawn: Spawn) -> None:
     terminal.line("/exit")
     assert terminal.until(str(person.sessions / "s.jsonl"))
     assert (terminal.ends(), person.status("s")) == (0, "completed")
+
+
+def test_user_turn_has_the_time_it_was_typed(person: Person, spawn: Spawn, tmp_path: Path) -> None:
+    terminal = spawn()
+    terminal.prompt()
+    for text in (f"wait {tmp_path / 'go'}", "/retry"):
+        before = clock.now()
+        terminal.line(text)
+        terminal.until("waiting")
+        answering = clock.now()
+        (tmp_path / "go").touch()
+        terminal.prompt()
+        (tmp_path / "go").unlink()
+        turns = person.lines("s")[-2:]
+        asked, answered = (datetime.fromisoformat(turn["timestamp"]) for turn in turns)
+        assert before <= asked <= answering <= answered
 
 
 def test_the_end_of_input_completes_it_too(person: Person, spawn: Spawn) -> None:

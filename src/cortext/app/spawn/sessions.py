@@ -123,12 +123,23 @@ class Spawned:
         return path_of(self.id)
 
     def keep(
-        self, asked: str, answered: str, *, tokens: int | None = None, retries: str = ""
+        self,
+        asked: str,
+        answered: str,
+        *,
+        asked_at: datetime | None = None,
+        tokens: int | None = None,
+        retries: str = "",
     ) -> None:
-        """Both turns of an exchange are durable when this returns, or neither. If it fails they
-        wait, and go with the next."""
-        data = {RETRIES: retries} if retries else None
-        question = SessionMessage("user", asked, tokens=estimate(asked), structured_data=data)
+        """Save both turns of an exchange durably, or neither. If that fails, both wait and are
+        saved with the next exchange. `asked_at` is when the question was typed; now if None."""
+        question = SessionMessage(
+            "user",
+            asked,
+            timestamp=asked_at or clock.now(),
+            tokens=estimate(asked),
+            structured_data={RETRIES: retries} if retries else None,
+        )
         answer = SessionMessage(
             "assistant", answered, tokens=estimate(answered) if tokens is None else tokens
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cortext import clock
 from cortext.cli.repl.commands import as_text, banner, is_command, run_command, typed_names
 from cortext.cli.repl.reading import Reader, open_reader
 from cortext.cli.repl.signals import Signals
@@ -75,6 +76,7 @@ def _once(repl: Repl, reader: Reader) -> None:
     stopped = _HOW_TO_LEAVE
     try:
         text = reader.read(repl.session.agent)
+        repl.typed_at = clock.now()
         stopped = "Interrupted. Returning to prompt."
         _take(repl, text)
         repl.tell_notes()

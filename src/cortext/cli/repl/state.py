@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from cortext import clock
 from cortext.cli.repl.signals import Signals
 from cortext.cli.text import clean, say
 from cortext.errors import CortextError, SessionStorageError
@@ -36,6 +38,8 @@ class Repl:
         self.settings = settings
         self.cwd = cwd
         self.signals = signals
+        self.typed_at: datetime = clock.now()
+        """When Enter was pressed on the line that is handled now."""
         self.asked_tool = ""
         """What the person named to answer, a tool or a command; "" if nothing."""
         self.unanswered: tuple[str, str] | None = None

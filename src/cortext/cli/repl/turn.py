@@ -43,7 +43,7 @@ def _keep(repl: Repl, asked: str, answer: str, tokens: int | None, retries: str)
     # A Ctrl+C that comes now stops nothing any more; a script is ended by it all the same.
     with repl.signals.hold(interrupts=not has_person()):
         try:
-            repl.session.keep(asked, answer, tokens=tokens, retries=retries)
+            repl.session.keep(asked, answer, asked_at=repl.typed_at, tokens=tokens, retries=retries)
             repl.warned = False
         except SessionStorageError as error:
             repl.tell_unsaved(error)
