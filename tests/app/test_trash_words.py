@@ -101,7 +101,7 @@ def test_a_session_of_aur(space: Path, data_home: Path) -> None:
     open_session_store(f"log:{folder}").save(session)
     assert searches(space)
     ok(space, "spawn", "--list-sessions")
-    ok(space, "spawn", "--delete-session", "helper-1", "--yes")
+    ok(space, "spawn", "--delete-session", "helper-1")
     ok(space, "trash", "empty", "--yes")
     assert holding(data_home) == []
 

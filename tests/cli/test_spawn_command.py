@@ -41,14 +41,36 @@ def listed(cwd: Path) -> list[dict[str, Any]]:
 
 
 def test_delete_takes_no_guess(tmp_path: Path, sessions: Path) -> None:
-    """What was only said, or an id that only begins so, is not deleted without a question."""
+    """Words that were said, or the beginning of an id, delete nothing."""
     have(tmp_path, "alpha", "zebra-77 was here")
-    for given in ("zebra-77", "alph"):
-        done = run_aur(tmp_path, "--delete-session", given, "--yes")
+    for given in ("zebra-77", "alph", "../alpha", ""):
+        done = run_aur(tmp_path, "--delete-session", given)
         assert (done.returncode, f"Session not found: {given}" in done.stderr) == (1, True)
         assert "  alpha  zebra-77 was here" in done.stderr
-    assert run_aur(tmp_path, "--delete-session", "alpha", "--yes").returncode == 0
+    assert len(listed(tmp_path)) == 1
+
+
+def test_cortext_delete_asks_before_it_deletes_a_session(tmp_path: Path, sessions: Path) -> None:
+    """`cortext delete` also takes words, so it may find a session that was not meant."""
+    have(tmp_path, "alpha", "zebra-77 was here")
+    done = cortext(tmp_path, "delete", "zebra-77")
+    assert (done.returncode != 0, "nobody to ask" in done.stderr) == (True, True)
+    assert len(listed(tmp_path)) == 1
+    done = cortext(tmp_path, "delete", "zebra-77", "--yes")
+    assert (done.returncode, done.stdout) == (0, "Session alpha deleted.\n")
+
+
+@pytest.mark.parametrize("more", [(), ("--yes",), ("-y",)])
+def test_delete_confirms_without_a_question(
+    tmp_path: Path, sessions: Path, more: tuple[str, ...]
+) -> None:
+    have(tmp_path, "alpha", "hello")
+    done = run_aur(tmp_path, "--delete-session", "alpha", *more)
+    assert (done.returncode, done.stdout) == (0, "Session alpha deleted.\n")
     assert listed(tmp_path) == []
+    (hint,) = re.findall("^hint: `cortext trash (restore [0-9a-f]+)` restores it$", done.stderr)
+    assert cortext(tmp_path, "trash", *hint.split()).returncode == 0
+    assert [row["session_id"] for row in listed(tmp_path)] == ["alpha"]
 
 
 def test_unknown_session(tmp_path: Path, sessions: Path) -> None:
@@ -182,11 +204,13 @@ def test_pipe_in_the_place_of_the_settings(tmp_path: Path, sessions: Path) -> No
     assert (done.returncode, "the defaults hold" in done.stderr) == (0, True)
 
 
-def test_clean_says_which(tmp_path: Path, sessions: Path) -> None:
-    have(tmp_path, "alpha", "hello")
+def test_clean_says_how_many_and_which_were_deleted(tmp_path: Path, sessions: Path) -> None:
+    for id in ("alpha", "beta"):
+        have(tmp_path, id, "hello")
     done = run_aur(tmp_path, "--clean-sessions", "0")
-    assert done.stdout == "1 session went to the trash.\n"
-    assert "to the trash: alpha: hello\n" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "2 sessions deleted.\n")
+    assert "deleted: alpha: hello\n" in done.stderr
+    assert run_aur(tmp_path, "--clean-sessions", "0", "--yes").stdout == "0 sessions deleted.\n"
 
 
 def test_clean_says_what_went_before_it_was_interrupted(
@@ -209,14 +233,14 @@ def test_clean_says_what_went_before_it_was_interrupted(
     monkeypatch.setattr(cleaning, "_put", interrupted)
     with pytest.raises(KeyboardInterrupt):
         clean_old(0)
-    assert capsys.readouterr().err == f"to the trash: {gone[0].key}: hello\n"
+    assert capsys.readouterr().err == f"deleted: {gone[0].key}: hello\n"
 
 
 def test_several_are_restored_by_their_numbers(tmp_path: Path, sessions: Path) -> None:
     """Those of the list that was shown, not of one that got shorter meanwhile."""
     for id in ("a", "b", "c"):
         have(tmp_path, id, "hello")
-        run_aur(tmp_path, "--delete-session", id, "--yes")
+        run_aur(tmp_path, "--delete-session", id)
     done = cortext(tmp_path, "trash", "restore", "1", "3")
     assert done.returncode == 0, done.stderr
     assert sorted(row["session_id"] for row in listed(tmp_path)) == ["a", "c"]

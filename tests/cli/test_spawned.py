@@ -238,7 +238,7 @@ def test_old_session_is_gone_soon_after_the_list(tmp_path: Path) -> None:
     assert not old.exists()
     (trashed,) = Path(paths.trash()).glob("*/0")
     assert b'"old"' in trashed.read_bytes()
-    said = "1 session older than 30 days went to the trash; `cortext trash list` shows it\n"
+    said = "1 session older than 30 days deleted; `cortext trash list` shows it\n"
     while said not in (told := aur(*LIST).stderr):  # it is noted just after the move
         assert time.monotonic() < end + 5
     assert told == f"{said}1 session\n"

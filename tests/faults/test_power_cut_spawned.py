@@ -84,7 +84,7 @@ def _end(person: Person) -> Generator[None]:
 
 @contextmanager
 def _delete(person: Person) -> Generator[None]:
-    person.did("--delete-session", "one", "--yes")
+    person.did("--delete-session", "one")
     yield
 
 

@@ -16,7 +16,7 @@ from cortext.app.spawn.sessions import Spawned
 from cortext.app.spawn.settings import SpawnSettings
 from cortext.bridges.launch import installed
 from cortext.bridges.places import TOOLS
-from cortext.cli.confirm import agree
+from cortext.cli.chart import counted
 from cortext.cli.repl import run
 from cortext.cli.text import clean as shown
 from cortext.cli.text import to_edge
@@ -28,33 +28,32 @@ from cortext.stores.names import is_id
 _SOME = 10
 
 
-def delete_one(given: str, *, yes: bool) -> int:
-    # What nobody asks about is named whole.
-    row = find(given, exactly=yes)
-    agree(f"Delete session '{row.key}'?", yes)
-    _say_deleted(row.key, delete(row.key))
+def delete_one(id: str) -> int:
+    """Delete a session by its whole id: nobody is asked, so nothing is guessed."""
+    if not _is_session(id):
+        raise not_found(id)
+    _say_deleted(id, delete(id))
     return 0
 
 
 def _say_deleted(id: str, entry: TrashEntry) -> None:
-    click.echo(f"Session '{id}' is in the trash.")
-    click.echo(f"`cortext trash restore {entry.id[:8]}` brings it back", err=True)
+    click.echo(f"Session {id} deleted.")
+    click.echo(f"hint: `cortext trash restore {entry.id[:8]}` restores it", err=True)
 
 
 def clean_old(days: float) -> int:
     done = clean(days, on_gone=_say_gone)
     for kept in done.kept:
         click.echo(f"kept: {shown(kept, lines=False)}", err=True)
-    count = len(done.gone)
-    click.echo(f"{count} {'session' if count == 1 else 'sessions'} went to the trash.")
-    if count:
-        click.echo("`cortext trash list` shows what can be brought back", err=True)
+    click.echo(f"{counted(len(done.gone), 'session')} deleted.")
+    if done.gone:
+        click.echo("hint: `cortext trash list` shows what can be restored", err=True)
     return 0
 
 
 def _say_gone(entry: TrashEntry) -> None:
     # At once: thousands take a while, and a person may not wait for the last.
-    click.echo(f"to the trash: {shown(entry.label, lines=False)}", err=True)
+    click.echo(f"deleted: {shown(entry.label, lines=False)}", err=True)
 
 
 def begin(id: str | None, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
@@ -73,8 +72,12 @@ def begin(id: str | None, agent: str | None, tool: str | None, settings: SpawnSe
 def go_on(given: str, agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
     """The session that is meant, where it was left."""
     # A whole id means nothing else, however many sessions there are to look through.
-    whole = is_id(given.strip()) and open_store().exists(given.strip())
-    return _go_on(given.strip() if whole else find(given).key, agent, tool, settings)
+    id = given.strip() if _is_session(given.strip()) else find(given).key
+    return _go_on(id, agent, tool, settings)
+
+
+def _is_session(id: str) -> bool:
+    return is_id(id) and open_store().exists(id)
 
 
 def go_on_with_last(agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
@@ -127,11 +130,10 @@ def _agent_of(name: str, cwd: str) -> Agent:
     return agent
 
 
-def find(given: str, *, exactly: bool | None = None) -> Listed:
-    """The session that is meant. Several: a person is asked. None: those that there are are shown,
-    and it ends. With `exactly`, by its whole id alone; with False by its beginning too, and not by
-    words."""
-    rows, note = _find(given, exactly)
+def find(given: str) -> Listed:
+    """Find the session that is meant. If several match, ask; if none does, show the available
+    sessions and exit."""
+    rows, note = find_spawned(given) if given.strip() else Found(list_spawned()[:_SOME])
     if note:
         click.echo(note, err=True)
     if len(rows) == 1 and given.strip():
@@ -141,14 +143,6 @@ def find(given: str, *, exactly: bool | None = None) -> Listed:
 
         return ask(rows, given)
     raise not_found(given)
-
-
-def _find(given: str, exactly: bool | None) -> Found:
-    if not given.strip():
-        return Found(list_spawned()[:_SOME])
-    if exactly:
-        return Found([row for row in list_spawned() if row.key == given])
-    return find_spawned(given, forgiving=exactly is None)
 
 
 def not_found(given: str) -> click.exceptions.Exit:

@@ -252,14 +252,12 @@ def test_what_went_is_told_once() -> None:
     assert told() == ""
     write("one", 40)
     expire(30)
-    assert told() == (
-        "1 session older than 30 days went to the trash; `cortext trash list` shows it"
-    )
+    assert told() == "1 session older than 30 days deleted; `cortext trash list` shows it"
     assert told() == ""
     for id in ("two", "three", "four"):
         write(id, 40)
         expire(30)
-    assert told().startswith("3 sessions older than 30 days went to the trash")
+    assert told().startswith("3 sessions older than 30 days deleted")
     expire(30)
     assert told() == ""
 

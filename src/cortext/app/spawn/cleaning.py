@@ -121,7 +121,7 @@ def told() -> str:
         return ""
     what = "1 session" if len(notes) == 1 else f"{len(notes)} sessions"
     return (
-        f"{what} older than {notes[-1]} days went to the trash; `cortext trash list` shows "
+        f"{what} older than {notes[-1]} days deleted; `cortext trash list` shows "
         f"{'it' if len(notes) == 1 else 'them'}"
     )
 

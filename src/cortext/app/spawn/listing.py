@@ -46,16 +46,15 @@ class Found(NamedTuple):
     note: str = ""
 
 
-def find_spawned(query: str, *, forgiving: bool = True) -> Found:
-    """By its id, the beginning of it, or words of its title; where nothing is lost by it, be
-    `forgiving`: also by words that were said in it, or by a misspelt title. The first of these
-    that any session has decides."""
+def find_spawned(query: str) -> Found:
+    """Find sessions by id, by the beginning of an id, by words of the title, by words that were
+    said, or by a misspelt title. The first of these that any session matches decides."""
     from cortext.index.resolve import misspelt, resolve
 
     rows = list_spawned()
     found = resolve(query, rows)
-    if found or not forgiving or not query.strip():
-        return Found(found if forgiving else [row for row in found if row.key.startswith(query)])
+    if found or not query.strip():
+        return Found(found)
     said = _said(query, rows)
     return said if said.rows else said._replace(rows=misspelt(query, rows))
 

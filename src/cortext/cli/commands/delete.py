@@ -25,7 +25,8 @@ def command(id: tuple[str, ...], yes: bool) -> None:
     if row.tool == AUR:
         from cortext.cli.spawning import delete_one
 
-        delete_one(row.key, yes=yes)
+        agree(f"Delete session {row.key}?", yes)
+        delete_one(row.key)
         return
     if row.is_log:
         _delete_log(row, yes)

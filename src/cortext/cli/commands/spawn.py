@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortext.app.spawn.listing import SAME, STATUSES
-from cortext.cli.confirm import yes_option
 from cortext.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -83,17 +82,18 @@ def complete_tool(
     "--delete-session",
     metavar="ID",
     shell_complete=complete_session,
-    help="Move a session to the trash.",
+    help="Delete a session; the trash keeps a copy.",
 )
 @click.option(
     "--clean-sessions",
     metavar="DAYS",
     type=float,
-    help="Move what rested for DAYS to the trash.",
+    help="Delete sessions with no turn for DAYS; the trash keeps copies.",
 )
-@yes_option
+# Scripts pass it; nothing is asked any more.
+@click.option("-y", "--yes", is_flag=True, hidden=True, expose_value=False)
 @json_option
-def command(task_file: str | None, yes: bool, **options: Any) -> int:
+def command(task_file: str | None, **options: Any) -> int:
     """Talk to an agent, turn by turn, in a session that is kept.
 
     \b
@@ -118,7 +118,7 @@ def command(task_file: str | None, yes: bool, **options: Any) -> int:
         return 0
     start_expiry(settings)
     if options["delete_session"] is not None:
-        return spawning.delete_one(options["delete_session"], yes=yes)
+        return spawning.delete_one(options["delete_session"])
     if options["clean_sessions"] is not None:
         return spawning.clean_old(options["clean_sessions"])
     if options["last"]:
