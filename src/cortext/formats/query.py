@@ -142,7 +142,7 @@ def parse(text: str) -> Query:
 
 def _plain(text: str) -> str:
     """Only with characters that an index can have, and with the quotes of a keyboard."""
-    text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
+    text = text.encode("utf-8", "replace").decode("utf-8")
     return text if text.isascii() else text.translate(_QUOTES)
 
 
@@ -180,7 +180,8 @@ def _part(quoted: str | None, word: str) -> Term | Clause | None:
 
 
 def _term(text: str) -> Term | None:
-    raw = spaced(text.replace('"', " "))
+    # SQLite ends a query at a NUL; in a text it separates words, as any sign does.
+    raw = spaced(text.replace('"', " ").replace("\0", " "))
     tokens = tuple(re.findall(f"{_letter(raw)}+", folded(raw)))
     return Term(tokens, text.endswith("*"), raw, _sign(text)) if tokens else None
 
