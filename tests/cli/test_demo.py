@@ -29,6 +29,8 @@ def test_a_kept_demo_says_how_to_see_it(tmp_path: Path) -> None:
         return done.stdout
 
     listed = run(listing)
+    # No process archives in the background: it would make the folder again after the `rm`.
+    assert list(made.glob("home/.local/share/cortext/archive/.started")) == []
     assert "Design the retry logic for uploads." in listed
     assert "Why does the parser get slower with every file?" in listed
     (rollout,) = made.glob("home/.codex/sessions/*/*/*/*.jsonl")

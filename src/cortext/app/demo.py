@@ -113,6 +113,8 @@ def _run(title: str, home: str, *words: str) -> Step:
 
 def _outlive(home: str) -> Step:
     _cortext(home, "sync", "--quiet")
+    # A later command would archive in the background, in a folder that may be removed by then.
+    _cortext(home, "config", "archive.enabled", "off")
     shutil.rmtree(f"{home}/.claude")
     return Step(
         "Claude Code's history is deleted, as it does after 30 days: ours is there",
