@@ -59,6 +59,14 @@ for _ in range(int(count)):
     database.close()
 """
 
+MAKE = """
+import os, sys
+from cortext.index.database import Database
+database = Database(sys.argv[1], schema="CREATE TABLE t (x)", version=7)
+database.ready()
+os._exit(0 if database.fresh else 1)
+"""
+
 
 def together(program: str, folder: Path, count: int, processes: int) -> None:
     """Runs a program several times at once: each waits for a line before it begins."""
@@ -132,6 +140,18 @@ def test_openers_of_a_database_that_has_to_be_made(tmp_path: Path, before: bytes
         database = Database(str(path), schema="CREATE TABLE t (x)", version=7)
         assert database.run(lambda db: db.execute("SELECT count(*) FROM t").fetchone()) == (120,)
         database.close()
+
+
+@pytest.mark.needs("strace", "to see what waits for the disk")
+def test_no_process_waits_for_a_slow_disk_while_another_makes_the_database(tmp_path: Path) -> None:
+    """The maker has the lock; on a busy disk its syncs took longer than the others wait."""
+    syncs = tmp_path / "syncs"
+    words = ["strace", "-f", "-qq", "-o", str(syncs), "-e", "trace=fsync,fdatasync"]
+    subprocess.run(
+        [*words, sys.executable, "-c", MAKE, str(tmp_path / "one.sqlite3")],
+        check=True, timeout=100,
+    )  # fmt: skip
+    assert "sync(" not in syncs.read_text(encoding="utf-8")
 
 
 def test_a_list_loads_nothing_heavy(storage: SessionStorage) -> None:

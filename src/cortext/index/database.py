@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _BUSY_MS = 10_000
+# It can be made anew: a write need not wait for the disk, only never be half there.
+_SYNCHRONOUS = "PRAGMA synchronous=NORMAL"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -169,8 +171,7 @@ class Database:
         """Connect to the file that is there; `make` is called if it is not as we make them."""
         db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
         try:
-            # It can be made anew: a write need not wait for the disk, only never be half there.
-            db.execute("PRAGMA synchronous=NORMAL")
+            db.execute(_SYNCHRONOUS)
             if db.execute("PRAGMA user_version").fetchone()[0] != self._version:
                 make(db)
         except BaseException:
@@ -216,6 +217,8 @@ class Database:
         raise Unreadable("what is there cannot be read")
 
     def _make(self, db: sqlite3.Connection) -> None:
+        # An empty database has nothing to lose: no other process waits for our five syncs.
+        db.execute("PRAGMA synchronous=OFF")
         _write_ahead(db)
         with closing(db.cursor()) as cursor:
             cursor.execute("BEGIN IMMEDIATE")
@@ -230,6 +233,7 @@ class Database:
             elif version != self._version:
                 raise Unreadable(f"it has version {version}")
             db.commit()
+        db.execute(_SYNCHRONOUS)
 
 
 def _statements(schema: str) -> Iterator[str]:
