@@ -26,7 +26,7 @@ adapters: .venv/check.stamp $(ADAPTERS:%=.venv-adapters/%.stamp) programs ## tes
 	@scripts/adapters $(ADAPTERS)
 
 faults: .venv/test.stamp programs ## faults in every command, a soak, fuzzing, power cuts: half an hour
-	$(PYTEST) -m faults --timeout 1800 $(T)
+	$(PYTEST) -m "faults or hypothesis" --hypothesis-profile explore --timeout 1800 $(T)
 
 setup: .venv/run.stamp .venv/test.stamp .venv/check.stamp ## only make .venv, with everything
 

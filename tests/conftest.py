@@ -9,7 +9,9 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from tests.faults.totals import write_fault_totals
 from tests.skip_summary import write_skip_summary
@@ -41,9 +43,18 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest.register_assert_rewrite("cortext.testing")
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.load_profile("ci" if CI else "default")
+CALM = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("fixed", **CALM, derandomize=True, database=None)
+settings.register_profile("explore", **CALM, max_examples=1000, print_blob=True)
+settings.load_profile("fixed")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure() -> None:
+    """Let `make test` draw the same examples each time; `--hypothesis-profile=explore` does not."""
+    if settings().derandomize:
+        # Hypothesis also draws literals of the modules imported so far: these differ by test order.
+        providers._get_local_constants = Constants  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

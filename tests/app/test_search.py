@@ -187,7 +187,7 @@ def anything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
         yield ready()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.text(max_size=300) | st.text(alphabet="\"*^(){}:-+ANDORTE .'\0c", max_size=60))
 def test_anything_can_be_typed(anything: Search, text: str) -> None:
     """No text is an error; what is found is marked inside its piece."""

@@ -434,8 +434,10 @@ def test_sources(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None,
-          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_cut_at_any_byte(tmp_path: Path, version: str, data: st.DataObject) -> None:
     """A half-written file gives a prefix of the conversation, and a torn tail is no loss."""
     paths = sorted((GOLDEN / version / "projects").rglob("*.jsonl"))
@@ -448,8 +450,10 @@ def test_cut_at_any_byte(tmp_path: Path, version: str, data: st.DataObject) -> N
 
 
 @given(st.binary(max_size=300), st.integers(0, 4))
-@settings(max_examples=25, deadline=None,
-          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_any_bytes_between_lines(tmp_path: Path, junk: bytes, place: int) -> None:
     """Whatever stands between the lines, all of them are read."""
     decoded = decode(tmp_path, *TALK[:place], junk + b"\n", *TALK[place:])

@@ -52,6 +52,7 @@ OPERATIONS = [
 ]
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_any_request_has_an_answer_of_the_schema(
