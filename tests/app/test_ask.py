@@ -125,7 +125,7 @@ def test_told_to_end_it_leaves_nothing(
     with subprocess.Popen(words, cwd=bench.workspace.root) as asking:
         until(lambda: (tmp_path / "pid").exists() or asking.poll() is not None)
         asking.terminate()
-        assert asking.wait(30) == 128 + signal.SIGTERM
+        assert asking.wait(60) == 128 + signal.SIGTERM
     pid = int((tmp_path / "pid").read_text("ascii"))
     until(lambda: gone(pid))
     assert sorted(bench.home.rglob("*.jsonl")) == before
@@ -145,7 +145,7 @@ def test_one_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < deadline
         os.sched_yield()

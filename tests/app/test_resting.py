@@ -85,7 +85,7 @@ def test_a_hook_has_the_pause_written(bench: Bench) -> None:
     rest(bench, fresh, 4)
     before, commits = bench.head(idle)["last_active"], git(Path(bench.workspace.root), "log")
     call(bench)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while status(bench, idle)[0] == "active" and time.monotonic() < deadline:
         os.sched_yield()
     assert status(bench, idle) == ("paused", "idle")

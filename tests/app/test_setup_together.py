@@ -124,7 +124,7 @@ class Killer:
         return int(self._process.stdout.readline())
 
     def close(self) -> None:
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=60)
 
 
 @pytest.fixture

@@ -290,7 +290,7 @@ def test_resumed_after_it_was_killed(person: Path) -> None:
         say(person, "words " * 2000, id=other(number))
     code = "from cortext.app.sync import sync; sync()"
     process = subprocess.Popen([sys.executable, "-c", code])
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while len([*Path(paths.archive()).rglob("*.gz")]) < 20 and time.monotonic() < deadline:
         if process.poll() is not None:
             break
@@ -305,7 +305,7 @@ def test_in_the_background(person: Path) -> None:
     say(person, "one")
     assert background.start_in_background()
     assert not background.start_in_background()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     known = Path(paths.archive()) / ".known" / "claude.json"
     while not known.exists():
         assert time.monotonic() < deadline

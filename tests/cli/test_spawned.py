@@ -226,13 +226,13 @@ def test_what_is_not_plain_is_for_the_parser(
 
 
 def test_old_session_is_gone_soon_after_the_list(tmp_path: Path) -> None:
-    """The list still has it; 5 seconds later it is in the trash; the next list says so, once."""
+    """The list still has it; soon after it is in the trash; the next list says so, once."""
     old = write("old", 31)
     write("recent", 29)
     config = Path(paths.aurora_home()) / "config.json"
     config.write_text('{"spawner": {"interactive": {"session_expiry_days": 30}}}')
     assert [row[0] for row in listed()] == ["recent", "old"]
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while old.exists() and time.monotonic() < end:
         time.sleep(0.02)
     assert not old.exists()
@@ -240,7 +240,7 @@ def test_old_session_is_gone_soon_after_the_list(tmp_path: Path) -> None:
     assert b'"old"' in trashed.read_bytes()
     said = "1 session older than 30 days deleted; `cortext trash list` shows it\n"
     while said not in (told := aur(*LIST).stderr):  # it is noted just after the move
-        assert time.monotonic() < end + 5
+        assert time.monotonic() < end
     assert told == f"{said}1 session\n"
     assert aur(*LIST).stderr == "1 session\n"
 

@@ -130,7 +130,7 @@ def test_no_doubled_question_mark(space: Path) -> None:
 
 
 def _wait_for(path: Path) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < end, path
         time.sleep(0.01)

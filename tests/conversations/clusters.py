@@ -104,7 +104,7 @@ class Guarded:
 def asked(port: int, *command: str) -> str:
     """What a server answers, by redis-cli; nothing from one that is not there."""
     words = ["redis-cli", "-h", "127.0.0.1", "-p", str(port), *command]
-    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=10)
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
     return done.stdout
 
 

@@ -103,7 +103,7 @@ def test_append_follows_a_replaced_file(path: Path) -> None:
     mine = appender(path)
     mine.append([line("a")])
     inode = path.stat().st_ino
-    subprocess.run([sys.executable, "-c", REPLACE, str(path)], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", REPLACE, str(path)], check=True, timeout=60)
     assert path.stat().st_ino != inode
     assert mine.append([line("a"), line("b")]) == 1
     assert ids_in(path.read_bytes()) == ["head", "a", "b"]

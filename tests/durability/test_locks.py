@@ -70,9 +70,9 @@ def test_waiter_gets_the_lock(tmp_path: Path, keep_open: bool) -> None:
     with FileLock(path):
         thread = threading.Thread(target=second)
         thread.start()
-        assert waiting.wait(30)
+        assert waiting.wait(60)
         order.append("first")
-    thread.join(30)
+    thread.join(60)
     assert order == ["first", "second"]
 
 

@@ -203,7 +203,7 @@ def test_automatic_cleanup(three: Path, aur: Open) -> None:
     (three.parents[1] / "config.json").write_text(json.dumps(config), encoding="utf-8")
     # Whoever asked is answered first, and what is old goes when its terminal is gone already.
     assert listed(aur) == ["killed", "design", "old"]
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while (three / "old.jsonl").exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)

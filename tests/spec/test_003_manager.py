@@ -128,7 +128,7 @@ def test_close_session(open_manager: Opener, storage: SessionStorage) -> None:
     manager.close()
     assert SessionStorage(storage.storage_dir).load(session.id) == session
     assert ends == [(session,)]
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     assert manager._auto_save_task is None
     assert manager.current_session is None
@@ -150,7 +150,7 @@ def test_delete_current_session(open_manager: Opener, storage: SessionStorage) -
     session = manager.create()
     thread = manager._auto_save_task
     assert manager.delete(session.id) is True
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     assert manager._auto_save_task is None
     assert manager.current_session is None

@@ -30,7 +30,7 @@ class Background:
 
     def start(self) -> "Background":
         self._thread.start()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not self._server.started:
             assert time.monotonic() < deadline, "the server does not start"
             time.sleep(0.01)
@@ -41,7 +41,7 @@ class Background:
         if end_streams:
             end_streams()
         self._server.should_exit = True
-        self._thread.join(30)
+        self._thread.join(60)
         self.listener.close()
         assert not self._thread.is_alive()
 

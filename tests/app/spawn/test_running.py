@@ -21,7 +21,7 @@ from cortext.bridges.processes import find_process
 from cortext.errors import CortextError
 
 SETTINGS = SpawnSettings("", 0, 100_000, [])
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def python(code: str) -> Runner:
@@ -232,7 +232,7 @@ def test_many_ctrl_c_leave_nothing_behind(tmp_path: Path) -> None:
     # In a process of its own: here one that comes late would end the tests.
     process = multiprocessing.get_context("spawn").Process(target=bombarded, args=(tmp_path,))
     process.start()
-    process.join(3 * PATIENCE)
+    process.join(PATIENCE)
     assert process.exitcode == 0
     assert left(tmp_path) == []
 

@@ -11,7 +11,7 @@ from cortext.cli.picker.shelf import Chosen, Shelf
 from cortext.index.listed import Listed
 
 Story = Callable[[Pilot[Chosen | None], Picker], Awaitable[None]]
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def play(story: Story, *, size: tuple[int, int] = (110, 30), everywhere: bool = False) -> Picker:

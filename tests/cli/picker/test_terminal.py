@@ -49,14 +49,14 @@ def terminal(cwd: Path, **env: str) -> Generator[Callable[..., str]]:
         done = subprocess.run(
             ["tmux", "-S", socket, "-f", "/dev/null", *words],
             env={**inherited, **called}, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=20, check=False,
+            capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         return done.stdout
 
     def use(*keys: str, until: str) -> str:
         if keys:
             tmux("send-keys", *keys)
-        end = time.monotonic() + 40
+        end = time.monotonic() + 60
         while until not in (shown := tmux("capture-pane", "-p")):
             assert time.monotonic() < end, shown
             time.sleep(0.05)
@@ -171,7 +171,7 @@ def test_a_terminal_that_goes_away(workspace: Path) -> None:
         use(until="Forty lines.")
         mine = running(workspace)
         assert mine
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while running(workspace):
         assert time.monotonic() < end, mine
         time.sleep(0.05)

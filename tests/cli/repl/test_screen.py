@@ -39,7 +39,7 @@ class Tmux:
         return self._run("capture-pane", "-p", "-J", "-S", "-5000").rstrip("\n")
 
     def wait_for(self, text: str, *, end: bool = True) -> str:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         shown = self.shown()
         while not (shown.rstrip().endswith(text) if end else text in shown):
             assert time.monotonic() < deadline, f"{text!r} is not shown:\n{shown}"
@@ -51,7 +51,7 @@ class Tmux:
         (self._cwd / "answer").write_text(text, encoding="utf-8")
         before = self.shown().count("default>")
         self.keys("show answer")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while (shown := self.shown()).count("default>") == before or not shown.endswith("default>"):
             assert time.monotonic() < deadline, shown
         return shown.rpartition("show answer")[2].rpartition("default>")[0].strip("\n")
@@ -122,7 +122,7 @@ def test_something_moves_until_the_first_byte(screen: Screen, person: Person) ->
     terminal = screen()
     terminal.keys("hush go")
     frames: set[str] = set()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while len(frames) < 3 and time.monotonic() < deadline:
         shown = terminal.wait_for(name := " python agent.py")
         frames.add(shown.rstrip()[-len(name) - 1])

@@ -63,7 +63,7 @@ def test_told_to_end(person: Person, number: int, code: int) -> None:
     process.stdin.flush()
     assert process.stdout.read(7) == b"waiting"
     process.send_signal(number)
-    assert process.wait(30) == code
+    assert process.wait(60) == code
     process.stdin.close()
     process.stdout.close()
     assert (person.agents_alive(), person.status("s")) == ([], "interrupted")
@@ -85,7 +85,7 @@ def test_a_reader_that_has_enough(person: Person) -> None:
     process.stdin.write(b"one\n")
     process.stdin.flush()
     assert process.stdout.readline() == b"you said: one\n"
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while len(person.lines("s")) < 3 and time.monotonic() < deadline:
         os.sched_yield()
     process.stdout.close()
@@ -93,5 +93,5 @@ def test_a_reader_that_has_enough(person: Person) -> None:
     process.stdin.close()
     told = process.stderr.read().decode()
     process.stderr.close()
-    assert (process.wait(30), "Traceback" in told) == (0, False)
+    assert (process.wait(60), "Traceback" in told) == (0, False)
     assert (person.status("s"), person.said("s")) == ("interrupted", ["one", "you said: one"])

@@ -66,7 +66,7 @@ def test_a_session_with_a_real_tool(
 def left_by_the_tool(terminal: Terminal, root: Path) -> list[str]:
     """What goes on running, but for the REPL itself."""
     ours = Path(f"/proc/{terminal.process.pid}/cmdline").read_bytes().decode()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while (found := [each for each in living(root) if each != ours]) and time.monotonic() < end:
         time.sleep(0.05)
     return found

@@ -82,7 +82,7 @@ def serving() -> Generator[Callable[[Path], Site]]:
     yield start
     for process in started:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         assert process.stdout is not None
         process.stdout.close()
 

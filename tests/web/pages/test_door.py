@@ -33,7 +33,7 @@ def site(at_home: Path, serving: Callable[[Path], Site]) -> Site:
 
 def ask(site: Site, path: str, **headers: str) -> Answer:
     host = site.address.removeprefix("http://")
-    connection = http.client.HTTPConnection(host, timeout=20)
+    connection = http.client.HTTPConnection(host, timeout=60)
     connection.request("GET", path, headers={"Host": host, **headers})
     found = connection.getresponse()
     body = found.read().decode()
@@ -206,7 +206,7 @@ def test_a_huge_result_is_cut_and_has_an_address(site: Site) -> None:
     ]
     open_session_store(f"workspace:{root}").save(story)
     cookie = enter(site)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while "A flood" not in (listed := ask(site, "/", Cookie=cookie).body):
         assert time.monotonic() < end, "it is never listed"
     found = re.search(r'href="(/c/[0-9a-f]{16})"[^>]*>A flood', listed)
@@ -234,14 +234,14 @@ def test_ctrl_c_ends_it_also_while_somebody_follows(at_home: Path) -> None:
     cookie = enter(site)
     path = conversation_path(site, cookie)
     host = site.address.removeprefix("http://")
-    connection = http.client.HTTPConnection(host, timeout=20)
+    connection = http.client.HTTPConnection(host, timeout=60)
     connection.request("GET", f"{path}/events?seen=1", headers={"Host": host, "Cookie": cookie})
     stream = connection.getresponse()
     assert stream.getheader("content-type", "").startswith("text/event-stream")
     first = [stream.readline().decode().strip() for _ in range(2)]
     assert "event: grown" in first
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=15)
+    _, errors = process.communicate(timeout=60)
     connection.close()
     assert process.returncode == 130
     assert "Traceback" not in errors

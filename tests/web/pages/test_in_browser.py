@@ -64,7 +64,7 @@ def entered(browser: Browser, site: Site, **options: object) -> BrowserContext:
 
 def open_titled(visit: Visit, title: str, query: str = "/") -> None:
     """Open a conversation from a list, in which a new one may be a moment later."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     visit.go(query)
     while not visit.page.locator("a.go", has_text=title).count():
         assert time.monotonic() < end, f"{title} is never listed"
@@ -269,7 +269,7 @@ def test_a_number_beyond_the_end_is_the_end(visit: Visit) -> None:
 
 def scroll_until(page: Page, selector: str, to: str) -> None:
     """Scroll again and again, as a person does, until something is there."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not page.locator(selector).count():
         assert time.monotonic() < end, f"{selector} never came"
         page.evaluate(f"scrollTo(0, {to})")

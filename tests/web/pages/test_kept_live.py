@@ -14,7 +14,7 @@ from cortext.web.pages.kept_list import Kept, see
 from cortext.web.pages.live import Ending
 from tests.conversations.loops import in_loop
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Page:

@@ -131,13 +131,13 @@ def test_a_page_is_told_from_where_it_has_to_look_anew(root: str) -> None:
         stream = follow(opened, opened.version, ending)
         waiting = asyncio.ensure_future(anext(stream))
         store.append(ID, SessionMessage("user", "More."))
-        told = await asyncio.wait_for(waiting, 20)
+        told = await asyncio.wait_for(waiting, 60)
         assert (told["event"], told["id"]) == ("grown", opened.version)
         assert json.decode(told["data"].encode()) == {
             "total": 3, "from": 3, "version": opened.version,
         }  # fmt: skip
         store.delete(ID)
-        told = await asyncio.wait_for(anext(stream), 20)
+        told = await asyncio.wait_for(anext(stream), 60)
         assert told["event"] == "gone"
 
     asyncio.run(run())
