@@ -111,8 +111,8 @@ SETTINGS: tuple[Setting, ...] = (
         "sessions.pause_minutes",
         5,
         "number",
-        "Minutes without activity after which a conversation counts as paused; hooks also write it "
-        "into its head. 0 is never.",
+        "Minutes without activity after which a conversation counts as paused. Hooks, `cortext "
+        "watch` and the list that says so write it into `session.json`. 0 is never.",
     ),
     Setting("resume.budget", 200_000, "whole", "Characters of history in a briefing.", least=4000),
     Setting(

@@ -19,7 +19,7 @@ from cortext.app.resting import pause_resting
 from cortext.app.slash import Slash
 from cortext.app.waiting import bind_process
 from cortext.bridges.inside import Inside
-from cortext.bridges.live import note_running
+from cortext.bridges.live import forget_running, note_running
 from cortext.bridges.processes import find_process
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place
@@ -254,19 +254,69 @@ def test_a_list_says_it_once(bench: Bench) -> None:
     assert "auto-saved" not in second.stderr
 
 
-def test_what_was_said_of_is_not_said_again(bench: Bench) -> None:
-    """A list has named it before a hook wrote it."""
+def test_list_that_announces_a_pause_writes_it_and_commits_nothing(bench: Bench) -> None:
+    root = Path(bench.workspace.root)
+    idle, commits = bench.begin("Idle"), git(root, "log")
+    rest(bench, idle, 6)
+    before = bench.head(idle)["last_active"]
+    assert '"Idle" was auto-saved and paused at ' in cortext(root, "list").stderr
+    assert status(bench, idle) == ("paused", "idle")
+    stays = datetime.fromisoformat(bench.head(idle)["last_active"])
+    assert stays == datetime.fromisoformat(before)
+    assert git(root, "log") == commits
+    pause(bench)
+    assert "auto-saved" not in cortext(root, "list").stderr
+
+
+def test_list_announces_no_pause_while_a_tool_has_the_conversation_open(bench: Bench) -> None:
+    process = find_process(os.getpid())
+    assert process
+    note_running("claude", bench.session, process)
+    rest(bench, bench.bound, 60)
+    assert "auto-saved" not in cortext(Path.cwd(), "list").stderr
+    assert status(bench, bench.bound)[0] == "active"
+    forget_running("claude", bench.session)
+    assert '"The cache" was auto-saved' in cortext(Path.cwd(), "list").stderr
+    assert status(bench, bench.bound) == ("paused", "idle")
+
+
+def test_list_announces_no_pause_of_a_conversation_from_another_machine(
+    bench: Bench, tmp_path: Path
+) -> None:
+    root, clone = Path(bench.workspace.root), tmp_path / "clone"
+    rest(bench, bench.begin("Idle"), 60)
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "More")
+    git(root, "clone", "-q", str(root), str(clone))
+    assert "auto-saved" not in cortext(clone, "list").stderr
+    assert git(clone, "status", "--short") == ""
+
+
+def test_list_keeps_to_the_pause_minutes_of_each_workspace(bench: Bench, tmp_path: Path) -> None:
+    idle = bench.begin("Idle")
+    rest(bench, idle, 60)
+    ok(Path.cwd(), "config", "--workspace", "sessions.pause_minutes", "0")
+    other = tmp_path / "other"
+    other.mkdir()
+    ok(other, "init")
+    assert "auto-saved" not in cortext(other, "list", "--all").stderr
+    assert status(bench, idle)[0] == "active"
+
+
+def test_conversation_is_active_again_after_activity_that_follows_an_auto_pause(
+    bench: Bench,
+) -> None:
     idle = bench.begin("Idle")
     rest(bench, idle, 6)
-    assert "auto-saved" in cortext(Path.cwd(), "list").stderr
     pause(bench)
-    assert status(bench, idle) == ("paused", "idle")
-    assert "auto-saved" not in cortext(Path.cwd(), "list").stderr
+    bench.workspace.store.append(idle.path, SessionMessage("user", "I am back."))
+    shown = {summary.title: summary.status for summary in bench.workspace.list()}
+    assert shown["Idle"] == "active"
 
 
 @pytest.mark.parametrize("title", ["Idle", "The cache"])
 def test_what_reads_one_says_so_too(bench: Bench, title: str) -> None:
-    """Also where the words of its tool are only taken in by that; its file says it later."""
+    """A command that says "auto-saved and paused" of a conversation writes it."""
     bound = bench.begin("Idle") if title == "Idle" else bench.bound
     rest(bench, bound, 6)
     found = [
@@ -276,7 +326,7 @@ def test_what_reads_one_says_so_too(bench: Bench, title: str) -> None:
     assert "- **Status:** paused\n" in found[0]
     assert [json.loads(text)["status"] for text in found[1:3]] == ["paused", "paused"]
     assert " · paused · " in found[3]
-    assert status(bench, bound)[0] == "active"
+    assert status(bench, bound) == ("paused", "idle")
 
 
 def test_stop_finds_what_went_to_rest(bench: Bench) -> None:

@@ -182,14 +182,13 @@ def test_what_cannot_be_asked_for(
     assert (done.exit_code, done.stdout) == (2, "")
 
 
-def test_rested_ones_are_said_once(space: Path) -> None:
-    """Active on disk, rested for long: shown as paused, told once, and nothing is written."""
+def test_list_writes_the_pause_that_it_announces_once(space: Path) -> None:
     id = put(space, "001-plan-x", minutes=30, status="active", title="Rested")
     first, second = (cortext(space, "resume", "--list") for _ in range(2))
     assert "Status: paused" in first.stdout
     assert '"Rested" was auto-saved and paused at' in first.stderr
     assert second.stderr == ""
-    assert head_of(space, id)["status"] == "active"
+    assert (head_of(space, id)["status"], head_of(space, id)["stop_reason"]) == ("paused", "idle")
 
 
 def test_fifty_in_a_terminal_and_all_in_a_pipe(space: Path) -> None:
@@ -287,8 +286,8 @@ def snapshot(root: Path) -> dict[str, Any]:
 
 
 def test_reading_changes_nothing(space: Path) -> None:
-    """Lists, show, `--context` and a failed resume leave every byte and every time."""
-    put(space, "001-plan-x", "hello", status="active", minutes=30)
+    """Lists, show, `--context` and a failed resume leave every byte and time; none is idle."""
+    put(space, "001-plan-x", "hello", status="active", minutes=2)
     put(space, "002-plan-y", "hello", status="completed")
     torn = folder_of(space, "002-plan-y") / ".session/messages.jsonl"
     torn.write_bytes(torn.read_bytes() + b'{"role"')

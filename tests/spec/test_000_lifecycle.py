@@ -33,6 +33,7 @@ def test_auto_pause_on_inactivity(workspace: Path) -> None:
     paused_at = rested + timedelta(minutes=5)
     assert f'"Launch" was auto-saved and paused at {paused_at:%H:%M}\n' in first.stderr
     assert "auto-saved" not in second.stderr
+    assert head_of(workspace, id)["status"] == "paused"
     longer = {"CORTEXT_SESSIONS_PAUSE_MINUTES": "10"}
     assert "Status: active" in ok(workspace, "resume", "--list", env=longer)
     say(workspace, id, "I am back.")

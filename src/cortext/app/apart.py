@@ -13,12 +13,12 @@ from os.path import isdir
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.app.resting import resting
 from cortext.config import Config
 from cortext.index.catalog import Catalog
 from cortext.index.documents import Shelf
 from cortext.index.listed import AUR, DOCUMENT, Listed
 from cortext.index.tools import made_of
+from cortext.lifecycle.inactivity import show_effective_status
 from cortext.lifecycle.known import document_folders, program_folders
 
 
@@ -62,7 +62,9 @@ def list_apart(
         _add_spawned(found)
     if tool in (None, DOCUMENT) and (there := shelves(config, roots)):
         rows, notes = catalog.document_sessions(there, patience=patience)
-        found.documents.extend(_at_rest(rows, float(config["sessions.pause_minutes"])))
+        # No program says that it left a session.
+        minutes = float(config["sessions.pause_minutes"])
+        found.documents.extend(show_effective_status(rows, minutes))
         found.notes.extend(notes)
     if tool in (None, DOCUMENT):
         for folder in log_folders(config):
@@ -81,7 +83,7 @@ def _add_logs(found: Apart, folder: str, minutes: float) -> None:
     except CortextError as error:
         found.notes.append(str(error))
         return
-    found.documents.extend(_at_rest(rows, minutes))
+    found.documents.extend(show_effective_status(rows, minutes))
 
 
 def _add_spawned(found: Apart) -> None:
@@ -93,19 +95,6 @@ def _add_spawned(found: Apart) -> None:
         found.spawned.extend(list_spawned(lost="paused"))
     except CortextError as error:
         found.notes.append(str(error))
-
-
-def _paused(row: Listed) -> Listed:
-    root, path, key, _, last_active, text = row  # `_replace` takes five times as long
-    return Listed(root, path, key, "paused", last_active, text)
-
-
-def _at_rest(rows: list[Listed], minutes: float) -> list[Listed]:
-    """What a program did not go on with for some minutes is paused: nobody else says so."""
-    idle = {row.path for row in resting(rows, minutes)}
-    if not idle:
-        return rows
-    return [_paused(row) if row.path in idle else row for row in rows]
 
 
 def not_elsewhere(catalog: Catalog, found: Apart, known: Sequence[Listed]) -> list[Listed]:

@@ -21,7 +21,6 @@ from cortext.app.consent import may_take
 from cortext.app.facts import Facts, facts_of, note_facts
 from cortext.app.following import news, transcript_at
 from cortext.app.progress import Point, Progress, key_of
-from cortext.app.resting import REASON
 from cortext.app.taken import OUT, Taken, Took, add_taken, print_of, session_of
 from cortext.app.transcripts import find_transcript, is_own
 from cortext.bridges.port import Bridge, Source
@@ -32,6 +31,7 @@ from cortext.durability.replace import side_dir, storage_errors
 from cortext.errors import CortextError, where_and_why
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, in_time_order
+from cortext.lifecycle.inactivity import REASON
 from cortext.lifecycle.workspace import Workspace
 from cortext.model import wire
 from cortext.model.message import SessionMessage

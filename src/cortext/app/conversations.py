@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 from cortext import paths
 from cortext.app.apart import became, list_apart, named, not_elsewhere
-from cortext.app.resting import rested, resting
+from cortext.app.resting import pause_and_record, rested
 from cortext.app.whereabouts import below, once
 from cortext.config import Config
 from cortext.index.catalog import Catalog
 from cortext.index.listed import AUR, DOCUMENT, Listed, latest
+from cortext.lifecycle.inactivity import find_idle, show_effective_status
 from cortext.lifecycle.known import known_workspaces, remember_workspace
 
 
@@ -91,7 +92,8 @@ class Conversations:
         self.pause_minutes: float = float(self.config["sessions.pause_minutes"])
         self.missing: list[str] = []
         self.idle: list[Listed] = []
-        """What was paused because it rested for long: shown so, or by a hook on disk too."""
+        """The conversations that count as paused because they are idle: `paused` on disk, or still
+        `active` there."""
         self.damaged: list[str] = []
         """What is wrong with files of sessions that cannot be listed."""
         self.has_transcripts: bool = False
@@ -134,7 +136,7 @@ class Conversations:
         sessions: Sequence[Listed] = ()
         if wanted.may_be_had_in_tool:
             rows, sessions = self._sessions(rows, apart, everywhere, patience)
-        rows = self._paused(rows)
+        rows = self._with_status(rows)
         if not everywhere:
             apart = below(apart, self.folder)
         elif not copies:
@@ -180,14 +182,11 @@ class Conversations:
         self._kept = [*found.spawned, *found.documents]
         return not_elsewhere(self._catalog, found, known)
 
-    def _paused(self, rows: list[Listed]) -> list[Listed]:
-        """The rows as they are shown: what rested for long is paused."""
-        active = resting(rows, self.pause_minutes)
-        self.idle = [*active, *rested(rows)]
-        if active:
-            idle = {(row.root, row.path) for row in active}
-            rows = [r._replace(status="paused") if (r.root, r.path) in idle else r for r in rows]
-        return rows
+    def _with_status(self, rows: list[Listed]) -> list[Listed]:
+        """Return the rows as lists show them, and note which ones are idle."""
+        shown = show_effective_status(rows, self.pause_minutes)
+        self.idle = [*find_idle(rows, self.pause_minutes), *rested(shown)]
+        return shown
 
     def _sessions(
         self,
@@ -219,9 +218,11 @@ class Conversations:
             for row in sessions
         ]
 
-    def tell_once(self, idle: Sequence[Listed]) -> Sequence[Listed]:
-        """Those that nobody was told of since they were last active."""
-        return self._catalog.tell_once(idle) if idle else ()
+    def pause_idle(self, idle: Sequence[Listed]) -> Sequence[Listed]:
+        """Write `paused` into the idle conversations that nobody was told of since they were last
+        active, and return those that are paused on disk now, for the caller to name."""
+        untold = self._catalog.untold(idle) if idle else ()
+        return pause_and_record(self._catalog, untold) if untold else ()
 
     def find(
         self,

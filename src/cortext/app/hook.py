@@ -116,11 +116,12 @@ def _let_rest(call: Call, found: Bound | None, rows: list[Listed]) -> None:
     active = [row for row in rows if row.status == "active" and row.root == here]
     if all(row.place == going_on for row in active):
         return
-    from cortext.app.resting import let_rest, resting
+    from cortext.app.resting import let_rest
     from cortext.config import Config
+    from cortext.lifecycle.inactivity import find_idle
 
     minutes = float(Config.load(here)["sessions.pause_minutes"])
-    if any(row.place != going_on for row in resting(active, minutes)):
+    if any(row.place != going_on for row in find_idle(active, minutes)):
         let_rest(here, found.path if found else "")
 
 

@@ -1,7 +1,8 @@
-"""Conversations that rest: what nobody went on with for some minutes is paused by itself.
+"""Auto-pause: write `paused` into conversations without activity for `sessions.pause_minutes`.
 
-Reading commands only show it so. Hooks have it written, by a process of its own, with what was
-said until then; nothing is committed. Lists import this module, so it imports next to nothing.
+Hooks start a process for it, `cortext watch` does it when it is due, and a command that says
+"auto-saved and paused" does it before it says so. What was said until then is captured; nothing is
+committed. Lists import this module, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -9,32 +10,28 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cortext import paths
+from cortext.lifecycle.inactivity import REASON, find_idle, latest_idle
 
 if TYPE_CHECKING:
+    from cortext.index.catalog import Catalog
     from cortext.index.listed import Listed
     from cortext.lifecycle.workspace import Workspace
     from cortext.model.session import Session
     from cortext.stores.layout import Place
 
-REASON = "idle"
-"""The `stop_reason` of a conversation that went to rest by itself."""
 EVERY = 60.0
 """Seconds between two looks at a workspace: a tool calls hooks much more often."""
 _RECENT_MICROS = 30 * 86_400 * 1_000_000
+_PATIENCE = 1.0
+"""Seconds that a list spends on writing pauses; the next list continues."""
 
 
 class _GoesOnError(Exception):
-    """It does not rest after all."""
-
-
-def resting(rows: Iterable[Listed], minutes: float) -> list[Listed]:
-    """Those that are active on disk, and rested for longer than this; 0 is for ever."""
-    limit = _limit(minutes)
-    return [r for r in rows if r.status == "active" and r.last_active < limit and minutes]
+    """The conversation is not idle after all."""
 
 
 def rested(rows: Iterable[Listed]) -> list[Listed]:
@@ -60,38 +57,73 @@ def let_rest(root: str, going_on: str = "") -> None:
 
 
 def pause_resting(root: str, going_on: str = "") -> None:
-    """Write of the conversations of a workspace that rest that they are paused: of those that were
-    begun or bound on this machine, and that no tool has open. What cannot be is in the log that
-    `cortext doctor` shows, and is tried again the next time."""
-    from cortext.app.errors_log import write_error
+    """Pause the idle conversations of a workspace on disk, except the one at the path `going_on`.
+
+    Conversations of other machines and those that a tool has open stay active. A failure goes to
+    the log that `cortext doctor` shows, and the next call tries again.
+    """
     from cortext.config import Config
     from cortext.index.catalog import Catalog
 
     minutes = float(Config.load(root)["sessions.pause_minutes"])
     with Catalog.at_home() as catalog:
-        idle = resting(catalog.list([root]), minutes)
-    for row in [row for row in idle if row.path != going_on]:
-        try:
+        idle = find_idle(catalog.list([root]), minutes)
+    for row in idle:
+        if row.path != going_on:
             _pause(row, minutes)
-        except Exception as error:  # noqa: BLE001  one of them must not keep the others
-            write_error(f"pausing {row.key}", error)
 
 
-def _pause(row: Listed, minutes: float) -> None:
-    """Save what was said, and pause it unless it goes on."""
+def pause_and_record(catalog: Catalog, rows: Sequence[Listed]) -> list[Listed]:
+    """Pause idle rows on disk; return those that are paused now and were never named as such.
+
+    The catalog remembers them, and also the conversations of other machines, which are not paused
+    here. The next list tries again what a tool has open, and what there was no time for.
+    """
+    from cortext.config import Config
+
+    minutes = {
+        root: float(Config.load(root)["sessions.pause_minutes"])
+        for root in {row.root for row in rows}
+    }
+    deadline = time.monotonic() + _PATIENCE
+    settled = {
+        row.identity
+        for row in rows
+        if row.status == "paused"
+        or (time.monotonic() < deadline and _pause(row, minutes[row.root]))
+    }
+    # What was captured may be later than what the rows say.
+    now = [row for row in catalog.list(list(minutes)) if row.identity in settled]
+    return rested(catalog.tell_once(now))
+
+
+def _pause(row: Listed, minutes: float) -> bool:
+    """Pause one conversation on disk, if it is idle; return False if that has to be tried again."""
+    from cortext.app.errors_log import write_error
+
+    try:
+        return _capture_and_pause(row, minutes)
+    except Exception as error:  # noqa: BLE001  one conversation must not keep the others
+        write_error(f"pausing {row.key}", error)
+        return True
+
+
+def _capture_and_pause(row: Listed, minutes: float) -> bool:
     from cortext.app.capture import capture
     from cortext.lifecycle.workspace import Workspace
 
     workspace = Workspace(row.root)
     native = workspace.store.head_at(row.place).native
-    if not _is_ours(workspace, row.place, native) or _is_live(native):
-        return
+    if not _is_ours(workspace, row.place, native) or not os.access(row.place.session, os.W_OK):
+        return True
+    if not minutes or _is_live(native):
+        return False
     capture(row.root, row.place)
 
     def change(session: Session) -> bool:
         said = [message.timestamp for message in session.messages[-1:]]
         last = max([session.updated_at, *said]).timestamp() * 1_000_000
-        if session.status != "active" or last >= _limit(minutes) or _is_live(session.native):
+        if session.status != "active" or last >= latest_idle(minutes) or _is_live(session.native):
             raise _GoesOnError
         session.status, session.stop_reason = "paused", REASON
         return False
@@ -99,15 +131,18 @@ def _pause(row: Listed, minutes: float) -> None:
     try:
         workspace.change(row.place, change)
     except _GoesOnError:
-        return  # somebody went on with it, or stopped it, meanwhile
+        return False  # somebody continued or stopped it meanwhile
+    return True
 
 
 def _is_ours(workspace: Workspace, place: Place, native: list[dict[str, Any]]) -> bool:
-    """Whether it was bound on this machine, or, where it was had in no tool, begun: what came by
-    git may be going on where it came from."""
+    """Return whether this machine has the conversation: it was bound here, or, if it belongs to no
+    tool, written here. What came by git may be active where it came from."""
     from cortext.app.waiting import is_here
 
-    return any(is_here(place, entry) for entry in native) if native else workspace.began(place)
+    if native:
+        return any(is_here(place, entry) for entry in native)
+    return workspace.began(place) or os.path.exists(workspace.store.lock_of(place))
 
 
 def _is_live(native: list[dict[str, Any]]) -> bool:
@@ -121,10 +156,6 @@ def _is_live(native: list[dict[str, Any]]) -> bool:
         return True
     live = live_sessions()
     return any((entry.get("tool"), entry.get("session_id")) in live for entry in native)
-
-
-def _limit(minutes: float) -> int:
-    return int((time.time() - minutes * 60) * 1_000_000)
 
 
 def _main(root: str, going_on: str) -> None:

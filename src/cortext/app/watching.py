@@ -29,6 +29,7 @@ from cortext.durability.live import LiveMark
 from cortext.errors import CortextError, SessionLockedError, where_and_why
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
+from cortext.lifecycle.inactivity import REASON, find_idle
 from cortext.lifecycle.known import known_workspaces
 
 _RECENT_MICROS = 7 * 86_400 * 1_000_000
@@ -207,7 +208,7 @@ class Watching:
         if not minutes:
             return
         now = time.time()
-        idle = {row.identity: row for row in resting.resting(active, minutes)}
+        idle = {row.identity: row for row in find_idle(active, minutes)}
         due += [row.last_active / 1e6 + minutes * 60 for row in active if row.identity not in idle]
         if any(now >= self._tried.get(key, 0.0) + resting.EVERY for key in idle):
             resting.pause_resting(root)
@@ -219,7 +220,7 @@ class Watching:
         with Catalog.at_home() as catalog:
             rows = catalog.list([root])
         for row in rows:
-            if row.identity in idle and (row.status, row.stop_reason) == ("paused", resting.REASON):
+            if row.identity in idle and (row.status, row.stop_reason) == ("paused", REASON):
                 facts = {"id": row.key, "root": root}
                 self._tell(Did("paused", f"paused {row.key}, which rested", facts))
 

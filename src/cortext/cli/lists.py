@@ -373,8 +373,8 @@ def say_missing(root: str) -> None:
 
 
 def say_paused(conversations: Conversations, idle: list[Listed]) -> None:
-    """Say once of each conversation that it went to rest by itself."""
-    paused = conversations.tell_once(idle)
+    """Pause idle conversations on disk, and say so once of each."""
+    paused = conversations.pause_idle(idle)
     rest = timedelta(minutes=conversations.pause_minutes)
     for row in paused[:_FEW]:
         at = local(row.active_at + rest)[-5:]

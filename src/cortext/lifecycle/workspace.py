@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from cortext import clock, paths
+from cortext.config import Config
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, side_dir, storage_errors
@@ -20,6 +21,7 @@ from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, first_records, in_time_order
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
+from cortext.lifecycle.inactivity import show_effective_status
 from cortext.lifecycle.known import remember_workspace
 from cortext.lifecycle.types import Types
 from cortext.model.ids import check_workspace_id
@@ -64,9 +66,15 @@ class Workspace:
         return cls(root)
 
     def list(self) -> builtins.list[SessionSummary]:
-        """What each conversation is about, the latest first."""
+        """Return a summary of each conversation, the latest first.
+
+        An active conversation without activity for `sessions.pause_minutes` counts as paused, as
+        it does in `cortext list`.
+        """
         with Catalog.at_home() as catalog:
-            return [_summary(row) for row in catalog.list([self.root]) if row.status]
+            rows = [row for row in catalog.list([self.root]) if row.status]
+        minutes = float(Config.load(self.root)["sessions.pause_minutes"])
+        return [_summary(row) for row in show_effective_status(rows, minutes)]
 
     def save(self, id: str, *, summary: str = "", completed: bool = False) -> Session:
         """Stop a conversation, for now or for good. Without a summary one is made from what was

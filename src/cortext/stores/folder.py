@@ -240,8 +240,11 @@ class FolderStore(LineStore):
         return self._files_at(place)
 
     def _files_at(self, place: Place) -> Files:
-        locks = f"{self._conversations}/.cortext/locks"
-        return Files(place.lines, f"{locks}/{place.day}~{place.name}.lock")
+        return Files(place.lines, self.lock_of(place))
+
+    def lock_of(self, place: Place) -> str:
+        """Return the path of the lock that every writer of a conversation takes."""
+        return f"{self._conversations}/.cortext/locks/{place.day}~{place.name}.lock"
 
     def _before_appending(self, id: str) -> None:
         place = self.place_of(id)
