@@ -102,16 +102,23 @@ def test_several_are_named_once(space: Path) -> None:
     assert done.stderr.count(id) == 1
 
 
-def test_nothing_here_but_elsewhere(space: Path, tmp_path: Path) -> None:
-    """How many, and what shows them."""
+def test_empty_list_names_the_other_folders_and_how_to_begin(space: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     count = len(json.loads(ok(space, "list", "--json")))
+    begin = (
+        'hint: begin one with `cortext new brainstorm "your topic"`, or with '
+        "`/workspace.brainstorm` in your AI tool\n"
+    )
     done = cortext(other, "list")
     expected = f"no conversations here; {count} in other folders: `cortext list --all`\n"
-    assert (done.returncode, done.stderr) == (0, expected)
-    done = cortext(other, "resume", "--list")
-    assert f"here; {count} in other folders: `cortext resume --list --all`" in done.stderr
+    assert (done.returncode, done.stderr) == (0, expected + begin)
+    for command in (["resume"], ["resume", "--list"], ["resume", "--last"]):
+        done = cortext(other, *command)
+        expected = f"here; {count} in other folders: `cortext resume --list --all`\n"
+        assert done.stderr.endswith(expected + begin)
+    done = cortext(other, "resume", "--list", "--type", "plan")
+    assert "hint: begin" not in done.stderr
 
 
 def test_a_hint_where_nothing_is_found(space: Path) -> None:

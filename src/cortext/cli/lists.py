@@ -37,6 +37,10 @@ _NUMBER = 3
 _LONG = 36
 """Characters of an id that nobody types."""
 _RESUMABLE = Wanted(with_session=True)
+_BEGIN = (
+    'hint: begin one with `cortext new brainstorm "your topic"`, or with '
+    "`/workspace.brainstorm` in your AI tool"
+)
 
 
 def show_conversations(
@@ -77,8 +81,8 @@ def _say_none(what: str, command: str, wanted: Wanted, *, everywhere: bool, begi
         say(f"{none} here; {others} in other folders: `cortext {command} --all`")
     else:
         say(what)
-    if begin and not others:
-        for line in nothing_yet():
+    if begin:
+        for line in [_BEGIN] if others else nothing_yet():
             say(line)
     elif wanted.words:
         say("hint: `cortext search` finds what was said, not only titles and summaries")
@@ -95,7 +99,7 @@ def nothing_yet() -> list[str]:
         f"no history of {', '.join(names[:-1])} or {names[-1]} was found",
         f"looked in {', '.join(short(place.folder) for place in places)}",
         f"({', '.join(said)})",
-        'hint: begin one with `cortext new brainstorm "your topic"`',
+        _BEGIN,
     ]
 
 
