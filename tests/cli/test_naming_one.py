@@ -174,15 +174,14 @@ def test_a_misspelt_word_that_was_said(person: Person) -> None:
     assert "sunset" not in done.stderr
 
 
-def test_a_misspelt_word_of_a_title_elsewhere(person: Person) -> None:
-    """What has the words that were meant, wherever it was had, and no title that is like some."""
+def test_resume_finds_a_title_elsewhere_by_a_misspelt_word(person: Person) -> None:
     demo, shop = person.project("demo"), person.project("shop")
     person.say(demo, ["Design the retry logic for uploads", "With a budget."])
     person.say(shop, ["Add a retry budget to the checkout service", "Done."])
-    done = cortext(shop, "resume", "rety", "uploads", "--print")
-    assert done.returncode == 3
-    assert "Design the retry logic for uploads?" in done.stderr
-    assert "checkout" not in done.stderr
+    done = cortext(shop, "resume", "rety", "uploads", "--context")
+    assert done.returncode == 0
+    assert "nothing is called that; taking it for " in done.stderr
+    assert "Conversation: chat / Design the retry logic for uploads\n" in done.stdout
 
 
 def test_ids_that_fit(person: Person) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from cortext import SessionMessage, open_session_store
 from cortext.bridges.claude import ClaudeBridge
+from tests.cli.test_lists import terminal
 from tests.command import SCRIPT, begin, change_head, cortext, folder_of, head_of, ok, say
 
 
@@ -231,7 +232,7 @@ def test_a_briefing_without_a_head_is_named_as_in_the_list(workspace: Path) -> N
 
 
 def test_resume_with_several_matches_or_none(workspace: Path) -> None:
-    """Several are listed with exit code 4; of none the nearest are shown, with 3."""
+    """Several are listed with exit code 4; if there are none, the nearest are shown, with 3."""
     begin(workspace, "plan", "api one")
     begin(workspace, "plan", "api two")
     several = cortext(workspace, "resume", "api")
@@ -240,9 +241,51 @@ def test_resume_with_several_matches_or_none(workspace: Path) -> None:
     assert (misspelt.returncode, "taking it for 001-plan-api-one" in misspelt.stderr) == (0, True)
     assert cortext(workspace, "stop", "apu one").returncode == 3
     word = cortext(workspace, "resume", "apii")
-    assert (word.returncode, "did you mean 001-plan-api-one" in word.stderr) == (3, True)
+    assert (word.returncode, "002-plan-api-two" in word.stderr) == (4, True)
     none = cortext(workspace, "resume", "one of the others")
     assert (none.returncode, "did you mean 001-plan-api-one" in none.stderr) == (3, True)
+
+
+def test_resume_offers_all_titles_that_are_similar_to_a_misspelt_one(workspace: Path) -> None:
+    for title in ("API design", "API design for v2", "The design of our API", "Auth tokens"):
+        begin(workspace, "plan", title)
+    similar = {
+        "001-plan-api-design",
+        "002-plan-api-design-for-v2",
+        "003-plan-the-design-of-our-api",
+    }
+    several = cortext(workspace, "resume", "api desgn", "--context")
+    assert (several.returncode, several.stdout) == (4, "")
+    lines = several.stderr.splitlines()
+    assert lines[0] == "nothing is called that; these titles are similar"
+    assert {line.split()[0] for line in lines[1:4]} == similar
+    assert "auth" not in several.stderr
+    asked = terminal(workspace, ["resume", "api desgn", "--context"], answers=["2"])
+    (second,) = [line for line in asked.text.splitlines() if line.startswith("  2. ")]
+    title = second.removeprefix("  2. ").partition("  (")[0]
+    assert f"Conversation: plan / {title}\n" in asked.text
+    narrowed = cortext(workspace, "resume", "api desgn", "--type", "debug", "--context")
+    assert narrowed.returncode == 3
+
+
+def test_resume_takes_the_only_title_that_is_similar_to_a_misspelt_one(workspace: Path) -> None:
+    begin(workspace, "plan", "API Design Discussion")
+    begin(workspace, "debug", "Auth Token Expiry Issue")
+    done = cortext(workspace, "resume", "api desgn", "--context")
+    assert (
+        done.returncode,
+        "taking it for 001-plan-api-design-discussion: API" in done.stderr,
+    ) == (0, True)
+    assert "Conversation: plan / API Design Discussion\n" in done.stdout
+
+
+def test_resume_in_the_agent_offers_all_similar_titles(workspace: Path) -> None:
+    titles = [f"API design {number}" for number in range(5)]
+    for title in titles:
+        begin(workspace, "plan", title)
+    told = ok(workspace, "slash", "briefing", "api desgn")
+    assert 'No conversation matches "api desgn".' in told
+    assert all(f"[plan] {title}\n" in told for title in titles)
 
 
 def test_changed_instructions_are_said(workspace: Path) -> None:

@@ -268,9 +268,10 @@ class Slash:
             self.waits = True
 
     def _no_match(self, words: str) -> str:
-        from cortext.index.resolve import nearest
+        from cortext.index.resolve import misspelt, nearest
 
-        found = nearest(words, self._conversations.list(_RESUMABLE).rows)
+        rows = self._conversations.list(_RESUMABLE).rows
+        found = misspelt(words, rows)[:_SHOWN] or nearest(words, rows)
         lines = [f'No conversation matches "{plain(words)}". Say so in one sentence.']
         if found:
             self._remember(found)

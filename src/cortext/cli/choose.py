@@ -44,8 +44,8 @@ def choose(
     keep_up(conversations)
     if conversations.searched:
         _say_searched(found, *conversations.searched)
-    if not found and forgiving and wanted == EVERYTHING:
-        found = _misspelt(query, conversations)
+    if not found and forgiving:
+        found = _misspelt(query, conversations, wanted)
     if not found:
         for root in conversations.missing:
             say_missing(root)
@@ -193,16 +193,17 @@ def _text(row: Listed) -> str:
     return f"{row.key} {row.tool} {row.tool_name} {row.kind} {row.title} {row.summary}".casefold()
 
 
-def _misspelt(query: str, conversations: Conversations) -> list[Listed]:
+def _misspelt(query: str, conversations: Conversations, wanted: Wanted) -> list[Listed]:
+    """Return the conversations with similar titles, and say that these are only similar."""
     from cortext.index.resolve import misspelt
 
     found: list[Listed] = []
     for everywhere in dict.fromkeys((conversations.everywhere, True)):
-        found = found or misspelt(query, conversations.list(everywhere=everywhere).rows)
-    if len(found) == 1:
-        row = found[0]
-        line = f"nothing is called that; taking it for {row.key}: {row.title}"
-        click.echo(one_line(line), err=True)
+        found = found or misspelt(query, conversations.list(wanted, everywhere=everywhere).rows)
+    if found:
+        which = f"taking it for {found[0].key}: {found[0].title}"
+        which = which if len(found) == 1 else "these titles are similar"
+        click.echo(one_line(f"nothing is called that; {which}"), err=True)
     return found
 
 

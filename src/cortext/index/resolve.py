@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from cortext.index.listed import AUR, Listed
 
@@ -93,10 +93,35 @@ def was_had_in(row: Listed, text: str) -> bool:
 
 
 def misspelt(query: str, rows: Sequence[Listed]) -> list[Listed]:
-    """Those whose title it may be, with a slip of the finger."""
-    from rapidfuzz import fuzz
+    """Return all rows whose title is similar to the query, the most similar first.
 
-    return _alike(query, rows, fuzz.token_sort_ratio, most=10, least=_CLOSE)
+    A title is similar as a whole, or if it has a similar word for every word of the query.
+    """
+    from rapidfuzz import fuzz, utils
+
+    text = utils.default_process(query)
+    if not text or is_number(query):
+        return []
+    titles = [utils.default_process(row.title) for row in rows]
+    words = {word for title in titles for word in title.split()}
+    similar = [_similar_words(typed, words) for typed in text.split()]
+    scores = [fuzz.token_sort_ratio(text, title) for title in titles]
+    found = [
+        n
+        for n, title in enumerate(titles)
+        if scores[n] >= _CLOSE or all(not each.isdisjoint(title.split()) for each in similar)
+    ]
+    return [rows[n] for n in sorted(found, key=lambda n: -scores[n])]
+
+
+def _similar_words(typed: str, words: Collection[str]) -> set[str]:
+    """Return the word itself, and the words that it may be a misspelling of."""
+    from rapidfuzz import fuzz, process
+
+    if len(typed) <= _SHORTEST:
+        return {typed}  # a short word is similar to too many others
+    found = process.extract(typed, words, scorer=fuzz.ratio, limit=None, score_cutoff=_WORD)
+    return {word for word, _, _ in found}
 
 
 def nearest(query: str, rows: Sequence[Listed]) -> list[Listed]:
