@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from cortext import clock
+from cortext.app.agent_config import AgentConfig, fill_in, find_config
 from cortext.app.consent import allow, may_take
 from cortext.app.transcripts import Found, find_transcript
 from cortext.bridges.registry import BRIDGES
@@ -54,11 +55,13 @@ def bind(
     path: str = "",
     *,
     after: str | None = None,
+    cwd: str = "",
 ) -> None:
     """From now on what is said in a tool session belongs to a conversation; bound already:
     nothing changes. `after` is where it begins, "" for all of it, a time, or the id of the last
     message before; else it is where the exchange begins that is going on now. Another conversation
-    that was had in that session ends there."""
+    that was had in that session ends there. `cwd` is the folder that the tool works in, if that is
+    not the current one."""
     if tool not in BRIDGES:
         raise CortextError(f"there is no tool {tool}", hint=f"one of {', '.join(BRIDGES)}")
     root, place = conversation.root, conversation.place
@@ -67,7 +70,7 @@ def bind(
         return
     others = [b for b in bound_to(session_id) if b.place != place and is_bound(b, tool, session_id)]
     found = find_transcript(tool, session_id, path)
-    said = _said_in(found)
+    model, said = _model_and_messages(found)
     start = start_of_exchange(said) if after is None else _pinned(said, after)
     start = start or (wire.iso(clock.now()) if others and after is None else "")
     times = {message.id: wire.iso(message.timestamp) for message in said}
@@ -78,7 +81,7 @@ def bind(
     if start:
         entry |= {"since": times[start]} if start in times else {}
         entry["held"] = digest_of(message.id for message in _live_in(place))
-    add_entry(workspace, place, entry)
+    add_entry(workspace, place, entry, find_config(tool, session_id, model=model, cwd=cwd))
 
 
 def hold_all(conversation: Listed | Bound, tool: str, session_id: str) -> None:
@@ -89,7 +92,8 @@ def hold_all(conversation: Listed | Bound, tool: str, session_id: str) -> None:
     def change(session: Session) -> bool:
         for entry in session.native:
             if _is_open(entry, tool, session_id):
-                said = _said_in(find_transcript(tool, session_id, _text(entry, "path")))
+                found = find_transcript(tool, session_id, _text(entry, "path"))
+                _, said = _model_and_messages(found)
                 own = {message.id for message in within(entry, said)}
                 entry["held"] = digest_of(m.id for m in live if m.id not in own)
         return False
@@ -215,24 +219,27 @@ def _first_after(when: datetime, messages: Sequence[SessionMessage]) -> int | No
     return next((n for n, message in enumerate(messages) if message.timestamp > when), None)
 
 
-def _said_in(found: Found | None) -> Sequence[SessionMessage]:
+def _model_and_messages(found: Found | None) -> tuple[str, Sequence[SessionMessage]]:
+    """Return the model that a transcript names, and what was said in it."""
     if found is None:
-        return ()
+        return "", ()
     bridge, source = found
     try:
-        return bridge.decode(source, longest=1000).session.messages
+        session = bridge.decode(source, longest=1000).session
     except FileNotFoundError:
-        return ()
+        return "", ()
+    return session.model, session.messages
 
 
-def add_entry(workspace: Workspace, place: Place, entry: Entry) -> None:
-    """One more entry of a head's `native`, by which this person lets the conversation have it."""
+def add_entry(workspace: Workspace, place: Place, entry: Entry, known: AgentConfig) -> None:
+    """Add an entry to a head's `native`, with what is known of the agent. By that this person lets
+    the conversation have the session."""
     if entry["session_id"]:
         allow(place, str(entry["tool"]), str(entry["session_id"]))
 
     def change(session: Session) -> bool:
         session.native = [*session.native, entry]
-        session.agent = session.agent or str(entry["tool"])
+        fill_in(session, known)
         return False
 
     workspace.change(place, change)

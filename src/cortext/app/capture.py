@@ -18,7 +18,7 @@ from cortext.app import progress
 from cortext.app.binding import Bound, Entry, begins, is_sound, within
 from cortext.app.comparing import Copies, Read, changes, rewriting
 from cortext.app.consent import may_take
-from cortext.app.facts import Facts, facts_of, note_facts
+from cortext.app.facts import Facts, facts_of, facts_of_new, note_facts
 from cortext.app.following import news, transcript_at
 from cortext.app.progress import Point, Progress, key_of
 from cortext.app.taken import OUT, Taken, Took, add_taken, print_of, session_of
@@ -102,7 +102,11 @@ class _Capture:
             return self._reconcile()
         recent = set(known.recent)
         new = [m for each in news for m in each or () if m.id not in recent]
-        return Captured(0, self._notes) if self._waits(new) else self._finish(known, new)
+        if self._waits(new):
+            return Captured(0, self._notes)
+        done = self._finish(known, new)
+        note_facts(self._workspace, self._place, self._facts)
+        return done
 
     def _follow(self, entry: Entry, known: Progress) -> Sequence[SessionMessage] | None:
         """What was said in one session since; None if all of it has to be read."""
@@ -123,6 +127,8 @@ class _Capture:
         own = new if point.begun else within(entry, new)
         self._points[key_of(entry)] = Point(mark, last, point.begun or bool(own))
         self._sessions |= dict.fromkeys((m.id for m in own), session_of(entry))
+        if any(message.role == "assistant" for message in own):
+            self._facts.append((entry, facts_of_new(entry, self._head, own)))
         return own
 
     def _may_be_here(self, entry: Entry) -> bool:

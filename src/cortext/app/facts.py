@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cortext.app.binding import Entry
+from cortext.app.following import find_model
 from cortext.bridges import places
-from cortext.bridges.servers import is_of, mcp_servers
+from cortext.bridges.servers import mcp_servers, merge_tools, record_tools, server_alone
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -26,14 +27,26 @@ class Facts(NamedTuple):
 
 def facts_of(session: Session, messages: Sequence[SessionMessage], path: str) -> Facts:
     """The facts of a decoded session, of which these messages are the conversation's."""
-    called = [str(call.get("name") or "") for m in messages for call in m.tool_calls or ()]
-    names = dict.fromkeys(name for name in called if name)
     servers = mcp_servers(session.agent, session.working_dir)
-    unused = [server for server in servers if not any(is_of(server, name) for name in names)]
-    tools = (*sorted(names), *(f"mcp__{server}" for server in unused))
+    tools = tuple(record_tools(session.agent, _called_in(messages), servers))
     whole = len(messages) == len(session.messages)
     tokens = (session.total_prompt_tokens, session.total_completion_tokens) if whole else (0, 0)
     return Facts(session.title, session.model, tools, tokens, path)
+
+
+def facts_of_new(entry: Entry, head: Session, messages: Sequence[SessionMessage]) -> Facts:
+    """Return the facts of new messages of a session; what only all of it tells is empty."""
+    tool, called = str(entry["tool"]), _called_in(messages)
+    model = find_model(tool, str(entry["session_id"]), str(entry.get("path") or ""))
+    servers = mcp_servers(tool, head.working_dir) if called and tool == "opencode" else ()
+    tools = [name for name in record_tools(tool, called, servers) if not server_alone(name)]
+    return Facts("", model, tuple(tools), (0, 0), str(entry.get("path") or ""))
+
+
+def _called_in(messages: Sequence[SessionMessage]) -> list[str]:
+    """The names of the tools that were called, each once."""
+    calls = [call for message in messages for call in message.tool_calls or ()]
+    return [*dict.fromkeys(name for call in calls if (name := str(call.get("name") or "")))]
 
 
 def unnamed(tool: str, session_id: str) -> str:
@@ -59,7 +72,7 @@ def _apply(session: Session, found: Iterable[tuple[Entry, Facts]]) -> bool:
     for entry, facts in found:
         session.model = facts.model or session.model
         session.agent = session.agent or str(entry["tool"])
-        session.tools = [*dict.fromkeys((*session.tools, *facts.tools))]
+        session.tools = merge_tools(session.tools, facts.tools)
         if session.title == unnamed(str(entry["tool"]), str(entry["session_id"])):
             session.title = facts.title or session.title
         for own in session.native:

@@ -7,6 +7,7 @@ from cortext.bridges import places
 from cortext.bridges.port import Bridge, Source
 from cortext.bridges.recent import Changed, Follows, FollowsRows, Mark, end_of, since
 from cortext.bridges.registry import open_bridge
+from cortext.errors import CortextError
 
 
 def transcript_at(tool: str, id: str, path: str) -> Found | None:
@@ -15,6 +16,15 @@ def transcript_at(tool: str, id: str, path: str) -> Found | None:
     if tool == "opencode" and path.endswith(".db") and is_own(tool, path):
         return open_bridge(tool, places.home_of(tool, path)), Source(tool, id, path, 0, "")
     return find_transcript(tool, id, path)
+
+
+def find_model(tool: str, id: str, path: str = "") -> str:
+    """Return the model that a transcript names near its end; "" if it names none."""
+    try:
+        found = transcript_at(tool, id, path)
+        return found[0].glance(found[1]).model if found else ""
+    except (OSError, CortextError):
+        return ""  # a whole reading says what is wrong
 
 
 def news(bridge: Bridge, source: Source, mark: Mark) -> Changed | None:

@@ -1,5 +1,5 @@
-"""Texts that an agent gets as files of ours: what is left of long ones, and what OpenCode reads as
-instructions. They hold what was said, so none of them stays for long."""
+"""Files of ours that live for days: the rest of long texts, and instructions for OpenCode, both for
+an agent to read; and the models of sessions. Most hold what was said, so none stays for long."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import time
 from cortext import paths
 from cortext.durability.replace import make_private_dir, remove_if_there, storage_errors
 
-PIECES, INSTRUCTIONS = "pieces", "instructions"
-_KEPT_SECONDS = {PIECES: 86_400, INSTRUCTIONS: 7 * 86_400}
-"""A tool reads its instructions for as long as it runs."""
+PIECES, INSTRUCTIONS, MODELS = "pieces", "instructions", "models"
+_KEPT_SECONDS = {PIECES: 86_400, INSTRUCTIONS: 7 * 86_400, MODELS: 7 * 86_400}
+"""A tool reads its instructions, and has its model, for as long as it runs."""
 
 
 def folder_of(kind: str) -> str:

@@ -29,6 +29,9 @@ _SAVED = (
 _SHOWN = "The conversation is saved and paused; `cortext resume` goes on with it."
 
 
+_BEGINNINGS = ("SessionStart", "session.created")
+
+
 class Call(NamedTuple):
     """A call of a hook, told alike for all tools."""
 
@@ -39,6 +42,7 @@ class Call(NamedTuple):
     prompt: str
     answer: str
     cwd: str
+    model: str
 
 
 def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
@@ -51,8 +55,11 @@ def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
         forget_running(tool, call.id)
     elif process:
         note_running(tool, call.id, process)
+    _keep_model(call)
     rows = _rows(call)
     found = _bound(call, process, rows)
+    if found and (call.model or call.event in _BEGINNINGS):
+        _note_agent(call, found)
     told = _told(call, found) if found else {}
     try:
         _let_rest(call, found, rows)
@@ -61,6 +68,27 @@ def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
 
         write_error("letting conversations rest", error)
     return told
+
+
+def _keep_model(call: Call) -> None:
+    """Keep the model that a tool names, for the conversation that its session may be bound to."""
+    if not call.model and call.event != "SessionEnd":
+        return
+    from cortext.app.agent_config import forget_model, remember_model
+
+    if call.event == "SessionEnd":
+        forget_model(call.tool, call.id)
+    else:
+        remember_model(call.tool, call.id, call.model)
+
+
+def _note_agent(call: Call, found: Bound) -> None:
+    """Write the model and the MCP servers of a session into its conversation, if it lacks them."""
+    from cortext.app.agent_config import find_config, note_config
+    from cortext.lifecycle.workspace import Workspace
+
+    known = find_config(call.tool, model=call.model, cwd=call.cwd)
+    note_config(Workspace(found.root), found.place, known)
 
 
 def _bound(call: Call, process: Process | None, rows: list[Listed]) -> Bound | None:
@@ -142,6 +170,7 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
         text("prompt") or (last if isinstance(last, str) else ""),
         text("last_assistant_message", "last-assistant-message"),
         text("cwd") or os.getcwd(),
+        text("model"),
     )
 
 

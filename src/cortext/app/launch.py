@@ -197,7 +197,7 @@ def _forked(
     plan = fork_plan(tool, found.id, new=id, cwd=found.cwd, command=command, extra=extra)
     if plan is None:
         return None
-    _bind(row, tool, id)
+    _bind(row, tool, id, cwd=found.cwd)
     return Prepared("fork", plan, id, row, notes)
 
 
@@ -215,7 +215,7 @@ def _converted(
         notes.append(f"not as a session of {tool}: {error}")
         _remove(file)
         return _briefed(row, tool, cwd, budget, extra, notes)
-    _bind(row, tool, written.id, written.path)
+    _bind(row, tool, written.id, written.path, cwd=cwd)
     plan = resume_plan(tool, written.id, cwd=cwd, command=command, instructions=file, extra=extra)
     return Prepared("fork" if fork else "converted", plan, written.id, row, notes, file)
 
@@ -299,8 +299,7 @@ def _take_in(row: Listed) -> int:
     return 0 if why_fixed(row) else capture(row.root, row.place).new
 
 
-def _bind(row: Listed, tool: str, id: str, path: str = "") -> None:
-    """What is said in a session that begins now belongs to a conversation, if that can be
-    written."""
+def _bind(row: Listed, tool: str, id: str, path: str = "", *, cwd: str) -> None:
+    """Bind a session that begins now in `cwd` to a conversation, if that can be written."""
     if not row.tool and not why_fixed(row):
-        bind(row, tool, id, path, after=wire.iso(clock.now().astimezone(UTC)))
+        bind(row, tool, id, path, after=wire.iso(clock.now().astimezone(UTC)), cwd=cwd)

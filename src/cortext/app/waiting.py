@@ -12,6 +12,7 @@ import os
 from datetime import timedelta
 
 from cortext import clock, paths
+from cortext.app.agent_config import find_config
 from cortext.app.binding import (
     Bound,
     Entry,
@@ -59,7 +60,7 @@ def bind_process(
     had = Workspace(root).store.read(conversation.path)[0].messages
     entry["held"] = digest_of(message.id for message in had if not is_abandoned(message))
     allow(place, tool, _waits_for(entry))
-    add_entry(Workspace(root), place, entry)
+    add_entry(Workspace(root), place, entry, find_config(tool, cwd=str(entry["cwd"])))
     path = _file(tool, process)
     settle_all(tool)
     make_private_dir(os.path.dirname(path))

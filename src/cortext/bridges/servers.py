@@ -23,8 +23,9 @@ _COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])", re.DOTALL)
 _LARGEST = 16 << 20
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
-# `mcp__server__tool` and `mcp_server_tool`; `mcp__server` alone is one of which nothing was called.
-_CALLED = re.compile(r"mcp__.+?__.|mcp_[^_].*_.")
+# `mcp__server__tool`, `mcp_server_tool`, or `mcp__server` for a server of which nothing was called.
+_MCP = re.compile(r"mcp__.|mcp_[^_].*_.")
+_SERVER = re.compile(r"mcp__((?:(?!__).)+)")
 # Of plug-ins, of an account, of an editor or browser beside the tool: in none of its files.
 _FROM_ELSEWHERE = (
     "mcp__plugin_", "mcp__claude_ai_", "mcp__claude-in-chrome__", "mcp__ide__", "mcp__codex_apps__",
@@ -44,16 +45,54 @@ def is_of(server: str, name: str) -> bool:
     return plain.startswith(f"{_OTHER.sub('_', server).lstrip('_')}_")
 
 
-def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
-    """Those of the tools that an MCP server had which is none of these. The names that OpenCode
-    has for them do not say so, nor may a server be known that is in no file of the tool's."""
+def record_tools(tool: str, called: Iterable[str], servers: Sequence[str]) -> list[str]:
+    """Return the names under which a conversation records its tools: of those that were called,
+    sorted, and `mcp__SERVER` for each server of which none was called.
+
+    OpenCode names a tool of a server SERVER_TOOL; it is recorded as `mcp__SERVER__TOOL`.
+    """
+    names = dict.fromkeys(called)
+    if tool == "opencode":
+        names = dict.fromkeys(_with_server(name, servers) for name in names)
+    return merge_tools(sorted(names), [f"mcp__{server}" for server in servers])
+
+
+def merge_tools(known: Sequence[str], new: Iterable[str]) -> list[str]:
+    """Return all names once; a server alone goes if a tool of it is named as well."""
+    names = list(dict.fromkeys((*known, *new)))
+    called = [name for name in names if _MCP.match(name) and not server_alone(name)]
     return [
         name
         for name in names
-        if _CALLED.match(name)
-        and not name.startswith(_FROM_ELSEWHERE)
-        and not any(is_of(server, name) for server in servers)
+        if not (server := server_alone(name)) or not any(is_of(server, each) for each in called)
     ]
+
+
+def server_alone(name: str) -> str:
+    """Return the server that a name is of, if it names no tool of it; otherwise ""."""
+    found = _SERVER.fullmatch(name)
+    return found[1] if found else ""
+
+
+def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
+    """Return the MCP tools among `names` that belong to none of the servers. Tools of servers that
+    no file of a tool configures are left out: nobody can tell whether they are there."""
+    return [
+        name
+        for name in names
+        if _MCP.match(name)
+        and not server_alone(name)
+        and not name.startswith(_FROM_ELSEWHERE)
+        and not any(is_of(server, f"{name}_") for server in servers)
+    ]
+
+
+def _with_server(name: str, servers: Sequence[str]) -> str:
+    of = [server for server in servers if is_of(server, name)]
+    if not of:
+        return name
+    server = max(of, key=len)
+    return f"mcp__{server}__{name[len(server) + 1 :]}"
 
 
 def _found(tool: str, cwd: str) -> Iterator[dict[str, Any]]:

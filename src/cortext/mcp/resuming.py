@@ -40,7 +40,7 @@ def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
     servers = mcp_servers(own.tool, reach.folder) if own else None
     found = brief(row, budget=BUDGET, servers=servers)
     fixed = activate(row, reopen=given.reopen)
-    kept = not fixed and _bind(row, own)
+    kept = not fixed and _bind(row, own, reach.folder)
     note = (
         "What is said here from now on belongs to this conversation."
         if kept
@@ -103,12 +103,12 @@ def _check(reach: Reach, row: Listed, *, reopen: bool) -> None:
         )
 
 
-def _bind(row: Listed, own: Own | None) -> bool:
-    """Let what is said in the client's session belong to a conversation, if it can be told which
-    session that is."""
+def _bind(row: Listed, own: Own | None, folder: str) -> bool:
+    """Bind the client's session, which works in a folder, to a conversation; return whether it is
+    known which session that is."""
     if own is None or len(own.ids) != 1:
         return False
     from cortext.app.binding import bind
 
-    bind(row, own.tool, own.ids[0])
+    bind(row, own.tool, own.ids[0], cwd=folder)
     return True

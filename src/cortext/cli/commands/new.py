@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cortext import paths
+from cortext.app.agent_config import note_config_here
 from cortext.cli.options import complete_type, plain_words
 from cortext.lifecycle.types import Types
 from cortext.lifecycle.workspace import Workspace
@@ -26,6 +27,7 @@ def command(type: str | None, topic: tuple[str, ...]) -> None:
         what = "after its type" if type in types else "of which type it is, and then"
         raise click.UsageError(f"say {what} what it is about; types are {', '.join(types)}")
     started = workspace.new(type.lower(), " ".join(topic))
+    note_config_here(workspace, started.session)
     if workspace.root == paths.personal_workspace():
         click.echo("no workspace here, so it is in your personal one", err=True)
     click.echo(started.document)
