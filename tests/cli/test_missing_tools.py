@@ -12,12 +12,19 @@ from tests.cli.test_going_on import Place
 from tests.command import SCRIPT, change_head, cortext
 
 HAD = ["Bash", "mcp__tracker__find", "mcp__notes", "mcp__ide__run", "mcp_my_box_read"]
-WARNING = "tools that it had and that are missing now: "
+WARNING = "this conversation had tools that are missing now: "
+INSIDE = {
+    "claude": {"CLAUDE_CODE_SESSION_ID": "11111111-2222-4333-8444-555555555555"},
+    "codex": {"CODEX_THREAD_ID": "11111111-2222-4333-8444-555555555555"},
+    "gemini": {"GEMINI_CLI": "1"},
+    "opencode": {"OPENCODE": "1"},
+}
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """Of Bash and an unused server nothing is missed, and what an editor brings is not known."""
+    """A conversation with a tool of Claude Code, two MCP tools, an unused MCP server, and a tool of
+    an editor, which no file configures."""
     place = Place(tmp_path)
     change_head(place.root, place.key, agent_config={"agent": "claude", "tools": HAD})
     return place
@@ -41,25 +48,65 @@ def configure(place: Place, tool: str, *servers: str) -> None:
         (home / ".codex/config.toml").write_text("".join(tables), encoding="utf-8")
         return
     entries = {name: {"command": "x"} for name in servers}
-    (home / ".claude.json").write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
+    name, key = {
+        "claude": (".claude.json", "mcpServers"),
+        "gemini": (".gemini/settings.json", "mcpServers"),
+        "opencode": (".config/opencode/opencode.json", "mcp"),
+    }[tool]
+    (home / name).parent.mkdir(parents=True, exist_ok=True)
+    (home / name).write_text(json.dumps({key: entries}), encoding="utf-8")
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex"])
-def test_a_server_that_the_tool_lacks_is_said_when_it_is_started(place: Place, tool: str) -> None:
-    """By the tools that were called; one that it has, by whatever name, is not missed."""
+def test_resume_in_a_tool_names_the_servers_and_tools_that_it_lacks(
+    place: Place, tool: str
+) -> None:
     start = ("--tool", tool, "--print")
-    assert missing(place, *start) == "mcp__tracker__find, mcp_my_box_read"
+    assert missing(place, *start) == "mcp__tracker__find, mcp__notes, mcp_my_box_read"
     configure(place, tool, "my box")
-    assert missing(place, *start) == "mcp__tracker__find"
-    configure(place, tool, "tracker", "my box")
+    assert missing(place, *start) == "mcp__tracker__find, mcp__notes"
+    configure(place, tool, "tracker", "my box", "notes")
     assert missing(place, *start) == ""
 
 
-def test_a_briefing_in_a_tool_says_it_too(place: Place) -> None:
-    env = {**place.env, "CLAUDE_CODE_SESSION_ID": "11111111-2222-4333-8444-555555555555"}
-    configure(place, "claude", "my box")
-    done = cortext(place.root, "slash", "briefing", place.key, env=env)
-    assert f"Warning: {WARNING}mcp__tracker__find" in said(done.stdout)
+@pytest.mark.parametrize("tool", [*INSIDE])
+@pytest.mark.parametrize("command", [["slash", "briefing"], ["resume"]])
+def test_resume_inside_each_tool_names_what_it_lacks(
+    place: Place, tool: str, command: list[str]
+) -> None:
+    config = {"XDG_CONFIG_HOME": str(Path(place.env["HOME"]) / ".config")}
+    env = {**place.env, **config, **INSIDE[tool]}
+    configure(place, tool, "my box", "notes")
+    done = cortext(place.root, *command, place.key, env=env)
+    told = done.stdout if command[0] == "slash" else done.stderr
+    assert f"arning: {WARNING}mcp__tracker__find\n" in told
+
+
+def test_resume_without_a_tool_names_what_no_tool_has(place: Place) -> None:
+    change_head(place.root, place.key, native=[])
+    configure(place, "codex", "tracker")
+    configure(place, "claude", "notes")
+    assert missing(place, "--context") == "mcp_my_box_read"
+
+
+def test_session_of_another_tool_is_warned_of_missing_tools(place: Place) -> None:
+    """A session of Claude Code that is no conversation yet, resumed in Codex."""
+    path = place.homes.transcript("claude")
+    lines = path.read_text(encoding="utf-8").replace('"name":"Read"', '"name":"mcp__tracker__find"')
+    assert lines != path.read_text(encoding="utf-8")
+    path.write_text(lines, encoding="utf-8")
+    place.ok("delete", place.key, "--yes")
+    done = cortext(place.root, "resume", path.stem, "--tool", "codex", "--print", env=place.env)
+    assert f"warning: {WARNING}mcp__tracker__find\n" in done.stderr
+
+
+def test_agent_of_codex_is_told_of_missing_tools_in_the_session_that_is_written(
+    place: Place,
+) -> None:
+    done = cortext(place.root, "resume", place.key, "--tool", "codex", "--print", env=place.env)
+    assert done.returncode == 0, done.stderr
+    written = max(Path(place.env["HOME"]).rglob("rollout-*.jsonl"), key=os.path.getmtime)
+    assert f"Warning: {WARNING}mcp__tracker__find" in written.read_text(encoding="utf-8")
 
 
 def test_a_briefing_in_a_folder_that_is_gone(place: Place) -> None:
@@ -83,7 +130,8 @@ def test_an_agent_that_says_its_tools_is_told_what_it_lacks(place: Place) -> Non
     """Compared as server and tool, however each of them writes it."""
     has = "Bash, Read, tracker_find, notes, mcp_ide_run, mcp__other__x"
     assert missing(place, "--context", "--tools", has) == "mcp_my_box_read"
-    assert missing(place, "--context") == ""
+    has = "Bash, mcp__tracker__find, notes_list, mcp__ide__run, my_box_read"
+    assert missing(place, "--context", "--tools", has) == ""
 
 
 def test_servers_of_a_project_and_of_extensions(

@@ -10,13 +10,14 @@ import logging
 import os
 from collections.abc import Sequence
 from datetime import UTC
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
 from cortext.app.binding import bind
 from cortext.app.going_on import branch, last_used, refuse_live
 from cortext.app.native import Native, find_native, head_of
-from cortext.app.resume import WAS_COMPLETE, brief, why_fixed
+from cortext.app.resume import WAS_COMPLETE, Briefing, brief, configured_servers, why_fixed
 from cortext.app.transcripts import own_transcript
 from cortext.bridges.launch import (
     PACKAGES,
@@ -28,12 +29,12 @@ from cortext.bridges.launch import (
     resume_plan,
     start_plan,
 )
-from cortext.bridges.servers import mcp_servers
 from cortext.config import Config
 from cortext.errors import CortextError
 from cortext.index.listed import DOCUMENT, Listed
 from cortext.model import wire
 from cortext.model.ids import new_id
+from cortext.model.text import clean
 
 if TYPE_CHECKING:
     from cortext.bridges.writing import Written
@@ -110,6 +111,7 @@ def prepare(
         before, row = row, adopt(row)
         where = " in your personal workspace" if row.root == paths.personal_workspace() else ""
         notes += [f"it is kept as {row.key}{where} from now on", *_goes_on(before)]
+        notes += _warnings(row, tool)
     return _converted(row, tool, budget, fork, extra, notes)
 
 
@@ -170,7 +172,7 @@ def _natively(
     if tool == "gemini":
         _keep_copy(tool)
     command = _command(row, tool, found.cwd)
-    file = _instructions(row) if tool == "opencode" and not row.tool else ""
+    file = _instructions(row, tool) if tool == "opencode" and not row.tool else ""
     plan = resume_plan(
         tool, found.id, cwd=found.cwd, command=command, instructions=file, extra=extra
     )
@@ -207,8 +209,8 @@ def _converted(
     cwd, said = folder_for(row)
     notes = [*notes, *said]
     command = "" if row.tool else _command(row, tool, cwd)
-    file = _instructions(row) if tool == "opencode" and not row.tool else ""
-    last = "" if row.tool or command or file else _opening(row)
+    file = _instructions(row, tool) if tool == "opencode" and not row.tool else ""
+    last = "" if row.tool or command or file else _opening(row, tool)
     try:
         written = write_copy(row, tool, cwd=cwd, budget=budget, last=last)
     except CortextError as error:
@@ -224,7 +226,7 @@ def _briefed(
     row: Listed, tool: str, cwd: str, budget: int, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
     command = "" if row.tool else _command(row, tool, cwd)
-    file = _instructions(row, budget) if tool == "opencode" else ""
+    file = _instructions(row, tool, budget) if tool == "opencode" else ""
     plan = start_plan(tool, cwd=cwd, command=command, instructions=file, extra=extra)
     if plan is None:
         raise CortextError(
@@ -261,24 +263,32 @@ def _goes_on(row: Listed) -> list[str]:
 def _warnings(row: Listed, tool: str) -> list[str]:
     """What the person should know before it goes on in a tool. That it was complete was asked
     about."""
-    servers = mcp_servers(tool, folder_for(row)[0])
-    briefing = brief(row, budget=0, servers=servers, with_history=False)
-    found = [*briefing.warnings, why_fixed(row)]
+    found = [*_brief(row, tool).warnings, why_fixed(row)]
     return [f"warning: {warning}" for warning in found if warning not in ("", WAS_COMPLETE)]
 
 
-def _opening(row: Listed) -> str:
-    return brief(row, budget=0, with_history=False).opening
+def _brief(row: Listed, tool: str, budget: int = 0) -> Briefing:
+    """Return the briefing for an agent of a tool, with the history only if that has a budget."""
+    servers = partial(configured_servers, row, tool, folder_for(row)[0])
+    return brief(row, budget=budget, servers=servers, with_history=budget > 0)
 
 
-def _instructions(row: Listed, budget: int = 0) -> str:
+def _opening(row: Listed, tool: str, budget: int = 0) -> str:
+    """Return what an agent is told that has no slash command for it: warnings and briefing."""
+    found = _brief(row, tool, budget)
+    said = [clean(warning, lines=False) for warning in found.warnings if warning != WAS_COMPLETE]
+    warnings = [f"Warning: {warning}" for warning in said]
+    parts = ("\n".join(warnings), found.opening, found.history)
+    return "\n\n".join(part for part in parts if part)
+
+
+def _instructions(row: Listed, tool: str, budget: int = 0) -> str:
     """A file for a tool to read: a briefing, of which the history only if it has a budget."""
     from cortext.app.handed import INSTRUCTIONS, folder_of, make_room
     from cortext.durability.replace import storage_errors, write_new
 
-    briefing = brief(row, budget=budget, with_history=budget > 0)
     path = os.path.join(folder_of(INSTRUCTIONS), f"{new_id()}.md")
-    text = "\n\n".join(part for part in (briefing.opening, briefing.history) if part)
+    text = _opening(row, tool, budget)
     with storage_errors("write", path):
         make_room(INSTRUCTIONS)
         write_new(path, [text.encode("utf-8", "replace")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cortext.clock import ago
@@ -44,11 +44,14 @@ def brief(
     *,
     budget: int,
     tools: Sequence[str] | None = None,
-    servers: Sequence[str] | None = None,
+    servers: Callable[[], Sequence[str]] | None = None,
     with_history: bool = True,
 ) -> Briefing:
-    """The briefing of a conversation. Nothing is changed by it. `tools` are those that the agent
-    has now, and `servers` the names of its MCP servers, if that is known."""
+    """Return the briefing of a conversation; nothing changes by it.
+
+    `tools` are those that the agent has now. If they are not known, `servers` returns the names of
+    the MCP servers that are configured for it; it is called only if the conversation had tools.
+    """
     session, damages = _read(row)
     missing = _missing(session, tools, servers)
     return Briefing(
@@ -146,29 +149,42 @@ def _document(row: Listed) -> str:
     return f"{row.place.folder}/{name}" if name else ""
 
 
-def _server_and_tool(name: str) -> str:
-    """One name of an MCP tool: others write mcp__server__tool, mcp_server_tool or server_tool."""
-    return "_".join(part for part in name.split("_") if part).removeprefix("mcp_")
-
-
 def _digest(session: Session) -> str:
     from cortext.model.digest import digest
 
     return digest(session.messages)
 
 
-def _missing(
-    session: Session, tools: Sequence[str] | None, servers: Sequence[str] | None
-) -> list[str]:
-    """The tools that a conversation had and that an agent has not, as far as that is known."""
-    if tools is not None:
-        present = {_server_and_tool(tool) for tool in tools}
-        return [tool for tool in session.tools if _server_and_tool(tool) not in present]
-    if servers is None or not session.tools:
-        return []
-    from cortext.bridges.servers import without_server
+def configured_servers(row: Listed, tool: str = "", folder: str = "") -> list[str]:
+    """Return the MCP servers that are configured now for a tool in a folder.
 
-    return without_server(session.tools, servers)
+    Without a tool it is the last one that the conversation took place in. If there is none, the
+    servers of all tools are returned: what none of them has is missing in any.
+    """
+    from cortext.bridges.places import TOOLS
+    from cortext.bridges.servers import mcp_servers
+
+    tools = [tool] if tool else [name for name in row.tools if name in TOOLS][-1:]
+    folder = folder or row.where
+    return sorted({name for each in tools or TOOLS for name in mcp_servers(each, folder)})
+
+
+def _missing(
+    session: Session,
+    tools: Sequence[str] | None,
+    servers: Callable[[], Sequence[str]] | None,
+) -> list[str]:
+    """Return the tools that a conversation had and that an agent lacks, as far as that is known.
+
+    Of what is recorded, all MCP tools count, and all MCP servers, also those that were never used.
+    """
+    if not session.tools or (tools is None and servers is None):
+        return []
+    from cortext.bridges.servers import without_server, without_tool
+
+    if tools is not None:
+        return without_tool(session.tools, tools)
+    return without_server(session.tools, servers() if servers else ())
 
 
 def _warnings(row: Listed, session: Session, missing: Sequence[str]) -> list[str]:
@@ -179,5 +195,5 @@ def _warnings(row: Listed, session: Session, missing: Sequence[str]) -> list[str
     if hashed and hashed != Types(row.root).command_hash(session.kind):
         found.append("the agent's instructions have changed since this conversation began")
     if missing:
-        found.append(f"tools that it had and that are missing now: {', '.join(missing)}")
+        found.append(f"this conversation had tools that are missing now: {', '.join(missing)}")
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from cortext import paths
 from cortext.app.binding import Bound
@@ -202,9 +203,8 @@ class Slash:
         from cortext.app.binding import hold_all
         from cortext.app.capture import capture
         from cortext.app.held import rest_of
-        from cortext.app.resume import activate, brief, why_fixed
+        from cortext.app.resume import activate, brief, configured_servers, why_fixed
         from cortext.app.tool_session import row_of
-        from cortext.bridges.servers import mcp_servers
 
         if row.status and not why_fixed(row):
             capture(row.root, row.place)
@@ -212,7 +212,8 @@ class Slash:
             row = row_of(self._conversations, Bound(row.root, row.place)) or row
         lacks = self._lacks(row)
         budget = int(self._conversations.config["resume.budget"])
-        servers = mcp_servers(self.inside.tool, paths.current_folder()) if self.inside else None
+        where = (self.inside.tool, paths.current_folder()) if self.inside else ()
+        servers = partial(configured_servers, row, *where)
         found = brief(row, budget=budget, servers=servers, with_history=lacks is None)
         history = found.history if lacks is None else rest_of(row, lacks, budget=budget)
         fixed = activate(row, reopen=True)

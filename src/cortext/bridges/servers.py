@@ -75,16 +75,32 @@ def server_alone(name: str) -> str:
 
 
 def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
-    """Return the MCP tools among `names` that belong to none of the servers. Tools of servers that
+    """Return the MCP tools and servers among `names` that belong to none of the servers. Those that
     no file of a tool configures are left out: nobody can tell whether they are there."""
     return [
         name
         for name in names
         if _MCP.match(name)
-        and not server_alone(name)
         and not name.startswith(_FROM_ELSEWHERE)
         and not any(is_of(server, f"{name}_") for server in servers)
     ]
+
+
+def without_tool(names: Iterable[str], tools: Sequence[str]) -> list[str]:
+    """Return the names that are none of the tools, compared as server and tool. A server alone is
+    there if any tool of it is."""
+    present = {_server_and_tool(tool) for tool in tools}
+    return [
+        name
+        for name in names
+        if _server_and_tool(name) not in present
+        and not ((server := server_alone(name)) and any(is_of(server, tool) for tool in tools))
+    ]
+
+
+def _server_and_tool(name: str) -> str:
+    """One name of an MCP tool: others write mcp__server__tool, mcp_server_tool or server_tool."""
+    return "_".join(part for part in name.split("_") if part).removeprefix("mcp_")
 
 
 def _with_server(name: str, servers: Sequence[str]) -> str:

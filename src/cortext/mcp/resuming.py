@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cortext.app.slash_texts import section
 from cortext.errors import CortextError
 from cortext.formats.briefing import escape_lines, render_text
@@ -28,8 +30,7 @@ def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
     was said. Use it when the person wants to continue one."""
     from cortext.app.capture import capture
     from cortext.app.keeping import as_conversation
-    from cortext.app.resume import activate, brief, why_fixed
-    from cortext.bridges.servers import mcp_servers
+    from cortext.app.resume import activate, brief, configured_servers, why_fixed
 
     row = reach.one(given.id, everywhere=given.everywhere)
     _check(reach, row, reopen=given.reopen)
@@ -37,7 +38,7 @@ def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
     if row.status and not why_fixed(row):
         capture(row.root, row.place)
     own = own_session()
-    servers = mcp_servers(own.tool, reach.folder) if own else None
+    servers = partial(configured_servers, row, own.tool, reach.folder) if own else None
     found = brief(row, budget=BUDGET, servers=servers)
     fixed = activate(row, reopen=given.reopen)
     kept = not fixed and _bind(row, own, reach.folder)

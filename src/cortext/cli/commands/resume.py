@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -127,13 +129,13 @@ def command(
     else:
         if tool and not reading:
             say(f"{tool} is not started: that takes a terminal; `--print` prints its command line")
-        _tell(row, budget, tools, context=context, reopen=reopen, as_json=as_json)
+        briefing = partial(_brief, budget=budget, tools=tools, tool=tool or "")
+        _tell(row, briefing, context=context, reopen=reopen, as_json=as_json)
 
 
 def _tell(
     row: Listed,
-    budget: int | None,
-    tools: str | None,
+    brief: Callable[[Listed], Briefing],
     *,
     context: bool,
     reopen: bool,
@@ -146,7 +148,7 @@ def _tell(
 
     reopening = context or may_go_on(row, reopen=reopen)
     row = take_in(row)
-    briefing = _brief(row, budget, tools)
+    briefing = brief(row)
     for warning in briefing.warnings:
         if warning != WAS_COMPLETE or context or reopen:
             click.echo(f"warning: {clean(warning, lines=False)}", err=True)
@@ -211,11 +213,22 @@ def _print_plan(prepared: Prepared, *, as_json: bool) -> None:
     )
 
 
-def _brief(row: Listed, budget: int | None, tools: str | None) -> Briefing:
+def _brief(row: Listed, *, budget: int | None, tools: str | None, tool: str) -> Briefing:
     from cortext.app.resume import brief
 
     names = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
-    return brief(row, budget=most_characters(budget), tools=names)
+    servers = partial(_servers, row, tool)
+    return brief(row, budget=most_characters(budget), tools=names, servers=servers)
+
+
+def _servers(row: Listed, tool: str) -> list[str]:
+    """Return the MCP servers of the tool that is named, or of the one that this runs in."""
+    from cortext.app.resume import configured_servers
+    from cortext.bridges.inside import here
+
+    if not tool and (inside := here()):
+        return configured_servers(row, inside.tool, paths.current_folder())
+    return configured_servers(row, tool)
 
 
 def _print(briefing: Briefing) -> None:
