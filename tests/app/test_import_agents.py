@@ -157,3 +157,28 @@ def test_only_the_main_branch_is_taken(database: Path) -> None:
     assert [warning.rpartition(": ")[2] for warning in chat.warnings] == [
         "its branch b is left out"
     ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i, i, i FROM n",
+        "SELECT zeroblob(900000000), 1, 1",
+    ],
+    ids=["endless", "large"],
+)
+def test_views_in_place_of_tables_are_not_read(tmp_path: Path, query: str) -> None:
+    path = tmp_path / "hostile.db"
+    with closing(sqlite3.connect(path)) as db:
+        columns = "(session_id, created_at, updated_at)"
+        db.execute(f"CREATE VIEW agent_sessions {columns} AS {query}")
+        db.execute(f"CREATE VIEW agent_messages {columns} AS {query}")
+    with pytest.raises(SessionStorageError, match="without sessions of openai-agents or llm"):
+        read_database(str(path))
+
+
+def test_pipe_in_place_of_a_database_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.db"
+    os.mkfifo(path)
+    with pytest.raises(SessionStorageError, match="not a regular file"):
+        read_database(str(path))

@@ -2,6 +2,9 @@
 
 import json
 import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from cortext.bridges.places import archive_home
 from cortext.bridges.port import Source
 from cortext.bridges.registry import open_bridge
 from cortext.errors import CortextError
-from tests.bridges.opencode_made import START, Made, said, text
+from tests.bridges.opencode_made import SCHEMA, START, Made, said, text
 from tests.command import cortext
 
 GOOD = [("user", "Hello?"), ("assistant", "Hello.")]
@@ -219,6 +222,92 @@ def test_parts_and_messages_of_nobody(made: Made) -> None:
     [lost] = check(made)["ses_good"]
     assert "parts of no message are passed over: 1" in lost
     everything(made)
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT {} FROM n"
+COLUMNS = """
+    {0} AS id, {0} AS session_id, {0} AS message_id, NULL AS parent_id, {0} AS directory,
+    {0} AS title, '1' AS version, 1 AS time_created, 1 AS time_updated, {0} AS data"""
+TABLES = ("session", "message", "part")
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_database(path: Path, script: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.executescript(script)
+
+
+def make_pipe_beside(path: Path) -> None:
+    make_database(path, f"PRAGMA journal_mode=WAL; {SCHEMA}")
+    os.mkfifo(f"{path}-wal")
+    Path(f"{path}-shm").touch()
+
+
+def make_endless_views(path: Path) -> None:
+    query = ENDLESS.format(COLUMNS.format("i"))
+    make_database(path, "".join(f"CREATE VIEW {table} AS {query};" for table in TABLES))
+
+
+def make_large_views(path: Path) -> None:
+    query = f"SELECT {COLUMNS.format('zeroblob(900000000)')}"
+    make_database(path, "".join(f"CREATE VIEW {table} AS {query};" for table in TABLES))
+
+
+def fill(path: Path, schema: str, sessions: int) -> None:
+    """As many sessions, each with one message."""
+    numbers = (
+        f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {sessions})"
+    )
+    make_database(
+        path,
+        f"""
+        {schema}
+        INSERT INTO session (id, directory, title) {numbers} SELECT i, '/x', 'T' FROM n;
+        INSERT INTO message (id, session_id, time_created) {numbers} SELECT i, i, 1 FROM n;
+        """,
+    )
+
+
+def make_computed_columns(path: Path) -> None:
+    computed = "data TEXT AS (hex(zeroblob(400000000)))"
+    fill(path, SCHEMA.replace("data TEXT", computed), 500)
+
+
+def make_quadratic_rows(path: Path) -> None:
+    """No index leads from a session to its messages."""
+    fill(path, SCHEMA, 20_000)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (make_pipe, "not a regular file"),
+        (make_pipe_beside, "not a regular file"),
+        (make_endless_views, "its `session` is not a plain table"),
+        (make_large_views, "its `session` is not a plain table"),
+        (make_computed_columns, "its `message` is not a plain table"),
+        (make_quadratic_rows, "reading it takes more work than a database of its size needs"),
+    ],
+)
+def test_one_hostile_database_hangs_no_command(
+    made: Made, make: Callable[[Path], None], reason: str
+) -> None:
+    hostile = made.home / "opencode-hostile.db"
+    make(hostile)
+    home = made.home.parent.parent
+    listed = cortext(home, "list", "--all")
+    assert "A title" in listed.stdout
+    assert f"{hostile} is passed over: {reason}" in listed.stderr
+    assert f"{hostile} cannot be looked into: {reason}" in run(made, "doctor")
+    assert f"not copied: {hostile}: {reason}" in cortext(home, "sync").stderr
+    assert f"{hostile} is passed over: {reason}" in cortext(home, "scan").stderr
+    assert "A title" in run(made, "search", "Hello")
+    assert "A title" in run(made, "resume", "--list", "--all")
+    assert "opencode" in run(made, "stats", "--all").lower()
+    assert "Hello." in run(made, "show", "ses_good")
 
 
 @pytest.mark.slow

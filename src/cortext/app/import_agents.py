@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from cortext import paths
 from cortext.app.import_file import Read
 from cortext.app.import_llm import is_of_llm, read_llm
-from cortext.errors import SessionNotFoundError, SessionStorageError
+from cortext.errors import SessionNotFoundError, SessionStorageError, reason_of
 from cortext.formats.openai_items import KEY, message_of
 from cortext.model import json
 from cortext.model.ids import derived_id
@@ -55,13 +53,15 @@ def read_database(path: str) -> list[Read]:
     """The sessions of a database, each with what a person should know about it."""
     import sqlite3
 
+    from cortext.durability.foreign_database import explain_failure, open_foreign
+
     try:
-        uri = f"file:{quote(os.fsencode(path))}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=5)) as db:
+        with open_foreign(path, timeout=5) as db:
             db.execute("BEGIN")  # one moment of it, also while a program goes on
             return list(_sessions(db, path))
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise SessionStorageError(f"{path} cannot be read: {error}", path=path) from None
+    except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+        why = reason_of(error) if isinstance(error, OSError) else explain_failure(error)
+        raise SessionStorageError(f"{path} cannot be read: {why}", path=path) from None
 
 
 def put_items(session: Session, store: SessionStore) -> bool:
@@ -85,7 +85,9 @@ def put_items(session: Session, store: SessionStore) -> bool:
 
 
 def _sessions(db: Connection, path: str) -> Iterator[Read]:
-    found = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    from cortext.durability.foreign_database import find_tables
+
+    found = find_tables(db)
     if is_of_llm(found):
         yield from read_llm(db, path, found)
         return

@@ -17,7 +17,7 @@ from cortext.durability.follow import Followed, Known, Tail, extend, print_of, s
 from cortext.durability.packed import MOST, SUFFIX
 from cortext.durability.read import open_file, read_file
 from cortext.durability.replace import make_private_dir, replace, storage_errors, temp_name
-from cortext.errors import SessionCorruptedError, SessionStorageError, why
+from cortext.errors import SessionCorruptedError, SessionStorageError
 from cortext.model import json
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -109,7 +109,13 @@ def _opencode(failures: Failures) -> Iterator[Item]:
     if not os.path.isdir(own_home("opencode")) and not os.environ.get("OPENCODE_DB"):
         return
     from cortext.bridges.opencode import OpenCodeBridge
-    from cortext.bridges.opencode_store import Database, Found, read_database, trees
+    from cortext.bridges.opencode_store import (
+        Database,
+        Found,
+        explain_refusal,
+        read_database,
+        trees,
+    )
 
     bridge, seen = OpenCodeBridge(), set[str]()
     found: list[tuple[str, Found]] = []
@@ -117,12 +123,12 @@ def _opencode(failures: Failures) -> Iterator[Item]:
         try:
             found += ((path, one) for one in read_database(path, Database.families))
         except (OSError, SessionCorruptedError) as error:
-            failures[path] = why(error)
+            failures[path] = explain_refusal(error)
     for tree in trees(bridge.home):
         try:
             found += () if tree.is_side else [(tree.path, tree.found)]
         except (OSError, SessionCorruptedError) as error:
-            failures[tree.path] = why(error)
+            failures[tree.path] = explain_refusal(error)
     for path, one in found:
         if one.id not in seen and _is_name(one.id):
             seen.add(one.id)

@@ -13,11 +13,19 @@ from msgspec import Struct
 from cortext.bridges import jsonl
 from cortext.bridges.opencode_log import Log, logs, open_log
 from cortext.bridges.opencode_parts import Info, Model, Part, Telling, read_info, read_parts
-from cortext.bridges.opencode_store import Database, Raw, Store, Tree, read_database, trees
+from cortext.bridges.opencode_store import (
+    Database,
+    Raw,
+    Store,
+    Tree,
+    explain_refusal,
+    read_database,
+    trees,
+)
 from cortext.bridges.places import own_home, warn
 from cortext.bridges.port import Decoded, Glance, Source
 from cortext.bridges.recent import Changed, Mark
-from cortext.errors import SessionCorruptedError, where_and_why, why
+from cortext.errors import SessionCorruptedError, where_and_why
 from cortext.formats.records import Damage
 from cortext.model.session import Session
 
@@ -81,7 +89,7 @@ class OpenCodeBridge:
             try:
                 found = read_database(path, Database.roots)
             except (OSError, SessionCorruptedError) as error:
-                warn("%s is passed over: %s", path, why(error))
+                warn("%s is passed over: %s", path, explain_refusal(error))
                 continue
             for one in found:
                 seen.add(one.id)
@@ -91,7 +99,7 @@ class OpenCodeBridge:
                 one = None if tree.is_side else tree.found
                 size = os.stat(tree.path).st_size
             except (OSError, SessionCorruptedError) as error:
-                warn("%s is passed over: %s", tree.path, why(error))
+                warn("%s is passed over: %s", tree.path, explain_refusal(error))
                 continue
             if one and one.id not in seen:
                 seen.add(one.id)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
-from urllib.parse import quote
 
 from cortext.bridges import jsonl
+from cortext.durability.foreign_database import explain_failure, find_tables, open_foreign
 from cortext.durability.read import read_file
-from cortext.errors import SessionCorruptedError
+from cortext.errors import SessionCorruptedError, reason_of
 from cortext.model import json, wire
 
 T = TypeVar("T")
@@ -26,6 +25,7 @@ _HEAD = (
     "model", "cost", "tokens_input", "tokens_output", "tokens_reasoning", "tokens_cache_read",
     "tokens_cache_write",
 )  # fmt: skip
+_TABLES = ("session", "message", "part")
 # The sentence of an error may quote bytes of a damaged schema.
 _DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 # Of a damaged database any column may hold anything.
@@ -157,7 +157,7 @@ class Database:
             for when, own, data in self._all(f"{query} ORDER BY time_created, id", (id,)):
                 yield Raw(own, data), when if isinstance(when, (int, float)) else None
         except _DAMAGED as error:
-            raise SessionCorruptedError(self.path, str(error)) from None
+            raise SessionCorruptedError(self.path, explain_failure(error)) from None
 
     def families(self) -> list[Found]:
         """The sessions that are no sub-agent's, with a print that changes with their sub-agents'
@@ -239,7 +239,7 @@ class Database:
         try:
             yield from map(Raw._make, self._all(query, (id,)))
         except _DAMAGED as error:
-            raise SessionCorruptedError(self.path, str(error)) from None
+            raise SessionCorruptedError(self.path, explain_failure(error)) from None
 
     def children(self, id: str) -> list[str]:
         query = "SELECT CAST(id AS TEXT) FROM session WHERE parent_id = ? AND id <> ? ORDER BY id"
@@ -256,17 +256,30 @@ def read_database(path: str, work: Callable[[Database], T], *, patience: float =
         quiet = not before.has_log
         # Opening a database that nobody has open leaves two files beside it, unless it is said
         # to be immutable. Then what others write meanwhile may be half seen: look again after.
-        uri = f"file:{quote(path)}?mode=ro{'&immutable=1' if quiet else ''}"
         try:
-            with closing(sqlite3.connect(uri, uri=True, timeout=patience)) as connection:
+            with open_foreign(path, timeout=patience, immutable=quiet) as connection:
                 connection.text_factory = _text
+                _refuse_views(connection)
                 result = work(Database(path, connection))
         except _DAMAGED as error:
             if quiet and attempts and _state(path) != before:
                 continue
-            raise SessionCorruptedError(path, str(error)) from None
+            raise SessionCorruptedError(path, explain_failure(error)) from None
         if not (quiet and attempts and _state(path) != before):
             return result
+
+
+def explain_refusal(error: OSError | SessionCorruptedError) -> str:
+    """Say why a store cannot be read, to follow its path."""
+    return error.reason if isinstance(error, SessionCorruptedError) else reason_of(error)
+
+
+def _refuse_views(connection: sqlite3.Connection) -> None:
+    named = {name for (name,) in connection.execute("SELECT lower(name) FROM sqlite_master")}
+    refused = named - find_tables(connection)
+    for name in _TABLES:
+        if name in refused:
+            raise sqlite3.DatabaseError(f"its `{name}` is not a plain table")
 
 
 class _State(NamedTuple):

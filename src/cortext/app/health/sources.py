@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from cortext.app.health.problem import NOTE, NOTHING, Found, Problem, counted, unread
+from cortext.bridges import archive
 from cortext.bridges.places import TOOLS, own_home
 from cortext.bridges.registry import open_bridge
 from cortext.durability.read import open_file
@@ -39,6 +40,10 @@ def histories(failures: dict[str, str]) -> Iterator[History]:
     for tool in TOOLS:
         _name_closed(tool, failures)
         if not os.path.isdir(own_home(tool)):
+            continue
+        if tool == "opencode":  # it keeps rows: only a store as a whole can be closed to us
+            for _ in archive.items(tool, failures):
+                pass
             continue
         try:
             paths = {source.path for source in open_bridge(tool).sources()}

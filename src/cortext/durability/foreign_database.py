@@ -1,0 +1,91 @@
+"""Reading the SQLite databases of other programs.
+
+Such a file may be damaged, or made to do harm: a pipe, a view that never ends, a row of a gigabyte.
+Every database that cortext did not make is opened here, with bounds on what reading it may cost.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from urllib.parse import quote
+
+from cortext.durability.read import open_file
+
+_LARGEST_ROW = 256 << 20
+_STEPS = 20_000_000
+"""Instructions of SQLite's virtual machine that the smallest database may take: about a second."""
+_STEPS_PER_BYTE = 20  # a plain read of all rows takes less than one
+_STEPS_AT_ONCE = 10_000
+_BESIDE = ("-wal", "-shm", "-journal")
+_HARDENING = ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0")
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
+_COMPUTED = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden = 2"
+
+
+@contextmanager
+def open_foreign(
+    path: str, *, timeout: float, immutable: bool = False
+) -> Generator[sqlite3.Connection]:
+    """Open another program's database for reading.
+
+    `timeout` is how many seconds another process may hold a lock. An `immutable` database is read
+    without looking at the files beside it, and without making any.
+
+    Raises:
+        OSError: The file, or a file that SQLite would read beside it, is not a regular file.
+    """
+    size = _size_of_regular(path)
+    for suffix in () if immutable else _BESIDE:
+        if os.path.lexists(path + suffix):
+            size += _size_of_regular(path + suffix)
+    uri = f"file:{quote(os.fsencode(path))}?mode=ro{'&immutable=1' if immutable else ''}"
+    with closing(sqlite3.connect(uri, uri=True, timeout=timeout)) as db:
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_ROW)
+        db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        db.set_progress_handler(_budget(_STEPS + _STEPS_PER_BYTE * size), _STEPS_AT_ONCE)
+        for setting in _HARDENING:
+            db.execute(f"PRAGMA {setting}")
+        yield db
+
+
+def find_tables(db: sqlite3.Connection) -> set[str]:
+    """Return the names of the tables that hold rows of their own.
+
+    Views, virtual tables and tables with computed columns are left out: reading one row of them may
+    take any time and any memory.
+    """
+    names = [name for (name,) in db.execute(_TABLES).fetchall()]
+    return {name for name in names if db.execute(_COMPUTED, (name,)).fetchone() is None}
+
+
+def explain_failure(error: Exception) -> str:
+    """Say why a database could not be read, to follow its name."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return "reading it takes more work than a database of its size needs"
+    if code == sqlite3.SQLITE_TOOBIG or isinstance(error, sqlite3.DataError):
+        return f"one of its rows is larger than {_LARGEST_ROW >> 20} MiB"
+    return str(error)
+
+
+def _size_of_regular(path: str) -> int:
+    fd = open_file(path)
+    try:
+        return os.fstat(fd).st_size
+    finally:
+        os.close(fd)
+
+
+def _budget(steps: int) -> Callable[[], bool]:
+    """Return a progress handler that stops SQLite when the steps are used up."""
+    left = steps
+
+    def is_used_up() -> bool:
+        nonlocal left
+        left -= _STEPS_AT_ONCE
+        return left < 0
+
+    return is_used_up
