@@ -10,9 +10,7 @@ from msgspec import Struct, field
 from cortext.bridges.jsonl import Cost, Count
 from cortext.model.message import Role
 
-_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
-_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
-_SHELL = re.compile(r"\s*<bash-input>(.*?)</bash-input>\s*", re.DOTALL)
+_SHELL = ("<bash-input>", "</bash-input>")
 _TAGS = re.compile(r"</?(?:local-command-std(?:out|err)|bash-std(?:out|err))>")
 _BY_THE_TOOL = (
     "<local-command-", "<bash-std", "<task-notification>", "<user-prompt-submit-hook>",
@@ -133,14 +131,22 @@ def said(text: str, role: Role) -> tuple[Role, str]:
     if role != "user" or not text:
         return role, text
     begins = text[:100].lstrip()
-    if begins.startswith("<command-") and (name := _COMMAND.search(text)):
-        given = _ARGUMENTS.search(text)
-        return role, f"/{name[1].strip().lstrip('/')} {given[1].strip() if given else ''}".strip()
-    if shell := _SHELL.fullmatch(text):
-        return role, f"!{shell[1]}"
+    if begins.startswith("<command-") and (name := _element(text, "command-name")) is not None:
+        given = _element(text, "command-args") or ""
+        return role, f"/{name.strip().lstrip('/')} {given.strip()}".strip()
+    bare = text.strip()
+    if bare.startswith(_SHELL[0]) and bare.endswith(_SHELL[1]):
+        return role, f"!{bare[len(_SHELL[0]) : -len(_SHELL[1])]}"
     if begins.startswith(_BY_THE_TOOL):
         return "system", _TAGS.sub("", text).strip()
     return role, text
+
+
+def _element(text: str, tag: str) -> str | None:
+    """Return the text of the first element with this tag; None if it is missing or not closed."""
+    _, _, rest = text.partition(f"<{tag}>")
+    inside, closing, _ = rest.partition(f"</{tag}>")
+    return inside if closing else None
 
 
 def text_of(content: Content) -> str:

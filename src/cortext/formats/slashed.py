@@ -19,7 +19,7 @@ AFTER = (
 _FRAMED = re.compile(r"\[cortext ([0-9a-f]{32})\] (/[^\n]+)\n.*\n\[end cortext \1\](.*)", re.DOTALL)
 _MENTION = re.compile(r"(?<![\w/.+-])@")
 _AT_SIGN = "\N{SYMBOL FOR ESCAPE}{40}"
-_SHELL = re.compile(r"\[Shell command '.*' terminated by signal 0\]", re.DOTALL)
+_SHELL = ("[Shell command '", "' terminated by signal 0]")
 
 
 def without_mentions(text: str) -> str:
@@ -41,5 +41,13 @@ def as_typed(text: str) -> str:
     found = _FRAMED.fullmatch(text.strip())
     if found is None:
         return text
-    rest = _SHELL.sub("", found[3]).replace(AFTER, "")
+    rest = _without_shell(found[3]).replace(AFTER, "")
     return text if rest.strip() else unescape(found[2])
+
+
+def _without_shell(text: str) -> str:
+    """Return the text without what Gemini CLI says of a shell command that was ended."""
+    start, end = text.find(_SHELL[0]), text.rfind(_SHELL[1])
+    if start < 0 or end < start + len(_SHELL[0]):
+        return text
+    return text[:start] + text[end + len(_SHELL[1]) :]

@@ -23,8 +23,8 @@ _AGAIN = {"unavailable": "1", "busy": "1", "too-many-streams": "5"}
 """Seconds after which what will pass may have passed."""
 _PLACE = re.compile(
     r"""[ ]at[ ]"[^"]*"(?:,[ ]port[ ]\d+)? | [ ]at[ ][^\s,]+ | "[^"]*"
-    | (?<![\w/])/[^\s:,;]+ | \w+://\S+ | \[[0-9a-f:.]+\](?::\d+)?
-    | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)? | \b[\w.-]+:\d{2,5}\b""",
+    | (?<![\w/])/[^\s:,;]+ | \b\w+://\S+ | \[[0-9a-f:.]+\](?::\d+)?
+    | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)? | (?<![\w.-])[\w.-]+:\d{2,5}\b""",
     re.VERBOSE,
 )
 """Paths, addresses, and whatever else a server names in quotes."""

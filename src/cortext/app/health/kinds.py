@@ -10,7 +10,7 @@ from cortext.app.health.problem import Problem
 MANY = 20
 """Files of which each is named; where there are more, one stands for all of its kind."""
 _SOME = 10
-_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\([^)]*\)|\d+")
+_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+")
 
 
 def kind_of(problem: Problem) -> str:
