@@ -18,7 +18,7 @@ ENVIRONMENT = "the environment"
 # Beyond any use, and small enough for every clock and database.
 _MOST = 1_000_000_000
 _MOST_DOTS = 100
-_LONG_NUMBER = rb"[0-9_]{4300}"
+_LONG_NUMBER = rb"(?<![0-9_])[0-9_]{4300}"
 
 
 class UnknownSettingError(CortextError, LookupError):

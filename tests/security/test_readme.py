@@ -22,6 +22,7 @@ FAILURES = [
     "Argument and shell injection at launch", "Git config execution",
     "Hostile file names in commits", "Symlinks and umask", "Forged context blocks",
     "Secrets in commits", "Trust keys written by a wrapper", "Pending work executed on resume",
+    "Hangs by a hostile file",
 ]  # fmt: skip
 
 

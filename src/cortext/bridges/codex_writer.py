@@ -13,6 +13,7 @@ from typing import IO, Any, ClassVar
 from cortext.bridges.places import own_home
 from cortext.bridges.writing import Turn, Written, iso, rising, store_lines, with_last
 from cortext.durability.read import read_file, read_first_line
+from cortext.formats import toml_edit
 from cortext.model import json, wire
 
 _log = logging.getLogger("cortext.bridges")
@@ -74,11 +75,9 @@ class CodexWriter:
 
     def _provider(self) -> str:
         """Who the person's model comes from: the tool lists only what has the same one."""
-        import tomllib
-
         try:
             text = read_file(os.path.join(self._home, "config.toml")).decode("utf-8")
-            found = tomllib.loads(text).get("model_provider")
+            found = toml_edit.value_of(text, "model_provider")
         except (OSError, ValueError):
             found = None  # none is written, or it is the tool's to complain about
         return found if isinstance(found, str) else "openai"

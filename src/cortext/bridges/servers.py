@@ -5,6 +5,7 @@ What comes from elsewhere, as with a plug-in or an account of Claude Code, is no
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
@@ -13,15 +14,22 @@ from typing import Any, cast
 
 from cortext import paths
 from cortext.bridges.jsonl import listed
-from cortext.durability.read import read_file
+from cortext.durability.read import read_small_file
+from cortext.errors import why
+from cortext.formats import toml_edit
 from cortext.model import json
 
 _log = logging.getLogger("cortext.bridges")
-# Strings first, so that what looks like a comment in one is none.
-_STRING = rb'("(?:[^"\\]|\\.)*+")'
-_COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+# Strings first, so that what looks like a comment in one is none. Neither a string nor a comment
+# need be closed: otherwise each opening would be sought again from the next one to the end.
+_STRING = rb'("(?:[^"\\]|\\.)*+"?)'
+_COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])", re.DOTALL)
-_LARGEST = 16 << 20
+_LARGEST, _LARGEST_TOML = 1 << 20, 1 << 18
+"""Bytes of a settings file, which may come with a project that somebody else made."""
+_LARGEST_OWN = 16 << 20
+"""Bytes of the file that Claude Code keeps for a person, with much else in it."""
+_MOST_SERVERS, _LONGEST_NAME = 1000, 200
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 # `mcp__server__tool`, `mcp_server_tool`, or `mcp__server` for a server of which nothing was called.
 _MCP = re.compile(r"mcp__.|mcp_[^_].*_.")
@@ -35,7 +43,8 @@ _FROM_ELSEWHERE = (
 def mcp_servers(tool: str, cwd: str) -> list[str]:
     """The names of the servers that a tool starts in a folder, sorted."""
     there = {name: entry for found in _found(tool, cwd) for name, entry in found.items()}
-    return sorted(name for name, entry in there.items() if not _is_off(entry))
+    names = (name for name, entry in there.items() if not _is_off(entry))
+    return sorted(name for name in names if len(name) <= _LONGEST_NAME)[:_MOST_SERVERS]
 
 
 def is_of(server: str, name: str) -> bool:
@@ -115,7 +124,7 @@ def _found(tool: str, cwd: str) -> Iterator[dict[str, Any]]:
     home = os.path.expanduser("~")
     if tool == "claude":
         folder = os.environ.get("CLAUDE_CONFIG_DIR") or home
-        own = _read(os.path.join(folder, ".claude.json"))
+        own = _read(os.path.join(folder, ".claude.json"), _LARGEST_OWN)
         yield _part(own, "mcpServers")
         yield _part(own, "projects", cwd, "mcpServers")
         for folder in _upwards(cwd):
@@ -160,16 +169,12 @@ def _part(value: Any, *keys: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _read(path: str) -> Any:
-    """A configuration; None if there is none, or none that can be read: then the tool says so."""
+def _read(path: str, most: int = _LARGEST) -> Any:
+    """Return what a settings file says; None if it is missing, too large or cannot be read."""
     try:
-        if os.stat(path).st_size > _LARGEST:
-            return None
-        data = read_file(path)
         if path.endswith(".toml"):
-            import tomllib
-
-            return tomllib.loads(data.decode("utf-8"))
+            return toml_edit.read_toml(read_small_file(path, _LARGEST_TOML).decode("utf-8"))
+        data = read_small_file(path, most)
         try:
             return json.decode(data)
         except ValueError:
@@ -179,5 +184,12 @@ def _read(path: str) -> Any:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        _log.info("%s is passed over: %s", path, error)
+        # The tool itself tells of a file that it cannot read.
+        is_large = getattr(error, "errno", None) == errno.EFBIG
+        _log.log(
+            logging.WARNING if is_large else logging.INFO,
+            "%s is passed over: %s",
+            path,
+            why(error),
+        )
         return None

@@ -22,6 +22,18 @@ def read_file(path: str) -> bytes:
     return read_file_and_stat(path)[0]
 
 
+def read_small_file(path: str, most: int) -> bytes:
+    """Return all bytes of a file; OSError if there are more than `most`."""
+    fd = open_file(path)
+    try:
+        size = os.fstat(fd).st_size
+        if size > most:
+            raise OSError(errno.EFBIG, f"larger than {most:,} bytes", path)
+        return read_range(fd, 0, size)
+    finally:
+        os.close(fd)
+
+
 def read_file_and_stat(path: str) -> tuple[bytes, os.stat_result]:
     """All bytes of a file, and what the file that they came from looked like."""
     fd = open_file(path)

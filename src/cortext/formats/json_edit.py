@@ -13,10 +13,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 _DEEPEST = 100
-_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-_SAME_LINE = re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*")
-_BLANK = re.compile(r"[ \t\r\n]*\Z")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+# Each is matched at one place and never goes back, so that no text makes them slow.
+_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_SAME_LINE = re.compile(r"(?:[ \t]*+(?://[^\r\n]*+|/\*[^\r\n]*?\*/))*+")
+_BLANK = re.compile(r"[ \t\r\n]*+\Z")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+"')
 _OTHER = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 Path = Sequence[str | int]

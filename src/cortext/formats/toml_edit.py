@@ -10,18 +10,23 @@ from typing import cast
 
 from cortext.formats.json_edit import Insertion
 
+_MOST_PARTS = 16
+_KEY = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.){0,40}+"|'[^'\n]{0,40}+')"""
+# The parser takes minutes over a key of very many parts.
+_LONG_KEY = re.compile(rf"(?<![\w.-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{_MOST_PARTS}}}")
+
 
 def put_first(text: str, key: str, values: Sequence[str]) -> list[Insertion]:
     """What makes a list of words the value of a key outside any table, where there is none yet.
     ValueError if the text is no TOML, or has such a key."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
-    before = _read(text.removeprefix(mark))
+    before = read_toml(text.removeprefix(mark))
     if key in before:
         raise ValueError(f"it has a `{key}` already")
     newline = "\r\n" if "\r\n" in text else "\n"
     # The first line is outside any table, whatever follows.
     line = f"{key} = {json.dumps(list(values))}{newline}"
-    if _read(line + text.removeprefix(mark)) != {key: list(values), **before}:
+    if read_toml(line + text.removeprefix(mark)) != {key: list(values), **before}:
         raise ValueError("it cannot be added to")
     return [Insertion(len(mark), line)]
 
@@ -39,7 +44,7 @@ def take_out(text: str, key: str, values: Sequence[str]) -> str:
 def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> list[Insertion]:
     """What adds a table at the end, where there is none of this name yet. ValueError if there is,
     or if the text cannot have it."""
-    before = _read(text.removeprefix("\ufeff"))
+    before = read_toml(text.removeprefix("\ufeff"))
     wanted: dict[str, object] = dict(values)
     for part in reversed(name[1:]):
         wanted = {part: wanted}
@@ -49,7 +54,7 @@ def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> l
     newline = "\r\n" if "\r\n" in text else "\n"
     lead = "" if not text else newline if text.endswith("\n") else newline * 2
     added = lead + newline.join(table_lines(name, values)) + newline
-    after = _read(text.removeprefix("\ufeff") + added)
+    after = read_toml(text.removeprefix("\ufeff") + added)
     if after != {**before, name[0]: {**cast("dict[str, object]", there), **wanted}}:
         raise ValueError("it cannot be added to")
     return [Insertion(len(text), added)]
@@ -58,7 +63,7 @@ def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> l
 def take_out_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> str:
     """The text without the table that `put_table` wrote, wherever it stands now, and what was added
     to it since; as it is if there is none with these values, or if it cannot be cut out."""
-    before = _read(text.removeprefix("\ufeff"))
+    before = read_toml(text.removeprefix("\ufeff"))
     there = before.get(name[0])
     table = cast("dict[str, object]", there).get(name[1]) if isinstance(there, dict) else None
     known = cast("dict[str, object]", table) if isinstance(table, dict) else {}
@@ -68,7 +73,7 @@ def take_out_table(text: str, name: Sequence[str], values: Mapping[str, object])
     wanted = {k: v for k, v in before.items() if k != name[0]}
     for after in (_without_block(text, name, values), _without_lines(text, name)):
         try:
-            left = _read(after.removeprefix("\ufeff"))
+            left = read_toml(after.removeprefix("\ufeff"))
         except ValueError:
             continue
         if left in ({**wanted, name[0]: others}, *([] if others else [wanted])):
@@ -106,11 +111,14 @@ def table_lines(name: Sequence[str], values: Mapping[str, object]) -> list[str]:
 
 def value_of(text: str, key: str) -> object:
     """What a key outside any table is; None if there is none. ValueError if it is no TOML."""
-    return _read(text.removeprefix("\ufeff")).get(key)
+    return read_toml(text.removeprefix("\ufeff")).get(key)
 
 
-def _read(text: str) -> dict[str, object]:
+def read_toml(text: str) -> dict[str, object]:
+    """Return what a TOML text says; ValueError if it is no TOML, or would take long to read."""
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key in it has more than {_MOST_PARTS} parts")
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"it is no TOML: {error}") from None

@@ -1,0 +1,182 @@
+"""Text of others takes a time that grows with its length, whatever it says."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortext import Session, SessionMessage
+from cortext.app.decisions import decisions_in
+from cortext.app.health import objects, pieces
+from cortext.app.health.kinds import kind_of
+from cortext.app.health.problem import Problem
+from cortext.bridges import claude_records, codex_records, gemini, jsonl, servers
+from cortext.bridges.gemini_log import Log
+from cortext.config import parse_settings
+from cortext.errors import CortextError, SessionStorageError
+from cortext.formats import briefing, document, edits, json_edit, query, slashed, toml_edit
+from cortext.formats.exports import markdown
+from cortext.model import closing, digest, ours, secrets
+from cortext.model.title import generate_title
+from cortext.web.pages import cards
+from cortext.web.problems import without_places
+from tests.command import cortext
+
+NONCE = "0" * 32
+FRAMED = f"[cortext {NONCE}] /new plan\nwords\n[end cortext {NONCE}]"
+FEWEST = 32_000
+LARGE = 1_000_000
+
+
+def messages(text: str) -> list[SessionMessage]:
+    return [SessionMessage("user", text), SessionMessage("assistant", text)]
+
+
+def title_of(text: str) -> str:
+    return generate_title(Session("a-session", messages=messages(text)))
+
+
+def mcp_servers(name: str, tool: str, text: str) -> list[str]:
+    """The servers of a project whose settings have this text, in the current folder."""
+    path = Path(name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return servers.mcp_servers(tool, os.getcwd())
+
+
+def calm_line(text: str) -> str:
+    return markdown._calm_line(text, spans=True)
+
+
+def remove_hook(text: str) -> str:
+    return json_edit.remove(f'{{"hooks": [{text}1]}}', ["hooks", 0])
+
+
+Case = tuple[str, Callable[[str], Any], str, str]
+# A name, what reads the text, how the text begins, and what is in it again and again.
+CASES: list[Case] = [
+    ("claude command", lambda t: claude_records.said(t, "user"), "", "<command-name>"),
+    (
+        "claude arguments",
+        lambda t: claude_records.said(t, "user"),
+        "<command-name>a</command-name>",
+        "<command-args>",
+    ),
+    ("claude shell", lambda t: claude_records.said(t, "user"), "", "<bash-input>"),
+    (
+        "claude shell ends",
+        lambda t: claude_records.said(t, "user"),
+        "<bash-input>",
+        "</bash-input> ",
+    ),
+    ("claude output", lambda t: claude_records.said(t, "user"), "<bash-stdout>", "<bash-std"),
+    ("codex image", lambda t: codex_records.is_said(t, "user"), " ", "<image "),
+    ("codex spaces", lambda t: codex_records.is_said(t, "user"), "", " "),
+    ("codex title", codex_records.title_of, "", "<a "),
+    ("title of a request", jsonl.title_of, "", "<command-name>"),
+    (
+        "gemini head",
+        lambda t: gemini._salvage(t.encode(), Log()),
+        '{"summary":"',
+        '\\"summary":"\\',
+    ),
+    ("gemini messages", lambda t: gemini._salvage(t.encode(), Log()), '{"messages":[', '{"id":'),
+    ("gemini tail", lambda t: gemini._LAST_SUMMARY.findall(t.encode()), "", '],"summary":"\\'),
+    ("gemini spaces", lambda t: gemini._MESSAGE.findall(t.encode()), "", " \t"),
+    ("slash frame", slashed.as_typed, f"[cortext {NONCE}] /a\n", f"\n[end cortext {NONCE}"),
+    ("slash shell", slashed.as_typed, FRAMED, "[Shell command '"),
+    ("slash mentions", slashed.without_mentions, "", "@"),
+    ("briefing marks", briefing.escape, "", "[ "),
+    ("briefing escapes", briefing.unescape, "", "\N{SYMBOL FOR ESCAPE}{4"),
+    ("patch", lambda t: edits.changes({"patch": t}), "", "*** Update File: "),
+    ("query", lambda t: query.find(t, query.parse("needle").terms), "", "needl"),
+    ("settings strings", json_edit.parse, '{"a": "', '\\"'),
+    ("settings comments", json_edit.parse, "[", "/*"),
+    ("settings spaces", json_edit.parse, "[", " \r"),
+    ("settings values", json_edit.parse, "[", '"a",'),
+    ("settings removal", remove_hook, "", "/**/ "),
+    ("toml key", toml_edit.read_toml, "", "a."),
+    ("toml quoted key", toml_edit.read_toml, "", '"\\"" . '),
+    ("toml table", toml_edit.read_toml, "[", "a."),
+    ("toml text", toml_edit.read_toml, 'a = "', '\\"'),
+    ("toml words", toml_edit.read_toml, 'a = "', "a- "),
+    ("own settings", lambda t: parse_settings(t.encode(), "x"), "", f"a = {'1' * 4299} \n"),
+    (".mcp.json", lambda t: mcp_servers(".mcp.json", "claude", t), '{"a": "', '\\"'),
+    (".mcp.json comments", lambda t: mcp_servers(".mcp.json", "claude", t), "", "/*"),
+    (".mcp.json commas", lambda t: mcp_servers(".mcp.json", "claude", t), "[", ", "),
+    ("opencode.jsonc", lambda t: mcp_servers("opencode.jsonc", "opencode", t), '"', '\\"'),
+    ("gemini settings", lambda t: mcp_servers(".gemini/settings.json", "gemini", t), "", '"\\'),
+    ("codex settings", lambda t: mcp_servers(".codex/config.toml", "codex", t), "", "a."),
+    ("markdown code", calm_line, "", "`a``b```c"),
+    ("markdown definitions", calm_line, "> ", "[a"),
+    ("digest", lambda t: digest.digest(messages(t)), "", "<system-reminder>"),
+    ("title", title_of, "", "![["),
+    ("closing", closing.is_closing, "", "thanks, "),
+    ("own command", ours.without_command, "", "\n"),
+    ("secrets", secrets.find_secrets, "", "password="),
+    ("secret tokens", secrets.find_secrets, "", "eyJaaaaaaaa."),
+    ("secret addresses", secrets.find_secrets, "", "://a:"),
+    ("printed secrets", secrets.without_prints, "", "[redacted a"),
+    ("decisions", lambda t: list(decisions_in(messages(t))), "", "let's use a "),
+    ("objects", lambda t: list(objects.objects_in(t)), "", '{"type":'),
+    ("fields", objects.fields_in, "", '"a" : '),
+    ("records", lambda t: pieces.records_in(t.encode(), "x"), "", '{ "role"'),
+    ("document", lambda t: document.salvage(t.encode(), "x"), '{"messages":[', '{"role":"'),
+    ("problems", lambda t: kind_of(Problem(t, "")), "", "("),
+    ("addresses", lambda t: without_places(SessionStorageError(t)), "", "a"),
+    ("hosts", lambda t: without_places(SessionStorageError(t)), "", "a."),
+    ("signs on a page", lambda t: cards._SIGNS.sub("", t), "", "**a"),
+]
+
+
+def seconds(read: Callable[[str], Any], text: str) -> float:
+    """How long reading a text takes at best, of three times."""
+    taken: list[float] = []
+    for _ in range(3):
+        json_edit.parse.cache_clear()
+        begun = time.process_time()
+        try:
+            read(text)
+        except (ValueError, LookupError, CortextError):
+            pass  # most are no JSON, no TOML, no session
+        taken.append(time.process_time() - begun)
+    return min(taken)
+
+
+@pytest.mark.parametrize(
+    ("read", "begin", "unit"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_time_grows_with_the_length_of_a_foreign_text(
+    read: Callable[[str], Any],
+    begin: str,
+    unit: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    short = seconds(read, begin + unit * (FEWEST // len(unit)))
+    long = seconds(read, begin + unit * (4 * FEWEST // len(unit)))
+    # Below a few milliseconds the clock says nothing.
+    assert long <= 8 * max(short, 0.004)
+
+
+def test_list_is_quick_with_a_message_of_a_megabyte_of_opening_tags(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude/projects/-home-you-project"
+    folder.mkdir(parents=True)
+    id = "0b5f0a3e-1111-4222-8333-444455556666"
+    line = {
+        "type": "user",
+        "uuid": "u1",
+        "sessionId": id,
+        "cwd": "/home/you/project",
+        "timestamp": "2026-01-02T03:04:05.000Z",
+        "message": {"role": "user", "content": "<command-name>" * (LARGE // 14)},
+    }
+    (folder / f"{id}.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    done = cortext(tmp_path, "list", "--all", "--json", env={"HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert [row["id"] for row in json.loads(done.stdout)] == [id]
