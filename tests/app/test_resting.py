@@ -21,6 +21,7 @@ from cortext.app.waiting import bind_process
 from cortext.bridges.inside import Inside
 from cortext.bridges.live import forget_running, note_running
 from cortext.bridges.processes import find_process
+from cortext.config import workspace_file
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place
 from tests.app.captures import Bench
@@ -300,6 +301,19 @@ def test_list_keeps_to_the_pause_minutes_of_each_workspace(bench: Bench, tmp_pat
     other.mkdir()
     ok(other, "init")
     assert "auto-saved" not in cortext(other, "list", "--all").stderr
+    assert status(bench, idle)[0] == "active"
+
+
+def test_list_shows_all_workspaces_though_the_settings_of_one_are_damaged(
+    bench: Bench, tmp_path: Path
+) -> None:
+    idle = bench.begin("Idle")
+    rest(bench, idle, 60)
+    Path(workspace_file(bench.workspace.root)).write_text("[sessions\n", encoding="utf-8")
+    other = tmp_path / "other"
+    other.mkdir()
+    ok(other, "init")
+    assert "Idle" in ok(other, "list", "--all")
     assert status(bench, idle)[0] == "active"
 
 

@@ -79,12 +79,7 @@ def pause_and_record(catalog: Catalog, rows: Sequence[Listed]) -> list[Listed]:
     The catalog remembers them, and also the conversations of other machines, which are not paused
     here. The next list tries again what a tool has open, and what there was no time for.
     """
-    from cortext.config import Config
-
-    minutes = {
-        root: float(Config.load(root)["sessions.pause_minutes"])
-        for root in {row.root for row in rows}
-    }
+    minutes = {root: _pause_minutes(root) for root in {row.root for row in rows}}
     deadline = time.monotonic() + _PATIENCE
     settled = {
         row.identity
@@ -95,6 +90,17 @@ def pause_and_record(catalog: Catalog, rows: Sequence[Listed]) -> list[Listed]:
     # What was captured may be later than what the rows say.
     now = [row for row in catalog.list(list(minutes)) if row.identity in settled]
     return rested(catalog.tell_once(now))
+
+
+def _pause_minutes(root: str) -> float:
+    """Return the setting of a workspace; 0, which pauses nothing, if its file cannot be read."""
+    from cortext.config import Config
+    from cortext.errors import CortextError
+
+    try:
+        return float(Config.load(root)["sessions.pause_minutes"])
+    except CortextError:
+        return 0.0  # the commands in that workspace say what is wrong
 
 
 def _pause(row: Listed, minutes: float) -> bool:
