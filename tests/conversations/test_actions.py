@@ -37,6 +37,7 @@ def told(text: str) -> str | None:
         ("Hi! I build a shop. Search for payment providers.", "searched for payment providers"),
         ("- fix the parser\n```\ndelete everything\n```", "fixed the parser"),
         ("copy the file", "copied the file"),
+        ("format the file", "formatted the file"),
         ("continue", "continued"),
     ],
 )  # fmt: skip

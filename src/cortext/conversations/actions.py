@@ -20,7 +20,7 @@ change check classify clean clone close collect combine compare compile complete
 connect continue convert copy correct count create define delete deploy describe design detect
 determine diagnose disable discuss display document download edit email enable estimate evaluate
 examine execute expand explain explore export extend extract fetch fill filter finish fix follow
-format generate group handle highlight identify implement import improve inspect install integrate
+generate group handle highlight identify implement import improve inspect install integrate
 investigate join list load locate look measure merge migrate modify monitor move open optimise
 optimize order organise organize outline parse pick post predict prepare print propose prove publish
 pull push query rank recommend reduce refactor remind remove rename repair replace report research
@@ -30,11 +30,11 @@ validate verify visualise visualize
 """
 _IRREGULAR = {
     "build": "built", "choose": "chose", "cut": "cut", "debug": "debugged",
-    "draw": "drew", "drop": "dropped", "find": "looked for", "get": "got", "give": "gave",
-    "make": "made", "map": "mapped", "plan": "planned", "plot": "plotted", "put": "put",
-    "read": "read", "redo": "redid", "rewrite": "rewrote", "run": "ran", "scan": "scanned",
-    "send": "sent", "set": "set", "show": "showed", "split": "split", "stop": "stopped",
-    "submit": "submitted", "tell": "told", "undo": "undid", "write": "wrote",
+    "draw": "drew", "drop": "dropped", "find": "looked for", "format": "formatted", "get": "got",
+    "give": "gave", "make": "made", "map": "mapped", "plan": "planned", "plot": "plotted",
+    "put": "put", "read": "read", "redo": "redid", "rewrite": "rewrote", "run": "ran",
+    "scan": "scanned", "send": "sent", "set": "set", "show": "showed", "split": "split",
+    "stop": "stopped", "submit": "submitted", "tell": "told", "undo": "undid", "write": "wrote",
 }  # fmt: skip
 
 
