@@ -27,6 +27,43 @@ def test_uv_tool_installation_repeats_its_source_and_packages(prefix: Path) -> N
     assert install_command("redis") == expected
 
 
+@pytest.mark.parametrize(
+    ("recorded", "source"),
+    [
+        ('directory = "/src/clone", extras = ["redis"]', "'/src/clone[redis]'"),
+        ('editable = "/src/clone"', "--editable /src/clone"),
+        ('git = "https://host/cortext"', "'cortext-sessions @ git+https://host/cortext'"),
+        (
+            'git = "https://host/cortext?tag=v1#0dacfd66"',
+            "'cortext-sessions @ git+https://host/cortext@v1'",
+        ),
+        (
+            'git = "ssh://git@host/all?subdirectory=cortext&branch=main"',
+            "'cortext-sessions @ git+ssh://git@host/all@main#subdirectory=cortext'",
+        ),
+        ('url = "https://host/c.whl"', "'cortext-sessions @ https://host/c.whl'"),
+    ],
+)
+def test_uv_tool_installation_never_asks_an_index_for_cortext(
+    recorded: str, source: str, prefix: Path
+) -> None:
+    (prefix / "uv-receipt.toml").write_text(
+        f'[tool]\nrequirements = [{{ name = "cortext-sessions", {recorded} }}]\n', encoding="utf-8"
+    )
+    assert install_command("redis") == f"uv tool install --with {REDIS} {source}"
+
+
+def test_uv_tool_installation_keeps_the_sources_of_added_packages(prefix: Path) -> None:
+    (prefix / "uv-receipt.toml").write_text(
+        '[tool]\nrequirements = [{ name = "cortext-sessions", directory = "/src" }, '
+        '{ name = "a", editable = "/a" }, { name = "b", git = "https://host/b" }, '
+        '{ name = "c", extras = ["x"], specifier = ">=1" }]\n',
+        encoding="utf-8",
+    )
+    added = "--with-editable /a --with 'b @ git+https://host/b' --with 'c[x]>=1'"
+    assert install_command("redis") == f"uv tool install {added} --with {REDIS} /src"
+
+
 def test_pipx_installation_injects(prefix: Path) -> None:
     (prefix / "pipx_metadata.json").write_text("{}", encoding="utf-8")
     assert install_command("redis") == f"pipx inject cortext-sessions {REDIS}"

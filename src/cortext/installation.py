@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 DISTRIBUTION = "cortext-sessions"
 
@@ -65,17 +66,39 @@ def _uv_tool_command(receipt: Path, packages: list[str]) -> str:
     """
     import tomllib
 
-    source = DISTRIBUTION
-    added: list[str] = []
+    source = [DISTRIBUTION]
+    options: list[str] = []
     installed: list[dict[str, Any]] = tomllib.loads(receipt.read_text("utf-8"))["tool"][
         "requirements"
     ]
     for entry in installed:
-        if entry["name"] != DISTRIBUTION:
-            added.append(entry["name"] + entry.get("specifier", ""))
-            continue
-        source = next(
-            (entry[key] for key in ("directory", "editable", "path", "url") if key in entry), source
-        )
-    options = [part for package in [*added, *packages] for part in ("--with", package)]
-    return shlex.join(["uv", "tool", "install", *options, source])
+        is_editable = "editable" in entry
+        if entry["name"] == DISTRIBUTION:
+            source = [*(["--editable"] if is_editable else []), _uv_requirement(entry)]
+        else:
+            options += ["--with-editable" if is_editable else "--with", _uv_requirement(entry)]
+    options += [part for package in packages for part in ("--with", package)]
+    return shlex.join(["uv", "tool", "install", *options, *source])
+
+
+def _uv_requirement(entry: dict[str, Any]) -> str:
+    """Return an entry of a receipt as uv takes it on the command line."""
+    extras = f"[{','.join(entry['extras'])}]" if entry.get("extras") else ""
+    for key in ("directory", "editable", "path"):
+        if key in entry:
+            return entry[key] + extras
+    name = entry["name"] + extras
+    if "git" in entry:
+        return f"{name} @ {_git_url(entry['git'])}"
+    if "url" in entry:
+        return f"{name} @ {entry['url']}"
+    return name + entry.get("specifier", "")
+
+
+def _git_url(recorded: str) -> str:
+    """Return the URL of a git source: a receipt has `https://host/repository?rev=REVISION#COMMIT`."""
+    url = urlsplit(recorded)
+    query = parse_qs(url.query)
+    revision = next((f"@{query[key][0]}" for key in ("rev", "tag", "branch") if key in query), "")
+    folder = f"#subdirectory={query['subdirectory'][0]}" if "subdirectory" in query else ""
+    return f"git+{url._replace(query='', fragment='').geturl()}{revision}{folder}"
