@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from cortext.app.binding import bind
+from cortext.app.errors_log import last_errors
+from cortext.app.handed import MODELS, folder_of
 from cortext.app.hook import hook
 from cortext.bridges.servers import merge_tools, record_tools
 from tests.app.captures import Bench
@@ -89,6 +91,16 @@ def test_hook_writes_the_model_into_a_bound_conversation(bench: Bench, event: st
     call(event, bench, model=MODEL)
     found = bench.head()["agent_config"]
     assert (found["model"], found["tools"]) == (MODEL, ["mcp__github"])
+
+
+def test_hook_captures_though_the_model_cannot_be_remembered(bench: Bench) -> None:
+    bench.bind()
+    models = Path(folder_of(MODELS))
+    models.parent.mkdir(parents=True, exist_ok=True)
+    models.write_text("in the way", encoding="utf-8")
+    call("Stop", bench, id=bench.session, model=MODEL)
+    assert bench.said() == bench.expected
+    assert "remembering the model of a session: " in "\n".join(last_errors())
 
 
 def test_transcript_names_the_model_and_the_tools_before_the_stop(bench: Bench) -> None:

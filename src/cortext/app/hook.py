@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cortext import paths
@@ -27,9 +29,8 @@ _SAVED = (
     "Confirm that in one line, and do nothing else."
 )
 _SHOWN = "The conversation is saved and paused; `cortext resume` goes on with it."
-
-
-_BEGINNINGS = ("SessionStart", "session.created")
+_STARTS = ("SessionStart", "session.created")
+"""The events that begin a session."""
 
 
 class Call(NamedTuple):
@@ -55,19 +56,28 @@ def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
         forget_running(tool, call.id)
     elif process:
         note_running(tool, call.id, process)
-    _keep_model(call)
+    with _log_failure("remembering the model of a session"):
+        _keep_model(call)
     rows = _rows(call)
     found = _bound(call, process, rows)
-    if found and (call.model or call.event in _BEGINNINGS):
-        _note_agent(call, found)
+    if found and (call.model or call.event in _STARTS):
+        with _log_failure("writing the model and the MCP servers"):
+            _note_agent(call, found)
     told = _told(call, found) if found else {}
-    try:
+    with _log_failure("letting conversations rest"):
         _let_rest(call, found, rows)
-    except Exception as error:  # noqa: BLE001  the tool is told what it is to be told
+    return told
+
+
+@contextmanager
+def _log_failure(doing: str) -> Generator[None]:
+    """Log what fails inside: the hook still captures, and the tool gets its answer."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  whatever it is
         from cortext.app.errors_log import write_error
 
-        write_error("letting conversations rest", error)
-    return told
+        write_error(doing, error)
 
 
 def _keep_model(call: Call) -> None:
