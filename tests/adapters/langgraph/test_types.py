@@ -58,6 +58,10 @@ class Point(NamedTuple):
 OWN: list[Any] = [Plan(steps=["a"]), Step("b"), Color.RED, Point(1), [Step("c")], {"k": Point(2)}]
 
 
+class Moment(datetime):
+    """A type that LangGraph packs with a method, and does not make again."""
+
+
 class PlanState(TypedDict):
     plan: Plan
 
@@ -311,6 +315,12 @@ def test_own_type_that_is_allowed_comes_back(value: Any, named: bool, tmp_path: 
     assert found.pending_writes == [("task", "c", value)]
     with pytest.raises(CheckpointTypeError, match=__name__):
         got(tmp_path)
+
+
+def test_type_that_langgraph_cannot_read_is_refused_though_it_is_allowed(tmp_path: Path) -> None:
+    saver = CortextSaver(tmp_path, allowed_types=[Moment])
+    with pytest.raises(CheckpointTypeError, match=r"Moment\.fromisoformat is not allowed"):
+        put(saver, {"c": Moment.now(UTC)})
 
 
 def test_allow_list_of_a_given_serializer_counts(tmp_path: Path) -> None:
