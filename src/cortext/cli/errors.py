@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
@@ -48,8 +49,8 @@ def report(error: BaseException) -> int:
             return code
     if isinstance(error, SystemExit):
         raise error
-    if isinstance(error, ModuleNotFoundError) and _is_foreign(error):
-        _say(_missing_package(error))
+    if isinstance(error, ModuleNotFoundError) and (package := _package_of(error)):
+        _say(_missing_package(package))
         return 1
     if not debugging.on:
         text = clean(f"{type(error).__name__}: {error}", lines=False)
@@ -58,15 +59,16 @@ def report(error: BaseException) -> int:
     return 1
 
 
-def _is_foreign(error: ModuleNotFoundError) -> bool:
-    return (error.name or "cortext").partition(".")[0] != "cortext"
+def _package_of(error: ModuleNotFoundError) -> str:
+    """Return the package to install; "" for a module of cortext or of Python itself."""
+    package = (error.name or "").partition(".")[0]
+    return "" if package == "cortext" or package in sys.stdlib_module_names else package
 
 
-def _missing_package(error: ModuleNotFoundError) -> errors.CortextError:
+def _missing_package(package: str) -> errors.CortextError:
     """Explain that a required package is gone: the installation is incomplete."""
     from cortext.installation import install_command
 
-    package = (error.name or "").partition(".")[0]
     return errors.CortextError(
         f"the package {package} is not installed, but cortext needs it",
         hint=f"install it with `{install_command(package)}`",
