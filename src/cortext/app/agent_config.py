@@ -1,8 +1,8 @@
-"""What is known of an agent before its transcript says it: the model and the MCP servers.
+"""The model and the MCP servers of an agent, before its transcript names them.
 
-A hook names the model when a session starts, often before the session is bound to a conversation:
-it is remembered for the binding. The tool's own files name the MCP servers. Both go into
-`agent_config` of `session.json`; what is unknown stays null there.
+A hook names the model when a session starts, often before the session is bound to a conversation,
+so the model is remembered until then. The tool's own files name the MCP servers. Both go into
+`agent_config` of `session.json`, where unknown values stay null.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def find_config(tool: str, session_id: str = "", *, model: str = "", cwd: str = 
 
 
 def fill_in(session: Session, known: AgentConfig) -> bool:
-    """Add to a head what it lacks; return whether anything is new. A model that is there stays."""
+    """Add the values that a head lacks; return whether it changed. A known model stays."""
     before = session.agent, session.model, session.tools
     session.agent = session.agent or known.agent
     session.model = session.model or known.model
@@ -49,7 +49,7 @@ def fill_in(session: Session, known: AgentConfig) -> bool:
 
 
 def note_config(workspace: Workspace, place: Place, known: AgentConfig) -> None:
-    """Write into a conversation what its head lacks; write nothing if it lacks nothing."""
+    """Write the values that the head of a conversation lacks, if there are any."""
     if not fill_in(workspace.store.head_at(place), known):
         return
 
@@ -61,7 +61,8 @@ def note_config(workspace: Workspace, place: Place, known: AgentConfig) -> None:
 
 
 def note_config_here(workspace: Workspace, session: Session) -> None:
-    """Write into a new conversation what is known of the AI tool that this process runs in."""
+    """Write the model and the servers of the AI tool that this process runs in into a new
+    conversation."""
     inside = here()
     if inside is None:
         return

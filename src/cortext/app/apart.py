@@ -62,7 +62,7 @@ def list_apart(
         _add_spawned(found)
     if tool in (None, DOCUMENT) and (there := shelves(config, roots)):
         rows, notes = catalog.document_sessions(there, patience=patience)
-        # No program says that it left a session.
+        # Programs do not tell when they leave a session, so inactivity decides.
         minutes = float(config["sessions.pause_minutes"])
         found.documents.extend(show_effective_status(rows, minutes))
         found.notes.extend(notes)

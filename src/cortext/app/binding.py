@@ -220,7 +220,7 @@ def _first_after(when: datetime, messages: Sequence[SessionMessage]) -> int | No
 
 
 def _model_and_messages(found: Found | None) -> tuple[str, Sequence[SessionMessage]]:
-    """Return the model that a transcript names, and what was said in it."""
+    """Return the model that a transcript names, and its messages."""
     if found is None:
         return "", ()
     bridge, source = found
@@ -232,8 +232,8 @@ def _model_and_messages(found: Found | None) -> tuple[str, Sequence[SessionMessa
 
 
 def add_entry(workspace: Workspace, place: Place, entry: Entry, known: AgentConfig) -> None:
-    """Add an entry to a head's `native`, with what is known of the agent. By that this person lets
-    the conversation have the session."""
+    """Add an entry to a head's `native`, and what is known of its agent. This person thereby allows
+    the conversation to take the session."""
     if entry["session_id"]:
         allow(place, str(entry["tool"]), str(entry["session_id"]))
 

@@ -219,10 +219,10 @@ class Conversations:
         ]
 
     def pause_idle(self, idle: Sequence[Listed]) -> Sequence[Listed]:
-        """Write `paused` into the idle conversations that nobody was told of since they were last
-        active, and return those that are paused on disk now, for the caller to name."""
-        untold = self._catalog.untold(idle) if idle else ()
-        return pause_and_record(self._catalog, untold) if untold else ()
+        """Pause idle conversations on disk, unless they were announced since they were last active.
+        Return those that are paused now, for the caller to announce."""
+        new = self._catalog.find_unannounced(idle) if idle else ()
+        return pause_and_record(self._catalog, new) if new else ()
 
     def find(
         self,

@@ -35,16 +35,18 @@ def facts_of(session: Session, messages: Sequence[SessionMessage], path: str) ->
 
 
 def facts_of_new(entry: Entry, head: Session, messages: Sequence[SessionMessage]) -> Facts:
-    """Return the facts of new messages of a session; what only all of it tells is empty."""
+    """Return the facts of new messages. Only a whole session tells title and tokens: they are
+    empty."""
     tool, called = str(entry["tool"]), _called_in(messages)
     model = find_model(tool, str(entry["session_id"]), str(entry.get("path") or ""))
+    # Only the tool names of OpenCode do not mark the tools of servers.
     servers = mcp_servers(tool, head.working_dir) if called and tool == "opencode" else ()
     tools = [name for name in record_tools(tool, called, servers) if not server_alone(name)]
     return Facts("", model, tuple(tools), (0, 0), str(entry.get("path") or ""))
 
 
 def _called_in(messages: Sequence[SessionMessage]) -> list[str]:
-    """The names of the tools that were called, each once."""
+    """Return the names of the called tools, each once."""
     calls = [call for message in messages for call in message.tool_calls or ()]
     return [*dict.fromkeys(name for call in calls if (name := str(call.get("name") or "")))]
 

@@ -24,7 +24,7 @@ def find_model(tool: str, id: str, path: str = "") -> str:
         found = transcript_at(tool, id, path)
         return found[0].glance(found[1]).model if found else ""
     except (OSError, CortextError):
-        return ""  # a whole reading says what is wrong
+        return ""  # reading all of it says what is wrong
 
 
 def news(bridge: Bridge, source: Source, mark: Mark) -> Changed | None:

@@ -36,10 +36,10 @@ Identity = tuple[str, str]
 def forgetting(rows: Sequence[Listed]) -> Generator[list[CortextError]]:
     """Forget the words of these conversations after the block, which masks something in them.
 
-    The list that the block gets is for what fails in it; afterwards it also has why the words
-    could not be forgotten. One process at a time: the note is whole. SessionStorageError where the
-    note cannot be written, SessionLockedError where another process holds it: then the block does
-    not run.
+    Yield a list for the failures of the block; if the words cannot be forgotten, that is added.
+    A note on disk names these conversations until their words are forgotten. SessionStorageError
+    if the note cannot be written, SessionLockedError if another process holds it; the block does
+    not run then.
     """
     failures: list[CortextError] = []
     with _noting():

@@ -1,5 +1,5 @@
-"""Files of ours that live for days: the rest of long texts, and instructions for OpenCode, both for
-an agent to read; and the models of sessions. Most hold what was said, so none stays for long."""
+"""Files that are kept for days: the rest of long texts and the instructions of OpenCode, for agents
+to read, and the models of sessions. Most hold what was said, so none stays for long."""
 
 from __future__ import annotations
 

@@ -268,13 +268,13 @@ def _warnings(row: Listed, tool: str) -> list[str]:
 
 
 def _brief(row: Listed, tool: str, budget: int = 0) -> Briefing:
-    """Return the briefing for an agent of a tool, with the history only if that has a budget."""
+    """Return the briefing for an agent of a tool; with a budget of 0, without the history."""
     servers = partial(configured_servers, row, tool, folder_for(row)[0])
     return brief(row, budget=budget, servers=servers, with_history=budget > 0)
 
 
 def _opening(row: Listed, tool: str, budget: int = 0) -> str:
-    """Return what an agent is told that has no slash command for it: warnings and briefing."""
+    """Return warnings and briefing as text, for an agent that no slash command tells them to."""
     found = _brief(row, tool, budget)
     said = [clean(warning, lines=False) for warning in found.warnings if warning != WAS_COMPLETE]
     warnings = [f"Warning: {warning}" for warning in said]

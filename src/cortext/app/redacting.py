@@ -43,7 +43,7 @@ class Redacted(NamedTuple):
 
 
 def path_of(row: Listed) -> str:
-    """Where a conversation is: its folder in a workspace, or its file."""
+    """Return the folder of a conversation in a workspace, or the file of another one."""
     return row.path if row.tool else row.place.folder
 
 
@@ -66,9 +66,9 @@ def refuse_live(row: Listed) -> None:
 def redact(row: Listed, findings: Sequence[Finding] | None = None) -> Redacted:
     """Mask the secrets of one conversation in its own files; with `findings`, only these.
 
-    Each file is old or new at every instant. Line count, ids and times stay. What killed processes
-    left of the conversation is removed. A step that fails is in `failures`, and the others are
-    done. A tool's own session has no file of ours: see `redacting_copies`.
+    Each file is old or new at every instant. Line count, ids and times stay. Temp files that killed
+    processes left are removed. A failed step is added to `failures`, and the others still run. A
+    tool's own session has no file of ours: see `redacting_copies`.
     """
     refuse_live(row)
     if row.tool and not row.is_apart and row.tool not in (TRASH, STATE):
@@ -85,8 +85,8 @@ def redact(row: Listed, findings: Sequence[Finding] | None = None) -> Redacted:
 
 
 def note_vanished(found: Iterable[Finding], failures: list[CortextError]) -> None:
-    """Add a failure for each file of these findings that is gone, or for the folder that is gone
-    with it: nobody masked what it holds, wherever it is now."""
+    """Add a failure for each file of these findings that vanished, or for the folder that vanished
+    with it. The file may still exist elsewhere, unmasked."""
     paths = {one.path for one in found if one.role != LEFT and not os.path.lexists(one.path)}
     named = {error.path for error in failures if isinstance(error, SessionStorageError)}
     failures += [
@@ -100,21 +100,22 @@ def note_vanished(found: Iterable[Finding], failures: list[CortextError]) -> Non
 
 
 def _first_missing(path: str) -> str:
-    """The path, or the highest of the folders above it that is not there."""
+    """Return the highest folder above the path that is missing, or the path itself."""
     while not os.path.lexists(os.path.dirname(path)):
         path = os.path.dirname(path)
     return path
 
 
 def _look(row: Listed, failures: list[CortextError]) -> list[Finding] | None:
-    """The secrets in what is changed here; None if that cannot be read."""
+    """Return the secrets in the files of a conversation; None if these cannot be read."""
     with collect_errors(failures, "look for secrets in", path_of(row)):
         return scan_own(row)
     return None
 
 
 def _masked(had: Sequence[Finding], left: Sequence[Finding]) -> list[Finding]:
-    """What is not there any more; not what vanished with its file, unless we removed that."""
+    """Return the findings that are gone, except those that vanished with a file that we did not
+    remove."""
     still = {(one.path, one.secret) for one in left}
     gone = [one for one in had if (one.path, one.secret) not in still]
     return [one for one in gone if one.role == LEFT or os.path.lexists(one.path)]
@@ -133,7 +134,8 @@ def _mask(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError
 
 
 def _in_files(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
-    """`notes` gets why a file still has the secret, `failures` why one could not be masked."""
+    """Mask the files of one row. `notes` gets why a file still has a secret, `failures` why a file
+    could not be masked."""
     if row.tool == TRASH:
         files = [path for path in files_in(row.path) if not is_checkpoints(path)]
         _rewrite(files, mask, os.path.dirname(row.path), notes, failures)
@@ -152,7 +154,7 @@ def _in_files(row: Listed, mask: Mask, notes: list[str], failures: list[CortextE
 def _in_workspace(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
     conversations, place = conversations_dir(row.root), row.place
     if not os.path.isdir(conversations):
-        return  # a lock would make it again
+        return  # taking the lock would make the folder again
     workspace, side = Workspace(row.root), side_dir(conversations)
     with workspace.changing(place):
         session: tuple[str, ...] = ()
@@ -186,7 +188,7 @@ def _rewrite_one(path: str, mask: Mask, temp_dir: str, notes: list[str]) -> None
     if new == data:
         return
     if packed and (reason := _why_packed(path, data, damages)):
-        notes.append(f"{path} has it still: {reason}; remove it, or pack it anew")
+        notes.append(f"{path} has it still: {reason}; remove it, or pack it again")
         return
     found = os.stat(path)
     replace(path, members(new) if packed else [new], temp_dir=temp_dir)
@@ -242,7 +244,7 @@ def _in_document(row: Listed, mask: Mask, notes: list[str], failures: list[Corte
 
 
 def _about_git(row: Listed, files: Sequence[str], failures: list[CortextError]) -> list[str]:
-    """Say so if a commit still has what was masked in these files."""
+    """Return a note if a commit has one of these files, which were masked."""
     from cortext.vcs.committed import has_committed
     from cortext.vcs.outcome import NotRecorded, one_line
 

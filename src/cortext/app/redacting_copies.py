@@ -38,8 +38,8 @@ def redact_copies(
     conversation; with `findings`, only these.
 
     What no sync has copied yet is masked when it is copied. For the row of the archive itself, the
-    copies that are `unclaimed` are masked. A copy that fails is in `failures`, and the others are
-    masked.
+    `unclaimed` copies are masked. A copy that fails is added to `failures`, and the others are
+    still masked.
     """
     refuse_live(row)
     found = list(findings) if findings is not None else scan_one(row)
@@ -85,13 +85,13 @@ class _Masking:
         self.failures: list[CortextError] = []
 
     def session(self, tool: str, id: str) -> None:
-        """Mask all copies of a session. What is masked is remembered first, also for files that
-        have no copy yet: the next sync brings a copy that differs to that state."""
+        """Mask all copies of a session. The masks are saved first, also for files that have no copy
+        yet: if this process is killed, the next sync masks the copies."""
         copies = [path for path in self._files.copies(tool, id) if not os.path.islink(path)]
         self._mask(tool, copies, _names(self._files, tool, id))
 
     def others(self, tool: str, paths: Collection[str]) -> None:
-        """Mask copies of no session that is listed."""
+        """Mask copies that belong to no listed session."""
         own = [path for path in paths if path.startswith(f"{folder_of(tool)}/")]
         self._mask(tool, own, [])
 

@@ -74,10 +74,11 @@ def pause_resting(root: str, going_on: str = "") -> None:
 
 
 def pause_and_record(catalog: Catalog, rows: Sequence[Listed]) -> list[Listed]:
-    """Pause idle rows on disk; return those that are paused now and were never named as such.
+    """Pause idle rows on disk; return those that are paused now and were not announced yet.
 
-    The catalog remembers them, and also the conversations of other machines, which are not paused
-    here. The next list tries again what a tool has open, and what there was no time for.
+    The catalog notes them as announced. It also notes conversations of other machines and those
+    that could not be paused, so that lists do not try again. The next list tries again what a tool
+    has open, and what there was no time for.
     """
     minutes = {root: _pause_minutes(root) for root in {row.root for row in rows}}
     deadline = time.monotonic() + _PATIENCE
@@ -142,8 +143,8 @@ def _capture_and_pause(row: Listed, minutes: float) -> bool:
 
 
 def _is_ours(workspace: Workspace, place: Place, native: list[dict[str, Any]]) -> bool:
-    """Return whether this machine has the conversation: it was bound here, or, if it belongs to no
-    tool, written here. What came by git may be active where it came from."""
+    """Return whether a conversation is of this machine: it was bound here or, if it has no tool
+    session, written here. A conversation that came by git may be active where it came from."""
     from cortext.app.waiting import is_here
 
     if native:

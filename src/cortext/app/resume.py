@@ -47,7 +47,7 @@ def brief(
     servers: Callable[[], Sequence[str]] | None = None,
     with_history: bool = True,
 ) -> Briefing:
-    """Return the briefing of a conversation; nothing changes by it.
+    """Return the briefing of a conversation, and change nothing.
 
     `tools` are those that the agent has now. If they are not known, `servers` returns the names of
     the MCP servers that are configured for it; it is called only if the conversation had tools.
@@ -158,8 +158,8 @@ def _digest(session: Session) -> str:
 def configured_servers(row: Listed, tool: str = "", folder: str = "") -> list[str]:
     """Return the MCP servers that are configured now for a tool in a folder.
 
-    Without a tool it is the last one that the conversation took place in. If there is none, the
-    servers of all tools are returned: what none of them has is missing in any.
+    Without a tool, the last tool of the conversation counts. If it has none, return the servers of
+    all tools: a server that no tool has is missing in each of them.
     """
     from cortext.bridges.places import TOOLS
     from cortext.bridges.servers import mcp_servers
@@ -176,7 +176,7 @@ def _missing(
 ) -> list[str]:
     """Return the tools that a conversation had and that an agent lacks, as far as that is known.
 
-    Of what is recorded, all MCP tools count, and all MCP servers, also those that were never used.
+    All recorded MCP tools count, and all recorded MCP servers, also those that were never used.
     """
     if not session.tools or (tools is None and servers is None):
         return []

@@ -377,7 +377,7 @@ def say_missing(root: str) -> None:
 
 
 def say_paused(conversations: Conversations, idle: list[Listed]) -> None:
-    """Pause idle conversations on disk, and say so once of each."""
+    """Pause idle conversations on disk, and announce each of them once."""
     paused = conversations.pause_idle(idle)
     rest = timedelta(minutes=conversations.pause_minutes)
     for row in paused[:_FEW]:

@@ -195,16 +195,16 @@ class Catalog:
         found = self._run(lambda db: db.execute(query, (terminal, number)).fetchone())
         return (os.fsdecode(found[0]), found[1]) if found else None
 
-    def untold(self, rows: Iterable[Listed]) -> builtins.list[Listed]:
-        """Return the rows that were not yet named as paused since they were last active."""
-        return self._run(lambda db: _untold(db, rows))
+    def find_unannounced(self, rows: Iterable[Listed]) -> builtins.list[Listed]:
+        """Return the rows that were not announced as paused since they were last active."""
+        return self._run(lambda db: _find_unannounced(db, rows))
 
     def tell_once(self, rows: Iterable[Listed]) -> builtins.list[Listed]:
-        """Return what `untold` returns, and note that these rows are named now."""
+        """Return what `find_unannounced` returns, and note these rows as announced."""
 
         def write(db: sqlite3.Connection) -> builtins.list[Listed]:
-            new = _untold(db, rows)
-            db.executemany("INSERT OR REPLACE INTO told VALUES (?,?,?)", map(_told_as, new))
+            new = _find_unannounced(db, rows)
+            db.executemany("INSERT OR REPLACE INTO told VALUES (?,?,?)", map(_told_key, new))
             return new
 
         return self._run(write)
@@ -352,10 +352,10 @@ def _trusted(entry: str, began: int) -> str:
     return entry.partition("\t")[0] + "\tjust now"
 
 
-def _untold(db: sqlite3.Connection, rows: Iterable[Listed]) -> list[Listed]:
+def _find_unannounced(db: sqlite3.Connection, rows: Iterable[Listed]) -> list[Listed]:
     told = {tuple(row) for row in db.execute("SELECT root, path, paused_at FROM told")}
-    return [row for row in rows if _told_as(row) not in told]
+    return [row for row in rows if _told_key(row) not in told]
 
 
-def _told_as(row: Listed) -> tuple[bytes, str, int]:
+def _told_key(row: Listed) -> tuple[bytes, str, int]:
     return os.fsencode(row.root), row.path, row.last_active

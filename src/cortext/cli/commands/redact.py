@@ -165,7 +165,7 @@ def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]
 
 
 def _redact(plan: _Plan, only: bool, archive: bool, failures: list[CortextError]) -> list[Redacted]:
-    """Mask what the plan has; what fails is added to `failures`, and the rest is done."""
+    """Mask what the plan names. Add what fails to `failures`, and mask the rest."""
     from cortext.app.redacting import note_vanished, path_of, redact
     from cortext.app.redacting_copies import redact_copies
     from cortext.durability.replace import collect_errors
@@ -186,7 +186,7 @@ def _redact(plan: _Plan, only: bool, archive: bool, failures: list[CortextError]
 
 
 def _say_failures(failures: Sequence[CortextError]) -> None:
-    """Print one sentence for each, and what to do about it."""
+    """Print one sentence for each failure, and what to do about it."""
     for sentence, hint in dict.fromkeys((str(error), error.hint) for error in failures):
         click.echo(f"problem: {told(sentence)}", err=True)
         click.echo(f"  hint: {told(hint or _AGAIN)}", err=True)
@@ -195,8 +195,8 @@ def _say_failures(failures: Sequence[CortextError]) -> None:
 def _say_what_is_left(
     done: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]
 ) -> int:
-    """Look again, and say what was to be masked and is not; return how many files that are, with
-    those that only now cannot be looked at."""
+    """Look again, and name the files that still have a secret, and those that could be looked at
+    before and cannot now. Return how many these are."""
     masked = {one.secret for plan in done for one in plan.found}
     again = look([plan.row for plan in done])
     still = [one for one in again.found if one.ours and (not only or one.secret in masked)]

@@ -222,7 +222,7 @@ def _brief(row: Listed, *, budget: int | None, tools: str | None, tool: str) -> 
 
 
 def _servers(row: Listed, tool: str) -> list[str]:
-    """Return the MCP servers of the tool that is named, or of the one that this runs in."""
+    """Return the MCP servers of the named tool, or of the tool that this process runs in."""
     from cortext.app.resume import configured_servers
     from cortext.bridges.inside import here
 

@@ -90,7 +90,7 @@ def complete_tool(
     type=float,
     help="Delete sessions with no turn for DAYS; the trash keeps copies.",
 )
-# Scripts pass it; nothing is asked any more.
+# Scripts still pass it, though no command asks any more.
 @click.option("-y", "--yes", is_flag=True, hidden=True, expose_value=False)
 @json_option
 def command(task_file: str | None, **options: Any) -> int:
