@@ -1,7 +1,7 @@
 """Tell what a request asked for, in the past tense: "search for X" becomes "searched for X".
 
-There is no model: a request counts if it begins with one of the English verbs below, after words of
-politeness. Any other text, also in other languages, gives no action.
+No language model is asked: a request counts if it begins with one of the English verbs below, after
+words of politeness. Any other text, also in other languages, gives no action.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ def adapt_store(store: ConversationStore) -> Conversations:
     - Owners and metadata live in this process. After a restart, and in other processes, a
       conversation has the owner and the metadata that the store's own `get` returns, and "" is
       the owner of a store that knows none: no other client reaches it then.
-    - `list` shows the conversations that were created or changed through this object.
+    - `list` shows the conversations that were created through this object, and those whose metadata
+      was set through it.
     - `events` tells what happens through this object. A stream of the service looks at the
       conversation every second for everything else.
     - A repeated message is stored once if its id is still in `get_history` and no other process
@@ -66,7 +67,8 @@ def adapt_store(store: ConversationStore) -> Conversations:
 
 
 class _Note(Struct):
-    """What this process knows of a conversation beside the store; metadata None is the store's."""
+    """What this process adds to a conversation of the store. If `metadata` is None, the store's own
+    metadata counts."""
 
     created_at: datetime
     owner: str

@@ -305,7 +305,7 @@ class FileConversationStore(Conversations):
 
     async def _evict(self, limit: int) -> int:
         """Remove the oldest conversations of the folder above the limit, whichever process made
-        them; how many these were."""
+        them; return how many."""
         evicted = 0
         self._created = await self._do(lambda: dict(self._each(self._created_at)))
         for id in sorted(self._created, key=self._created.__getitem__)[:-limit]:

@@ -79,7 +79,7 @@ class PostgresConversationStore(Conversations):
         return id
 
     async def _evict(self) -> int:
-        """Remove the oldest conversations above the limit; how many these were."""
+        """Remove the oldest conversations above the limit; return how many."""
         if self._limit is None:
             return 0
         gone = await self._link.rows(self._sql.evict, limit=self._limit)

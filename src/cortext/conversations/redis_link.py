@@ -89,8 +89,8 @@ class Link:
         return await self._until_answered(work)
 
     async def each(self, commands: Sequence[Command], *, key_at: int = 1) -> list[Any]:
-        """Return the answers to many commands that `call` would take, sent side by side. `key_at`
-        is the place of the key among the words of a command."""
+        """Send many commands that `call` would take at once, and return their answers. `key_at` is
+        the place of the key among the words of a command."""
 
         async def work(way: Way) -> list[Any]:
             answers = await way.each(commands, key_at)

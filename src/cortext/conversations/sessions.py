@@ -27,7 +27,7 @@ from cortext.model.values import as_utc
 _MOST_ENTRIES = 20_000
 """Rows of lists that are kept in memory whole."""
 _SAMPLE = 100
-"""Files whose size is looked at to estimate that of all."""
+"""Files whose size is measured to estimate the size of all."""
 STORED_AT = "stored_at"
 """The key of a record that says when it was stored: a message's own time is its sender's."""
 
@@ -78,10 +78,10 @@ def mark_of(sessions: SessionLog, id: str) -> object:
 
 
 def measure_usage(sessions: SessionLog) -> Usage:
-    """Count the sessions, and estimate what they take on the disk by a sample of their files."""
+    """Count the sessions, and estimate their size on disk by a sample of their files."""
     ids = sessions.list_session_ids()
     sizes: list[int] = []
-    # Evenly spread, so that the estimate is the same as long as the files are.
+    # The sample is evenly spread, so unchanged files give the same estimate.
     for id in ids[:: max(len(ids) // _SAMPLE, 1)]:
         with suppress(OSError):
             sizes.append(_stat(sessions, id).st_size)

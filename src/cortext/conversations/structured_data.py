@@ -1,4 +1,4 @@
-"""What structured data says of itself: its type, and the name of a thing in it."""
+"""The type of structured data, and the name of a thing in it."""
 
 from __future__ import annotations
 

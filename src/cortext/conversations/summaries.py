@@ -20,9 +20,9 @@ _MOST_NAMES = 5
 _LONGEST = 80
 _LONGEST_IN_LIST = 40
 _MOST_DATA = 20
-"""Structured data of one exchange that is looked at, the newest."""
+"""How many of the newest structured data of an exchange count."""
 _MOST_LOOKED_BACK = 20
-"""Messages before a request in which the thing is looked for that it refers to."""
+"""Messages before a request that are searched for the thing that it refers to."""
 _FILLERS = frozenset(
     ("cool", "good", "got it", "great", "hello", "hey", "hi", "hm", "hmm", "nice", "no", "ok",
      "okay", "perfect", "sure", "thank you", "thanks", "yep", "yes")
@@ -36,11 +36,11 @@ _REFERENCE = re.compile(
 )
 """An object that says which thing is meant, and not what it is called."""
 _AMBIGUOUS = re.compile(r'[",;\\]')
-"""Characters with which an object could look like the next deed."""
+"""Characters that could make an object look like the next deed."""
 
 
 class _Meaning(Struct, frozen=True):
-    """What was done when there is data of a type, and which of its keys say to what."""
+    """The verb for data of a type, and the keys that may name its object."""
 
     verb: str
     keys: tuple[str, ...]
@@ -71,7 +71,7 @@ _IN_COMPOUNDS = ("error", "search", "analysis", "comparison", "recommendation")
 
 
 class _Finding(Struct, frozen=True):
-    """What structured data says was done; `name` is that of the thing, if it has one."""
+    """What structured data says was done. `name` is the name of its object, or ""."""
 
     text: str
     name: str
@@ -121,8 +121,8 @@ def _newest_first(messages: Sequence[Message]) -> Iterator[_Exchange]:
 
 
 def _deeds_of(exchange: _Exchange, messages: Sequence[Message]) -> list[str]:
-    """Return what an exchange came to. Data that names its subject goes before the words of the
-    request, and a request that is understood before data that names nothing."""
+    """Return what was done in an exchange. Data that names its subject wins over the words of the
+    request. A request that is understood wins over data that names nothing."""
     findings = [finding for value in exchange.data if (finding := _finding_of(value))]
     found = [finding.text for finding in findings]
     if any(finding.is_known and finding.name for finding in findings):
@@ -132,18 +132,18 @@ def _deeds_of(exchange: _Exchange, messages: Sequence[Message]) -> list[str]:
     if action is not None:
         start = exchange.start
         before = messages[max(start - _MOST_LOOKED_BACK, 0) : start]
-        return [_told(action, names, before)]
+        return [_phrase_action(action, names, before)]
     if names or not _is_worth_quoting(exchange.request):
         return found
     return [_quoted_request(exchange.request), *found]
 
 
-def _told(action: Action, names: list[str], before: Sequence[Message]) -> str:
+def _phrase_action(action: Action, names: list[str], before: Sequence[Message]) -> str:
     """Return the action with its object by name, where the request only refers to it."""
     name = action.object
     if _REFERENCE.fullmatch(name):
         name = next(iter(names), "") or name_of(resolve(name, before).item) or name
-    return f"{action.verb} {_shown(name)}".rstrip()
+    return f"{action.verb} {_format_name(name)}".rstrip()
 
 
 def _last_words(messages: Sequence[Message]) -> list[str]:
@@ -168,10 +168,10 @@ def _finding_of(data: Any) -> _Finding | None:
     words = _words_of(type)
     meaning = _meaning_of(type, words)
     if meaning is None:
-        what, name = _short(words), _shown(name_of(data))
+        what, name = _short(words), _format_name(name_of(data))
         return _Finding(f"gave {what} for {name}" if name else f"gave {what}", name, False)
     subjects = (_subject(cast("dict[str, Any]", data).get(key)) for key in meaning.keys)
-    name = next(filter(None, subjects), "") or _shown(name_of(data))
+    name = next(filter(None, subjects), "") or _format_name(name_of(data))
     return _Finding(f"{meaning.verb} {name or 'something'}", name, True)
 
 
@@ -188,17 +188,17 @@ def _meaning_of(type: str, words: str) -> _Meaning | None:
 
 def _subject(value: Any) -> str:
     if isinstance(value, str):
-        return _shown(value)
+        return _format_name(value)
     if not isinstance(value, Sequence):
         return ""
     things = map(name_of, cast("Sequence[Any]", value))
-    names = [_shown(name, _LONGEST_IN_LIST) for name in things if name.strip()]
+    names = [_format_name(name, _LONGEST_IN_LIST) for name in things if name.strip()]
     if len(names) > _MOST_NAMES:
         names[_MOST_NAMES - 1 :] = [f"{len(names) - _MOST_NAMES + 1} more"]
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def _shown(name: str, longest: int = _LONGEST) -> str:
+def _format_name(name: str, longest: int = _LONGEST) -> str:
     """Return a name for the line; in quotes if it could be taken for the next deed."""
     line = _short(name, longest)
     return _quoted(line) if _AMBIGUOUS.search(line) else line

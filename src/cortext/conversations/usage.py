@@ -1,4 +1,4 @@
-"""How many conversations a store holds and how much they take up, for the log."""
+"""The number and the size of the conversations in a store, for the log."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class UsageMeter:
         await self._alarm.aclose()
 
     async def _begin(self) -> bool:
-        """Measure, if no measurement has ended yet; whether this change is in one."""
+        """Measure if no measurement has ended yet; return whether one includes this change."""
         if self._has_begun:
             return False
         self._changes += 1
@@ -147,7 +147,7 @@ class UsageMeter:
         self._mean = usage.size / usage.count if usage.count else 0.0
 
     def _fail(self, why: str) -> None:
-        """The change itself has succeeded, so this is only logged, once as a warning."""
+        """Log that a measurement failed, the first time as a warning: the change has succeeded."""
         level = logging.DEBUG if self._has_failed else logging.WARNING
         log.log(level, "the size of the conversations is not known: %s", why)
         self._has_failed = True
