@@ -14,7 +14,7 @@ from typing import Any
 from cortext.adapters.kept import Kept, PathOrUrl, beside, name_in
 from cortext.adapters.langgraph_checkpoints import Checkpoints, Where
 from cortext.adapters.langgraph_messages import FRAMEWORK, MessagesState, add_messages
-from cortext.adapters.langgraph_serializer import AllowedType, refusals_named, restrict
+from cortext.adapters.langgraph_serializer import AllowedType, name_refusals, restrict
 from cortext.adapters.langgraph_threads import Threads
 from cortext.adapters.langgraph_values import Codec
 from cortext.adapters.needs import needs
@@ -45,8 +45,8 @@ class CortextSaver(BaseCheckpointSaver[int]):
     thread: who names another one is refused with SessionOwnerError.
 
     A checkpoint holds only types that LangGraph knows to be safe, and `allowed_types`: classes, or
-    pairs of a module and a name. Others are refused with CheckpointTypeError, when they are put
-    and when they are read. A serializer of your own class decides by itself.
+    pairs of a module and a name. Any other type raises CheckpointTypeError, when it is put and when
+    it is read. A serializer of your own class decides by itself.
 
     With a serializer that is not LangGraph's default, conversations are not written: a serializer
     that encrypts is there so that nobody can read them."""
@@ -147,7 +147,7 @@ class CortextSaver(BaseCheckpointSaver[int]):
             if strategy == "delete":
                 self.delete_thread(thread_id)
             else:
-                with refusals_named(str(thread_id)):
+                with name_refusals(str(thread_id)):
                     self._threads.rewrite(str(thread_id), self._checkpoints.latest)
 
     def get_delta_channel_history(

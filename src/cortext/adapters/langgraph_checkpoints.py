@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from cortext.adapters.langgraph_log import Saved, Spot, Thread, Write
 from cortext.adapters.langgraph_messages import MESSAGES, answered
 from cortext.adapters.langgraph_others import spoken, taken_over
-from cortext.adapters.langgraph_serializer import refusals_named
+from cortext.adapters.langgraph_serializer import name_refusals
 from cortext.adapters.langgraph_threads import Open, Threads
 from cortext.adapters.langgraph_values import Codec, Items, Node, common, names_in
 from cortext.adapters.needs import needs
@@ -66,7 +66,7 @@ class Checkpoints:
 
     def get(self, where: Where) -> CheckpointTuple | None:
         thread = self._threads.open(where.thread, where.owner)
-        with refusals_named(where.thread), thread.log.lock:
+        with name_refusals(where.thread), thread.log.lock:
             thread.log.catch_up()
             if not where.ns and not where.id:
                 self._take_over(thread)
@@ -91,14 +91,14 @@ class Checkpoints:
         yield from sorted(rows, key=lambda row: row.saved.id, reverse=True)
 
     def matches(self, found: Found, filter: Mapping[str, Any]) -> bool:
-        with refusals_named(found.where.thread, found.saved.id):
+        with name_refusals(found.where.thread, found.saved.id):
             meta = self._codec.peek(found.saved.meta)
         return all(meta.get(key) == value for key, value in filter.items())
 
     def tuple(self, found: Found) -> CheckpointTuple:
         where, log, saved = found
         codec = self._codec
-        with refusals_named(where.thread, saved.id), log.lock:
+        with name_refusals(where.thread, saved.id), log.lock:
             checkpoint = cast("dict[str, Any]", codec.value(saved.state))
             values = {channel: codec.value(node) for channel, node in saved.values.items()}
             writes = [
@@ -119,7 +119,7 @@ class Checkpoints:
         """Its id."""
         thread = self._threads.open(where.thread, where.owner)
         log = thread.log
-        with refusals_named(where.thread), log.lock:
+        with name_refusals(where.thread), log.lock:
             # First of all: what it holds is nobody else's from the beginning.
             thread.transcript.begin(where.owner)
             log.catch_up()
@@ -127,7 +127,7 @@ class Checkpoints:
             saved = self._saved(checkpoint, meta, new_versions, base, where.id)
             drafts = [base] if base is not None and base is log.draft else []
         self._threads.put(thread, where.ns, [*drafts, saved])
-        with refusals_named(where.thread), log.lock:
+        with name_refusals(where.thread), log.lock:
             _keep_twins(log, saved.values.values())
             if not where.ns:
                 self._tell(thread, where, saved, base)
@@ -138,7 +138,7 @@ class Checkpoints:
     ) -> None:
         thread = self._threads.open(where.thread, where.owner)
         log, id = thread.log, where.id or ""
-        with refusals_named(where.thread), log.lock:
+        with name_refusals(where.thread), log.lock:
             log.catch_up()
             there = log.writes.get((where.ns, id), {})
             new = [
@@ -162,7 +162,7 @@ class Checkpoints:
     def history(self, where: Where, channels: Sequence[str]) -> dict[str, DeltaChannelHistory]:
         """What channels wrote since they were stored whole; only that is decoded."""
         log = self._threads.open(where.thread, where.owner).log
-        with refusals_named(where.thread), log.lock:
+        with name_refusals(where.thread), log.lock:
             log.catch_up()
             start = log.saved(where.ns, where.id)
             above = start.parent if start else None
@@ -184,7 +184,7 @@ class Checkpoints:
     def delete_runs(self, runs: set[str]) -> None:
         """Remove what runs put, and what only they said."""
         for thread_id in list(self._threads.ids()):
-            with refusals_named(thread_id):
+            with name_refusals(thread_id):
                 self._delete_runs_of(thread_id, runs)
 
     def _delete_runs_of(self, thread_id: str, runs: set[str]) -> None:

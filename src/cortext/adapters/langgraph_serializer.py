@@ -49,6 +49,7 @@ _NAMING = frozenset(
 """The extensions of MessagePack that begin with a module and a name."""
 _SAFE = _msgpack.SAFE_MSGPACK_TYPES | _msgpack.SAFE_MSGPACK_METHODS
 _NESTING = _NAMING | {EXT_NUMPY_ARRAY, EXT_DELTA_SNAPSHOT}
+"""The extensions whose data may hold further extensions. LangGraph opens no others."""
 
 
 class ForbiddenType(Exception):
@@ -61,8 +62,8 @@ class ForbiddenType(Exception):
 
 
 class CheckpointSerializer(JsonPlusSerializer):
-    """LangGraph's serializer, which writes and reads only allowed types: those that LangGraph
-    knows to be safe, and the given ones."""
+    """LangGraph's serializer, limited to the types that LangGraph knows to be safe and the given
+    ones."""
 
     def __init__(
         self, allowed_types: Iterable[AllowedType] = (), *, pickle_fallback: bool = False
@@ -82,13 +83,13 @@ class CheckpointSerializer(JsonPlusSerializer):
         return cls((*listed, *allowed_types), pickle_fallback=serde.pickle_fallback)
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """Pack a value. ForbiddenType for a type that could not be read again."""
+        """Pack a value. Raise ForbiddenType for a type that could not be read again."""
         kind, data = super().dumps_typed(obj)
         self._check(kind, data)
         return kind, data
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Unpack a value. ForbiddenType before anything is constructed."""
+        """Unpack a value. Raise ForbiddenType before anything is constructed."""
         self._check(*data)
         return super().loads_typed(data)
 
@@ -125,7 +126,7 @@ def restrict(
 
 
 @contextmanager
-def refusals_named(thread: str, checkpoint: str = "") -> Generator[None]:
+def name_refusals(thread: str, checkpoint: str = "") -> Generator[None]:
     """Turn ForbiddenType into an error that names the thread and the checkpoint."""
     try:
         yield
@@ -140,19 +141,18 @@ def _types_in(packed: bytes) -> set[tuple[str, ...]]:
     that makes it, if there is one. Nothing is constructed."""
     found: set[tuple[str, ...]] = set()
 
-    def look(code: int, data: bytes) -> None:
-        # LangGraph does not open other extensions.
+    def collect(code: int, data: bytes) -> None:
         if code in _NESTING:
-            inner = _unpack(data, look)
+            inner = _unpack(data, collect)
             if code in _NAMING:
                 found.add(_type_name(inner, is_method=code == EXT_METHOD_SINGLE_ARG))
 
-    _unpack(packed, look)
+    _unpack(packed, collect)
     return found
 
 
-def _unpack(packed: bytes, look: Any) -> Any:
-    return ormsgpack.unpackb(packed, ext_hook=look, option=ormsgpack.OPT_NON_STR_KEYS)
+def _unpack(packed: bytes, collect: Any) -> Any:
+    return ormsgpack.unpackb(packed, ext_hook=collect, option=ormsgpack.OPT_NON_STR_KEYS)
 
 
 def _type_name(inner: Any, *, is_method: bool) -> tuple[str, ...]:

@@ -126,7 +126,7 @@ def escape(line: str) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """Return a text of several lines in which nothing hides."""
+    """Escape every line of a text, so that nothing hides in it."""
     return "\n".join(map(escape, text.replace("\r\n", "\n").split("\n")))
 
 
@@ -135,7 +135,7 @@ def unescape(line: str) -> str:
 
 
 def is_inert(text: str) -> bool:
-    """Whether a text is one line without hidden characters and without a marker of ours."""
+    """Return whether a text is one line without hidden characters and without a marker of ours."""
     return "\t" not in text and not _MARKER.search(text) and all(map(_is_visible, text))
 
 
@@ -165,7 +165,8 @@ def _shown(character: str) -> str:
 
 
 def _is_visible(character: str) -> bool:
-    """Whether a character neither hides nor acts. Spaces of other scripts are not printable."""
+    """Return whether a character neither hides nor acts."""
+    # The category is asked too: `isprintable` is false for spaces other than " ".
     return (
         character == "\t"
         or character.isprintable()

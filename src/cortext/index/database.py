@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _BUSY_MS = 10_000
-# It can be made anew: a write need not wait for the disk, only never be half there.
+# An index can be rebuilt: a write has to be whole, but need not wait for the disk.
 _SYNCHRONOUS = "PRAGMA synchronous=NORMAL"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -217,7 +217,7 @@ class Database:
         raise Unreadable("what is there cannot be read")
 
     def _make(self, db: sqlite3.Connection) -> None:
-        # An empty database has nothing to lose: no other process waits for our five syncs.
+        # An empty database has nothing to lose, and other processes wait until it is made.
         db.execute("PRAGMA synchronous=OFF")
         _write_ahead(db)
         with closing(db.cursor()) as cursor:

@@ -115,7 +115,7 @@ def misspelt(query: str, rows: Sequence[Listed]) -> list[Listed]:
 
 
 def _similar_words(typed: str, words: Collection[str]) -> set[str]:
-    """Return the word itself, and the words that it may be a misspelling of."""
+    """Return the words that a typed word may be a misspelling of; a short word is only itself."""
     from rapidfuzz import fuzz, process
 
     if len(typed) <= _SHORTEST:

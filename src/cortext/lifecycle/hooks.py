@@ -17,7 +17,7 @@ EVENTS = ("session:start", "session:end", "session:message", "session:save")
 Hook = Callable[..., Any]
 
 _running: set[Future[Any]] = set()
-"""The coroutine hooks at work: an event loop alone does not keep its tasks alive."""
+"""The coroutine hooks that run now: an event loop alone does not keep its tasks alive."""
 
 
 class Hooks:
@@ -30,7 +30,7 @@ class Hooks:
         self._log = log()
 
     def register(self, event: str, hook: Hook) -> None:
-        """Call `hook` at each `event`. RuntimeError for a coroutine hook without an event loop."""
+        """Call `hook` at each `event`. RuntimeError for a coroutine hook if no event loop runs."""
         hooks = self._of(event)
         if not callable(hook):
             raise ValueError(f"a hook is called, and {type(hook).__name__} cannot be")
@@ -74,7 +74,7 @@ class Hooks:
         elif registered is not None and registered.is_running():
             registered.call_soon_threadsafe(self._start, event, work, registered)
         else:
-            # A coroutine that is neither awaited nor closed is a warning of Python's.
+            # Python warns of a coroutine that is neither awaited nor closed.
             getattr(work, "close", lambda: None)()
             self._log.error(
                 "the coroutine hook %s for %s did not run: no event loop is running",

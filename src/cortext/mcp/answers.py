@@ -27,15 +27,13 @@ NOTICE = (
 T = TypeVar("T")
 _SHORT = 200
 _LONG = 600
-
-
 _FENCED = frozenset(("text", "briefing"))
 """Fields of facts that hold fenced text."""
 
 
 class Facts(msgspec.Struct, kw_only=True):
-    """Facts of an answer. Every string in them is one inert line, whatever a file has in its place:
-    an id, a path, a role, a time. Only fenced fields have several lines."""
+    """Facts of an answer. Every string in them, such as an id, a path, a role or a time, is one
+    inert line, whatever is in the file it comes from. Only fenced fields have several lines."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

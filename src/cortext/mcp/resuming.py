@@ -105,8 +105,8 @@ def _check(reach: Reach, row: Listed, *, reopen: bool) -> None:
 
 
 def _bind(row: Listed, own: Own | None, folder: str) -> bool:
-    """Bind the client's session, which works in a folder, to a conversation; return whether it is
-    known which session that is."""
+    """Bind the client's session, which works in `folder`, to a conversation. Return False if it is
+    not known which session the client has."""
     if own is None or len(own.ids) != 1:
         return False
     from cortext.app.binding import bind

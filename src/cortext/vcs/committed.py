@@ -23,7 +23,7 @@ def committed(path: str) -> Iterator[bytes]:
     try:
         repository = find_repository(program, folder)
         inside = _inside(repository, path)
-        # What rev-list prints before it meets a damaged commit is of use.
+        # rev-list may fail at a damaged commit; the newer ones that it printed still count.
         listed = repository.git.run(*_rev_list([inside], f"--max-count={_MOST}", "HEAD"))
         for commit in listed.out.decode("ascii", "replace").split():
             found = repository.git.run("cat-file", "blob", f"{commit}:{inside}")
@@ -50,11 +50,11 @@ def has_committed(folder: str, files: Sequence[str]) -> bool:
 
 
 def _rev_list(inside: Sequence[str], *which: str) -> tuple[str, ...]:
-    """The command that lists the commits that change one of these paths, the newest first."""
+    """Return the command that lists the commits of these paths, the newest first."""
     return "--literal-pathspecs", "rev-list", *which, "--", *inside
 
 
 def _inside(repository: Repository, path: str) -> str:
-    """A file's path as git names it, from the top of the repository."""
+    """Return a file's path as git names it, from the top of the repository."""
     folder, name = os.path.split(path)
     return os.path.relpath(os.path.join(os.path.realpath(folder), name), repository.top)

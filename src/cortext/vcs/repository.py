@@ -90,7 +90,7 @@ def find_repository(program: str, folder: str) -> Repository:
     _refuse_borrowed(top, git_dir, os.path.realpath(common))
     settings = _settings(Git(program, top, git_dir=git_dir))
     filters = _filters(settings)
-    disarmed = {**_without_filters(filters), **_without_hooks(settings)}
+    disarmed = {**_disable_filters(filters), **_disable_hooks(settings)}
     git = Git(program, top, git_dir=git_dir, settings=disarmed)
     must_run = {name for name, required in filters.items() if required}
     keeps_modes = _is_true(settings.get("core.filemode"))
@@ -131,11 +131,11 @@ def _filters(settings: dict[str, str | None]) -> dict[str, bool]:
     return filters
 
 
-def _without_filters(filters: Iterable[str]) -> dict[str, str]:
+def _disable_filters(filters: Iterable[str]) -> dict[str, str]:
     """Return settings under which no filter runs.
 
-    A git that writes an index filters every file that changed within the clock's last step, also
-    those that it is not asked about.
+    When git writes an index, it filters every file that changed within the last tick of the clock,
+    also files that it was not asked about.
     """
     return {
         f"filter.{name}.{what}": value
@@ -144,7 +144,7 @@ def _without_filters(filters: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _without_hooks(settings: Iterable[str]) -> dict[str, str]:
+def _disable_hooks(settings: Iterable[str]) -> dict[str, str]:
     """Return settings under which no configured hook runs (git 2.54), whatever `core.hooksPath`
     says."""
     sections = {key.rpartition(".")[0] for key in settings if key.startswith("hook.")}

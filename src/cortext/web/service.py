@@ -99,7 +99,7 @@ def create_app(
     Any class with the five methods of `ConversationStore` can be served; `adapt_store` in
     `cortext.conversations.adapter` says with which guarantees.
 
-    CortextError or ValueError says which argument cannot be.
+    CortextError or ValueError names an argument that is not valid.
     """
     arguments.check_store(store)
     arguments.check_users(tokens, owner_of, sessions=sessions)
