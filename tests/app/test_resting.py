@@ -22,6 +22,7 @@ from cortext.bridges.inside import Inside
 from cortext.bridges.live import forget_running, note_running
 from cortext.bridges.processes import find_process
 from cortext.config import workspace_file
+from cortext.errors import SessionLockedError
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place
 from tests.app.captures import Bench
@@ -279,6 +280,27 @@ def test_list_announces_no_pause_while_a_tool_has_the_conversation_open(bench: B
     forget_running("claude", bench.session)
     assert '"The cache" was auto-saved' in cortext(Path.cwd(), "list").stderr
     assert status(bench, bench.bound) == ("paused", "idle")
+
+
+def test_list_pauses_a_conversation_once_its_lock_is_free(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Captured:
+        raise SessionLockedError("messages.jsonl", holder="another process", waited=10)
+
+    rest(bench, bench.bound, 60)
+    with monkeypatch.context() as patch:
+        patch.setattr("cortext.app.capture.capture", refuse)
+        assert announced(bench) == []
+    assert announced(bench) == ["The cache"]
+    assert status(bench, bench.bound) == ("paused", "idle")
+
+
+def announced(bench: Bench) -> list[str]:
+    """The titles that a list would announce as paused."""
+    conversations = Conversations(bench.workspace.root)
+    conversations.list()
+    return [row.title for row in conversations.pause_idle(conversations.idle)]
 
 
 def test_list_announces_no_pause_of_a_conversation_from_another_machine(

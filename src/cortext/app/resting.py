@@ -78,7 +78,7 @@ def pause_and_record(catalog: Catalog, rows: Sequence[Listed]) -> list[Listed]:
 
     The catalog notes them as announced. It also notes conversations of other machines and those
     that could not be paused, so that lists do not try again. The next list tries again what a tool
-    has open, and what there was no time for.
+    has open or locks, and what there was no time for.
     """
     minutes = {root: _pause_minutes(root) for root in {row.root for row in rows}}
     deadline = time.monotonic() + _PATIENCE
@@ -107,12 +107,13 @@ def _pause_minutes(root: str) -> float:
 def _pause(row: Listed, minutes: float) -> bool:
     """Pause one conversation on disk, if it is idle; return False if that has to be tried again."""
     from cortext.app.errors_log import write_error
+    from cortext.errors import SessionLockedError
 
     try:
         return _capture_and_pause(row, minutes)
     except Exception as error:  # noqa: BLE001  one conversation must not keep the others
         write_error(f"pausing {row.key}", error)
-        return True
+        return not isinstance(error, SessionLockedError)  # a lock is free again soon
 
 
 def _capture_and_pause(row: Listed, minutes: float) -> bool:
