@@ -22,7 +22,7 @@ from cortext.bridges.inside import Inside
 from cortext.bridges.live import forget_running, note_running
 from cortext.bridges.processes import find_process
 from cortext.config import workspace_file
-from cortext.errors import SessionLockedError
+from cortext.durability.lock import FileLock
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place
 from tests.app.captures import Bench
@@ -282,18 +282,18 @@ def test_list_announces_no_pause_while_a_tool_has_the_conversation_open(bench: B
     assert status(bench, bench.bound) == ("paused", "idle")
 
 
-def test_list_pauses_a_conversation_once_its_lock_is_free(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> Captured:
-        raise SessionLockedError("messages.jsonl", holder="another process", waited=10)
-
-    rest(bench, bench.bound, 60)
-    with monkeypatch.context() as patch:
-        patch.setattr("cortext.app.capture.capture", refuse)
+@pytest.mark.parametrize("name", ["", ".change"])
+def test_list_pauses_a_conversation_once_its_lock_is_free(bench: Bench, name: str) -> None:
+    """A list does not wait for the lock, which can take ten seconds."""
+    idle = bench.begin("Idle")
+    rest(bench, idle, 60)
+    path = bench.workspace.store.lock_of(idle.place).removesuffix(".lock")
+    began = time.monotonic()
+    with FileLock(f"{path}{name}.lock"):
         assert announced(bench) == []
-    assert announced(bench) == ["The cache"]
-    assert status(bench, bench.bound) == ("paused", "idle")
+    assert time.monotonic() - began < 5
+    assert announced(bench) == ["Idle"]
+    assert status(bench, idle) == ("paused", "idle")
 
 
 def announced(bench: Bench) -> list[str]:

@@ -124,8 +124,8 @@ def _capture_and_pause(row: Listed, minutes: float) -> bool:
     native = workspace.store.head_at(row.place).native
     if not _is_ours(workspace, row.place, native) or not os.access(row.place.session, os.W_OK):
         return True
-    if not minutes or _is_live(native):
-        return False
+    if not minutes or _is_live(native) or workspace.is_locked(row.place):
+        return False  # a list does not wait for a lock
     capture(row.root, row.place)
 
     def change(session: Session) -> bool:

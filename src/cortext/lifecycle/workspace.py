@@ -16,7 +16,7 @@ from cortext.config import Config
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
 from cortext.durability.replace import make_private_dir, side_dir, storage_errors
-from cortext.errors import InvalidTransitionError
+from cortext.errors import InvalidTransitionError, SessionLockedError
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, first_records, in_time_order
 from cortext.index.catalog import Catalog
@@ -241,11 +241,26 @@ class Workspace:
     def changing(self, place: Place) -> Generator[None]:
         """Held while a conversation is stopped, resumed or renamed: a second one waits. Messages
         come in all the while."""
-        with storage_errors("write", place.folder):
-            locks = f"{side_dir(conversations_dir(self.root))}/locks"
-            name = f"{place.day}~{place.name}.change.lock"
-            with FileLock(f"{locks}/{name}", guards=place.folder):
-                yield
+        with (
+            storage_errors("write", place.folder),
+            FileLock(self._change_lock(place), guards=place.folder),
+        ):
+            yield
+
+    def is_locked(self, place: Place) -> bool:
+        """Return whether another process writes or changes a conversation at this moment."""
+        for path in (self._change_lock(place), self.store.lock_of(place)):
+            try:
+                if os.path.exists(path):
+                    with FileLock(path, wait=0):
+                        pass
+            except SessionLockedError:
+                return True
+        return False
+
+    def _change_lock(self, place: Place) -> str:
+        locks = f"{side_dir(conversations_dir(self.root))}/locks"
+        return f"{locks}/{place.day}~{place.name}.change.lock"
 
     def adopt(self, place: Place, *, title: str, kind: str) -> None:
         """Give a session to a folder, if it has none."""
