@@ -20,7 +20,8 @@ def short(found: Found) -> str:
         if one := found["contestants"].get(key):
             cells = " | ".join(_cell(row, one) for row in asked)
             lines.append(f"| {shown_name(one)} | {cells} |")
-    partly = " An asterisk: of fewer." if any("* |" in line for line in lines) else ""
+    has_asterisk = any("* |" in line for line in lines)
+    partly = " An asterisk: measured with fewer than the column says." if has_asterisk else ""
     return "\n".join([_about(found) + partly, "", *lines])
 
 
