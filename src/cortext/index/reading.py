@@ -10,7 +10,7 @@ from zlib import crc32
 
 from cortext import clock, paths
 from cortext.durability.read import open_file, read_file, read_range
-from cortext.errors import CortextError, SessionNotFoundError, reason_of
+from cortext.errors import CortextError, reason_of
 from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.records import decode_lines
 from cortext.index.database import bounded, micros
@@ -81,13 +81,12 @@ def _head(root: str, place: Place) -> tuple[Session, str]:
     for it."""
     try:
         return FolderStore(root).head(f"{place.folder[len(root) + 1 :]}"), ""
-    except SessionNotFoundError:
-        note = f"{place.head}: is missing"
     except CortextError as error:
         note = str(error)
     began = clock.from_micros(0)
     with suppress(ValueError, OverflowError):
-        began = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
+        noon = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
+        began = min(noon, clock.now())
     kind = layout.document_in(place.folder).removesuffix(".md")
     head = Session(place.name, kind=kind, created_at=began, status="paused")
     with suppress(OSError):

@@ -175,7 +175,11 @@ class FolderStore(LineStore):
 
     def head_at(self, place: Place) -> Session:
         """As `head`, of the session in one place."""
-        data, _ = read_session_file(place.name, place.head)
+        try:
+            data, _ = read_session_file(place.name, place.head)
+        except SessionNotFoundError:
+            _refuse_lost_head(place)
+            raise
         try:
             head = folder.decode_head(data, [])
             refuse_newer(head, place.head)
@@ -280,6 +284,8 @@ class FolderStore(LineStore):
         that cannot be read is SessionCorruptedError."""
         session, damages = self._read_at(place).reading
         own = [damage for damage in damages if damage.path == place.head]
+        if own:
+            _refuse_lost_head(place)
         raise_if_damaged(own, IN_A_WORKSPACE)
         for damage in damages:
             if damage.fatal and damage.path != place.head:
@@ -364,6 +370,14 @@ def _refuse_foreign(folder: str) -> None:
             f"{folder} holds what is not ours: {', '.join(sorted(foreign))}",
             path=folder,
             hint="move it away first; nothing was deleted",
+        )
+
+
+def _refuse_lost_head(place: Place) -> None:
+    """Raise SessionCorruptedError if a conversation has messages but no head."""
+    if os.path.lexists(place.lines) and not os.path.lexists(place.head):
+        raise SessionCorruptedError(
+            place.folder, "it has no session.json", hint="`cortext doctor --fix` restores it"
         )
 
 

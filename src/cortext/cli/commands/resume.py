@@ -149,10 +149,11 @@ def _tell(
     reopening = context or may_go_on(row, reopen=reopen)
     row = take_in(row)
     briefing = brief(row)
+    fixed = "" if context else activate(row, reopen=reopening)
     for warning in briefing.warnings:
         if warning != WAS_COMPLETE or context or reopen:
             click.echo(f"warning: {clean(warning, lines=False)}", err=True)
-    if not context and (fixed := activate(row, reopen=reopening)):
+    if fixed:
         click.echo(f"warning: {fixed}", err=True)
     if as_json:
         print_json(briefing._asdict())
