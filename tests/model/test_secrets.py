@@ -149,6 +149,10 @@ HARMLESS = [
     'nextPageToken: "' + chance(40) + '"',
     'passwordHash: "' + chance(40) + '"',
     "private_key: PKCS7PrivateKeyTypes",
+    "token: Utf8StringV2",
+    "password=Sha256Crypt10",
+    "secret: Optional2Base64",
+    "password_reset_v2=Xk29vLq8ZpTr4",
     "session 01J8ZQ4M6T0V3W9X2Y5B7C1D8E, toolu_01A09q90qw90lq917835lq9",
 ]
 
@@ -177,6 +181,14 @@ def test_every_rule_has_a_test() -> None:
     """A rule that nothing tries is a rule that nobody knows to work."""
     tried = {one.family for one in labelled(1)}
     assert {rule.kind for rule in (*BLOCKS, *KEYS)} - tried == set()
+
+
+@pytest.mark.parametrize("before", ["DB_PASSWORD=", "DB_PASSWORD: ", "SECRET_KEY=", "api_key = "])
+@pytest.mark.parametrize("length", [12, 13, 16, 19])
+def test_short_unquoted_password_without_symbols_is_found(before: str, length: int) -> None:
+    password = "Xk29vLq8" + "ZpTr4b7Kd93"[: length - 8]
+    masked, kinds = mask_text(f"{before}{password}\n")
+    assert (len(kinds), masked) == (1, f"{before}[secret removed: {kinds[0]}]\n")
 
 
 @pytest.mark.parametrize("text", HARMLESS)

@@ -28,10 +28,12 @@ _NAME = re.compile(
     r"""(?:\A|(?<![\w.$-]))([\w.$-]{1,90}+)["'\]]{0,2}(?:\s{0,2}:\s{0,2}(?:str|string|String|&str))?\s{0,4}\Z""",
     re.ASCII,
 )
-_SECRET_NAME = re.compile(
-    r"(?i)passw(?:or)?d|passphrase|pwd|secret|token|credential"
+_CREDENTIAL = (
+    r"passw(?:or)?d|passphrase|pwd|secret|token|credential"
     r"|(?:api|access|private|auth|signing|encryption|master|account)[_.-]?key"
 )
+_SECRET_NAME = re.compile(f"(?i){_CREDENTIAL}")
+_ENDS_IN_CREDENTIAL = re.compile(rf"(?i)(?:{_CREDENTIAL}|secret[_.-]?key)s?\Z")
 _NAMING = ("key", "token", "secret", "pass", "pwd", "credential")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 # A name with one of these speaks about a secret, or of a token that is none.
@@ -55,6 +57,7 @@ _PLACEHOLDER = re.compile(
 _HASH = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{8,31}")
 _CODE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|/)[A-Za-z_]\w*)+\Z", re.ASCII)
 _STANDARD = str.maketrans("-_", "+/")
+_NAME_PART = re.compile("[a-z]{5}|[A-Z]{5}")
 _DIGIT = re.compile("[0-9]")
 _LETTER = re.compile("[A-Za-z]")
 _MASK = re.compile(r"\[(?:secret removed: |redacted )[a-z0-9 -]{0,60}\]?")
@@ -109,7 +112,8 @@ def _assignments(text: str) -> Iterator[Found]:
         named = _NAME.search(before)
         if named is None or not names_a_secret(named[1]) or _in_mask(text, start):
             continue
-        if _is_strong(match[group], quoted=group < 4):
+        is_credential = bool(_ENDS_IN_CREDENTIAL.search(named[1]))
+        if _is_strong(match[group], quoted=group < 4, is_credential=is_credential):
             yield _kind(named[1]), *match.span(group)
 
 
@@ -139,7 +143,7 @@ def _in_mask(text: str, index: int) -> bool:
     return any(match.end() >= len(around) - 3 for match in _MASK.finditer(around))
 
 
-def _is_strong(value: str, *, quoted: bool) -> bool:
+def _is_strong(value: str, *, quoted: bool, is_credential: bool) -> bool:
     if not _is_mixed(value) or _stands_for_another(value) or _HASH.fullmatch(value):
         return False
     if not quoted and (_CODE.match(value) or len(_DIGIT.findall(value)) < 2):
@@ -148,6 +152,9 @@ def _is_strong(value: str, *, quoted: bool) -> bool:
     switches = sum(a != b for a, b in pairwise(groups)) / len(groups)
     if len(value) >= (16 if quoted else 20):
         return len(set(value)) >= 8 and switches >= 0.2
+    looks_random = len(set(value)) >= 8 and switches >= 0.4 and not _NAME_PART.search(value)
+    if is_credential and looks_random and len(value) >= 12 and {"a", "A", "1"} <= set(groups):
+        return True
     return len(set(value)) >= 7 and len(set(groups)) >= 3 and (quoted or len(set(groups)) == 4)
 
 
