@@ -8,7 +8,9 @@ import pytest
 
 from cortext import MemoryConversationStore, RedisConversationStore, open_store
 from cortext.conversations.file import FileConversationStore
+from cortext.conversations.open import folder
 from cortext.conversations.postgres import PostgresConversationStore
+from cortext.web.store_urls import folder_of, shown_store, store_to_show
 
 
 def test_each_kind_is_found(tmp_path: Path) -> None:
@@ -102,3 +104,13 @@ def test_a_url_is_text(url: Any) -> None:
     """What an empty environment gives is said in one sentence."""
     with pytest.raises(ValueError, match=r"the URL of a conversation store is text .* not \w+$"):
         open_store(url)
+
+
+def test_tilde_in_a_file_url_is_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "kept").mkdir()
+    assert folder("~/kept") == folder_of("file:~/kept") == str(tmp_path / "kept")
+    assert shown_store("file:~/kept") == f"file:{tmp_path}/kept"
+    assert isinstance(store_to_show("file:~/kept"), FileConversationStore)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
@@ -69,9 +70,9 @@ def _opener(kind: str) -> Callable[..., Conversations]:
 
 
 def folder(path: str) -> str:
-    """What `file:` means: a path as it is, or `///` and the rest of one from the root."""
+    """Return the folder that `file:` names: a path, or `///` and the rest of an absolute path."""
     if not path.startswith("//"):
-        return path
+        return os.path.expanduser(path)
     if not path.startswith("///"):
         name = path.lstrip("/")
         raise ValueError(

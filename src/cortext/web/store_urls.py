@@ -7,6 +7,7 @@ from typing import Any
 
 from cortext.app.conversation_stores import open_store
 from cortext.conversations.base import Conversations
+from cortext.conversations.open import folder
 from cortext.conversations.urls import without_secrets
 from cortext.errors import CortextError
 from cortext.installation import install_command
@@ -35,13 +36,13 @@ def folder_of(url: str) -> str:
     kind, _, path = url.partition(":")
     if kind != "file":
         return ""
-    return os.path.abspath(path[2:] if path.startswith("///") else path)
+    return os.path.abspath(folder(path))
 
 
 def shown_store(url: str) -> str:
     """A store for people: with the whole path of a folder, and without passwords."""
-    folder = folder_of(url)
-    return f"file:{folder}" if folder else without_secrets(url)
+    place = folder_of(url)
+    return f"file:{place}" if place else without_secrets(url)
 
 
 def store_to_show(url: str) -> Conversations:
@@ -53,13 +54,13 @@ def store_to_show(url: str) -> Conversations:
         )
     # Whoever fills it has bounds of its own: one who only looks lets nothing expire.
     store = opened_store(url, window=_SHOWN, ttl=None, max_conversations=None)
-    folder = folder_of(url)
-    if folder and not os.path.isdir(folder):
+    place = folder_of(url)
+    if place and not os.path.isdir(place):
         raise CortextError(
-            f"there is no folder {folder}", hint="file:PATH is the one that the service was given"
+            f"there is no folder {place}", hint="file:PATH is the one that the service was given"
         )
-    if folder:
-        _check_folder(folder)
+    if place:
+        _check_folder(place)
     return store
 
 
