@@ -269,3 +269,21 @@ def test_reopened_session_shows_what_was_said_last(tmp_path: Path, sessions: Pat
         assert "what was it?" in shown
         terminal.keys(CTRL_D)
         assert terminal.ends() == 0
+
+
+def test_session_without_a_turn_is_only_in_the_list_of_spawn(
+    tmp_path: Path, sessions: Path
+) -> None:
+    have(tmp_path, "said", "hello")
+    run_aur(tmp_path, "-i", "--session", "unsaid", *TAIL)
+    assert [row["session_id"] for row in listed(tmp_path)] == ["unsaid", "said"]
+    for command in (
+        ("list",),
+        ("list", "--all"),
+        ("resume", "--list"),
+        ("list", "--tool", "spawn"),
+    ):
+        rows = json.loads(cortext(tmp_path, *command, "--json").stdout)
+        assert [row["id"] for row in rows] == ["said"], command
+    assert "session said · tail" in run_aur(tmp_path, "--last", *TAIL).stderr
+    assert cortext(tmp_path, "delete", "unsaid", "--yes").returncode == 0

@@ -124,15 +124,19 @@ class Conversations:
         everywhere: bool | None = None,
         patience: float | None = _PATIENCE,
         copies: bool = False,
+        empty: bool = False,
     ) -> Listing:
         """The latest first; workspaces that are gone or moved are named. Transcripts that are not
         known are looked at for about `patience` seconds; None is until all are. What several copies
-        of a workspace have is listed once, unless `copies` are wanted."""
+        of a workspace have is listed once, unless `copies` are wanted. Sessions of `aur spawn`
+        without a turn are listed only with `empty`."""
         everywhere = self.everywhere if everywhere is None else everywhere
         rows, missing = self._conversations(everywhere)
         apart: list[Listed] = []
         if wanted.may_be_apart:
             apart = self._apart(rows, wanted.tool, everywhere, patience)
+            if not empty:
+                apart = [row for row in apart if row.tool != AUR or not row.is_empty]
         sessions: Sequence[Listed] = ()
         if wanted.may_be_had_in_tool:
             rows, sessions = self._sessions(rows, apart, everywhere, patience)
@@ -261,7 +265,7 @@ class Conversations:
 
     def _all(self, wanted: Wanted, everywhere: bool) -> list[Listed]:
         """All that can be meant."""
-        listing = self.list(wanted, everywhere=everywhere, patience=None, copies=True)
+        listing = self.list(wanted, everywhere=everywhere, patience=None, copies=True, empty=True)
         rows, self.missing = listing
         return rows
 

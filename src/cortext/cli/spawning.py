@@ -81,9 +81,9 @@ def _is_session(id: str) -> bool:
 
 
 def go_on_with_last(agent: str | None, tool: str | None, settings: SpawnSettings) -> int:
-    """The session with the latest turn that nobody has open."""
+    """Reopen the session with the latest turn that is not open elsewhere."""
     for row in list_spawned(agent):
-        if row.status != "active":
+        if row.status != "active" and not row.is_empty:
             return _go_on(row.key, agent, tool, settings)
     whose = f" of the agent {agent}" if agent else ""
     raise CortextError(f"there is no session{whose} to go on with", hint="-i begins one")

@@ -120,6 +120,11 @@ class Listed(NamedTuple):
         return not self.text.startswith(_FACT)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it has no messages; a damaged session may have some that cannot be read."""
+        return not self.is_damaged and self.messages == 0
+
+    @property
     def note(self) -> str:
         """What is wrong with its files."""
         return self._fact(0)

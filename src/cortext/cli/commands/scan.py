@@ -77,7 +77,8 @@ def listed(everywhere: bool, tool: str | None) -> list[Listed]:
     from cortext.app.scanning import archive_row, state_row, trash_rows
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
-    rows, missing = conversations.list(Wanted(tool=tool), patience=None, copies=everywhere)
+    which = Wanted(tool=tool)
+    rows, missing = conversations.list(which, patience=None, copies=everywhere, empty=True)
     for root in missing:
         say_missing(root)
     _pass_over(conversations.damaged)
