@@ -2,9 +2,13 @@
 
 import importlib
 import importlib.util
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from cortext.adapters.needs import needs
 from cortext.installation import install_command
 
 ADAPTERS: list[tuple[str, str, str]] = [
@@ -28,3 +32,22 @@ def test_the_extra_is_named(module: str, framework: str, extra: str) -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
         importlib.import_module(f"cortext.adapters.{module}")
     assert install_command(extra) in str(caught.value)
+
+
+def test_folder_of_the_same_name_does_not_pass_for_the_framework(tmp_path: Path) -> None:
+    (tmp_path / "framework").mkdir()
+    program = (
+        "from cortext.adapters.needs import needs\n"
+        "with needs('openai-agents'):\n"
+        "    from framework import RunState\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    said = f"the package framework is not installed; `{install_command('openai-agents')}`"
+    assert f"ModuleNotFoundError: {said}" in done.stderr
+
+
+def test_name_that_a_framework_lacks_is_not_called_a_missing_package() -> None:
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"), needs("llm"):
+        from json import nothing  # type: ignore[attr-defined]  # noqa: F401
