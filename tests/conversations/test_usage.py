@@ -55,7 +55,7 @@ def open_kind(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Open
 def lines(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[str]:
     """The lines about usage."""
     found = [r.getMessage() for r in caplog.records if r.levelno == level]
-    return [line for line in found if re.match(r"\d+ conversations\b", line)]
+    return [line for line in found if re.match(r"\d+ conversations?\b", line)]
 
 
 def counts(caplog: pytest.LogCaptureFixture) -> list[int]:
@@ -142,7 +142,7 @@ async def test_memory_warns_when_one_conversation_grows_above_100_mb(
     for _ in range(25):
         await store.add_message(id, say("x" * 9_000_000))
     assert lines(caplog, logging.WARNING) == [
-        "1 conversations, about 108.0 MB of memory", "1 conversations, about 225.0 MB of memory",
+        "1 conversation, about 108.0 MB of memory", "1 conversation, about 225.0 MB of memory",
     ]  # fmt: skip
 
 

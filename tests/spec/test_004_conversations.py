@@ -280,7 +280,7 @@ def test_monitor_memory_usage(
         await store.create()
         await store.delete(first)
         counts = [line.split(",")[0] for line in said(logging.INFO)]
-        assert counts == ["1 conversations", "2 conversations", "1 conversations"]
+        assert counts == ["1 conversation", "2 conversations", "1 conversation"]
         big = await store.create()
         for _ in range(9):
             await store.add_message(big, Message("user", "x" * 10_000_000))

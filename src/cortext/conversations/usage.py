@@ -61,7 +61,8 @@ class UsageLog:
     def _say(self, level: int, count: int, size: float) -> None:
         if log.isEnabledFor(level):
             megabytes = size / 1_000_000
-            log.log(level, "%d conversations, about %.1f MB %s", count, megabytes, self._medium)
+            what = "conversation" if count == 1 else "conversations"
+            log.log(level, "%d %s, about %.1f MB %s", count, what, megabytes, self._medium)
 
 
 class UsageMeter:
