@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cortext import paths
 from cortext.bridges import settings
 from cortext.bridges.commands import Command, file_text
 from cortext.formats import json_edit
 from tests.command import cortext, ok
+from tests.faults.mounts import read_only
 from tests.formats.test_json_edit import settings as written_settings
 
 TOOLS = "claude,opencode,gemini,codex"
@@ -110,7 +112,10 @@ def test_what_is_done_is_shown_and_asked_first(person: Path) -> None:
     assert '+\t\t"SessionStart": [' in shown
     assert "+allowed-tools: Bash(cortext slash:*)" in shown
     refused = cortext(person, "setup", "--tools", "claude")
-    assert (refused.returncode, "there is nobody to ask" in refused.stderr) == (1, True)
+    assert (
+        refused.returncode,
+        "confirmation needed, but this is not a terminal" in refused.stderr,
+    ) == (1, True)
     assert refused.stderr.split("\n")[:4] == [
         "change ~/.claude/settings.json",
         "make   ~/.claude/commands/workspace.resume.md",
@@ -395,3 +400,12 @@ def test_large_settings_are_read_once_for_each_step(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(json_edit, "Value", value)
     edited = settings.with_hooks("claude", '{"permissions": {}}', but=[settings.ENTRY])
     assert len(edited.steps) == len(texts) == len(settings.EVENTS["claude"])
+
+
+def test_uninstall_names_the_file_that_cannot_be_written(person: Path) -> None:
+    ok(person, "setup", "--tools", "claude", "--yes")
+    record = Path(paths.data_home()) / "cortext/setup.json"
+    with read_only(record.parent):
+        done = cortext(person, "uninstall", "--yes")
+    assert done.returncode == 1
+    assert f"error: could not write {record}" in done.stderr

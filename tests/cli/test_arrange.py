@@ -108,7 +108,7 @@ def test_delete_asks_and_restore_brings_back_every_byte(space: Path) -> None:
     (folder / "more").mkdir()
     (folder / "more/picture.png").write_bytes(bytes(range(256)))
     before = snapshot(folder)
-    assert "nobody to ask" in refused(space, 1, "delete", id)
+    assert "confirmation needed, but this is not a terminal" in refused(space, 1, "delete", id)
     assert terminal(space, ["delete", id], answers=["n"]).code == 1
     assert snapshot(folder) == before
     assert terminal(space, ["delete", id], answers=["y"]).code == 0

@@ -154,7 +154,7 @@ def test_nobody_to_ask_is_no_yes(space: Path) -> None:
     """Nothing is changed without a yes."""
     id = say_keys(space)
     done = cortext(space, "redact", id)
-    assert (done.returncode, "`--yes` answers" in done.stderr) == (1, True)
+    assert (done.returncode, "hint: run it again with --yes" in done.stderr) == (1, True)
     assert TOKEN in json.dumps(lines_of(space, id))
 
 

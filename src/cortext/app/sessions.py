@@ -73,9 +73,16 @@ def show_session(url: str, given: str) -> Found:
     """One session by its id or the beginning of it, as far as it can be read."""
     store = open_readable(url)
     if store is None:
-        raise SessionNotFoundError(given)
+        raise no_folder(url, given)
     reading = store.read(complete_id(store, given))
     return Found(reading.session, reading.damages)
+
+
+def no_folder(url: str, given: str) -> SessionNotFoundError:
+    """Return the error for a session of a store that has no folder."""
+    missing = SessionNotFoundError(given)
+    missing.hint = f"the folder {os.path.abspath(folder_of(url))} does not exist"
+    return missing
 
 
 def open_existing(url: str) -> SessionStore | None:

@@ -22,6 +22,7 @@ from cortext.app.installed import (
     digest,
     missing_folders,
     read_or_none,
+    record_path,
     write,
 )
 from cortext.bridges import settings
@@ -135,7 +136,7 @@ def carry_out(plan: Plan, *, anyway: bool = False) -> Plan:
     """Do what was planned, one process at a time; what was done: not what another has done
     meanwhile. Where a file is no longer as it was shown, nothing is done, and that is an error;
     unless `anyway`: then what there is to do now is done."""
-    with storage_errors("set up", "your tools"), alone():
+    with storage_errors("write", record_path()), alone():
         fresh = plan.again()
         if not anyway:
             _check_agreed(plan, fresh)

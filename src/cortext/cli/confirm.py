@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
+from cortext.cli.chart import counted
 from cortext.errors import CortextError
 
 F = TypeVar("F", bound=Callable[..., Any])
+NOBODY_TO_ASK = "confirmation needed, but this is not a terminal"
 
 
 def yes_option(command: F) -> F:
@@ -18,13 +20,13 @@ def yes_option(command: F) -> F:
 
 
 def agree(question: str, yes: bool) -> None:
-    """Go on only with a yes: from the person, or by `--yes` where there is none to ask."""
+    """Return if the person agrees, or gave `--yes`; otherwise leave the command."""
     if yes:
         return
     from cortext.cli.choose import can_ask
 
     if not can_ask():
-        raise CortextError("nothing was done: there is nobody to ask", hint="`--yes` answers")
+        raise CortextError(NOBODY_TO_ASK, hint="run it again with --yes")
     if not click.confirm(question, err=True):
         click.echo("nothing was done", err=True)
         raise click.exceptions.Exit(1)
@@ -41,4 +43,5 @@ def expire() -> None:
     days = Config.load(paths.workspace_root())["trash.days"]
     gone = empty(older_than_days=float(days)) if days else []
     if gone:
-        click.echo(f"{len(gone)} left the trash for good, after {days} days", err=True)
+        span = counted(days, "day")
+        click.echo(f"{len(gone)} left the trash for good, after {span}", err=True)

@@ -9,7 +9,7 @@ import click
 
 from cortext.app.conversations import Wanted
 from cortext.bridges.places import TOOLS
-from cortext.cli.options import Since, all_option
+from cortext.cli.options import Number, Since, all_option
 from cortext.index.listed import AUR, DOCUMENT, SPAWN
 
 if TYPE_CHECKING:
@@ -68,9 +68,7 @@ def filters(command: F) -> F:
         click.option(
             "--since", type=Since(), help="Only those active since: 2026-01-31, yesterday, 7d, 3mo."
         ),
-        click.option(
-            "-n", "--limit", "limit", type=click.IntRange(min=1), help="At most this many."
-        ),
+        click.option("-n", "--limit", "limit", type=Number(min=1), help="At most this many."),
     )
     for option in reversed(options):
         command = option(command)

@@ -76,6 +76,8 @@ def say_nothing_to_resume(wanted: Wanted = _RESUMABLE, *, everywhere: bool = Fal
 def _say_none(what: str, command: str, wanted: Wanted, *, everywhere: bool, begin: bool) -> None:
     """Why a list is empty: nothing is here, or nothing at all."""
     others = 0 if everywhere else len(_elsewhere(wanted))
+    if wanted.kind and not others:
+        _check_type(wanted.kind)
     if others:
         none = what.removesuffix(" here yet")
         say(f"{none} here; {others} in other folders: `cortext {command} --all`")
@@ -86,6 +88,15 @@ def _say_none(what: str, command: str, wanted: Wanted, *, everywhere: bool, begi
             say(line)
     elif wanted.words:
         say("hint: `cortext search` finds what was said, not only titles and summaries")
+
+
+def _check_type(kind: str) -> None:
+    """Raise UnknownTypeError for a type that no conversation can have here."""
+    from cortext.lifecycle.types import Types, UnknownTypeError
+
+    known = ["chat", *Types(paths.workspace_root()).names()]
+    if kind not in known:
+        raise UnknownTypeError(kind, known)
 
 
 def nothing_yet() -> list[str]:

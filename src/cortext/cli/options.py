@@ -143,6 +143,17 @@ def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
+class Number(click.IntRange):
+    """A whole number between bounds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class Since(click.ParamType[int]):
     """A date, or how long ago; microseconds since 1970."""
 

@@ -17,11 +17,14 @@ class UnknownTypeError(CortextError, LookupError):
     """There is no such type of conversation."""
 
     def __init__(self, kind: str, known: list[str]) -> None:
+        from difflib import get_close_matches
+
         self.kind = kind
         self.known = known
+        near = "".join(f"did you mean {each}? " for each in get_close_matches(kind, known, n=1))
         super().__init__(
             f"there is no type of conversation called {kind!r:.60}",
-            hint=f"types are {', '.join(known)}; a new one is a file in .workspace/commands/",
+            hint=f"{near}types are {', '.join(known)}; a new one is a file in .workspace/commands/",
         )
 
 

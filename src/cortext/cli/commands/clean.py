@@ -11,16 +11,17 @@ import click
 from cortext import paths
 from cortext.app.conversations import Conversations, Wanted
 from cortext.app.trash import delete, rests_since
+from cortext.cli.chart import counted
 from cortext.cli.choose import describe
 from cortext.cli.confirm import agree, expire, yes_option
-from cortext.cli.options import all_option
+from cortext.cli.options import Number, all_option
 from cortext.cli.text import clean
 from cortext.errors import CortextError, reason_of
 from cortext.index.listed import Listed
 
 
 @click.command("clean")
-@click.argument("days", type=click.IntRange(0, 36_500))
+@click.argument("days", type=Number(0, 36_500))
 @all_option
 @yes_option
 def command(days: int, everywhere: bool, yes: bool) -> None:
@@ -41,7 +42,7 @@ def command(days: int, everywhere: bool, yes: bool) -> None:
     if old:
         for row in old:
             click.echo(f"to the trash: {describe(row)}", err=True)
-        agree(f"delete these {len(old)}?", yes)
+        agree("delete it?" if len(old) == 1 else f"delete these {len(old)}?", yes)
         for row in old:
             with _keeping(row, kept):
                 delete(row, unless=lambda row=row: not rests_since(row, limit))
@@ -49,7 +50,7 @@ def command(days: int, everywhere: bool, yes: bool) -> None:
         click.echo(f"{gone} deleted; `cortext trash` has {'it' if gone == 1 else 'them'}")
         expire()
     else:
-        click.echo(f"no completed conversation rested for {days} days", err=True)
+        click.echo(f"no completed conversation rested for {counted(days, 'day')}", err=True)
     if unread or kept or passed_over:
         raise click.exceptions.Exit(1)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cortext.cli.choose import can_ask
-from cortext.cli.confirm import yes_option
+from cortext.cli.confirm import NOBODY_TO_ASK, yes_option
 from cortext.cli.options import json_option, print_json
 from cortext.cli.text import clean
 
@@ -117,8 +117,8 @@ def _nothing_done(found: Examined, plan: list[str], outcome: Outcome, as_json: b
     if can_ask():
         click.echo("nothing was done", err=True)
         raise click.exceptions.Exit(1)
-    click.echo("error: nothing was done: there is nobody to ask", err=True)
-    click.echo("hint: `cortext doctor --fix --yes` does it without asking", err=True)
+    click.echo(f"error: {NOBODY_TO_ASK}", err=True)
+    click.echo("hint: run it again with --yes", err=True)
     raise click.exceptions.Exit(2)
 
 

@@ -6,12 +6,12 @@ import click
 
 from cortext.app.arrange import fork
 from cortext.cli.choose import choose_ours
-from cortext.cli.options import complete_id
+from cortext.cli.options import Number, complete_id
 
 
 @click.command("fork")
 @click.argument("id", nargs=-1, shell_complete=complete_id, required=True)
-@click.option("--at", type=click.IntRange(min=0), help="Only up to this message; the first is 1.")
+@click.option("--at", type=Number(min=0), help="Only up to this message; the first is 1.")
 @click.option("--title", default="", help="A title of its own.")
 def command(id: tuple[str, ...], at: int | None, title: str) -> None:
     """Begin a conversation with what was said in another, and print the path of its markdown. A

@@ -120,6 +120,8 @@ def _say_why(store: str, *, filtered: bool) -> None:
     elif os.path.isdir(folder):
         click.echo(f"no sessions in {one_line(store)}", err=True)
     else:
-        what = "is not a folder" if os.path.lexists(folder) else "does not exist"
-        click.echo(f"no sessions: {one_line(folder)} {what}", err=True)
+        place = one_line(os.path.abspath(folder))
+        is_file = os.path.lexists(folder)
+        why = f"{place} is not a folder" if is_file else f"the folder {place} does not exist"
+        click.echo(f"no sessions: {why}", err=True)
         click.echo("hint: `cortext demo` shows how sessions come about", err=True)

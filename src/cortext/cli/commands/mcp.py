@@ -6,12 +6,14 @@ import sys
 
 import click
 
+from cortext.cli.options import Number
+
 
 @click.command("mcp")
 @click.option(
     "--http",
     "port",
-    type=click.IntRange(0, 65535),
+    type=Number(0, 65535),
     metavar="PORT",
     help="Serve HTTP on this port of 127.0.0.1 instead; 0 is any that is free.",
 )

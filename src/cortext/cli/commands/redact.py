@@ -9,7 +9,7 @@ import click
 
 from cortext.cli.commands.scan import lasting, listed, look, named, print_findings, theirs, told
 from cortext.cli.confirm import agree, yes_option
-from cortext.cli.options import all_option, complete_id
+from cortext.cli.options import Number, all_option, complete_id
 
 if TYPE_CHECKING:
     from cortext.app.redacting import Redacted
@@ -39,7 +39,7 @@ class _Plan(NamedTuple):
 @click.command("redact")
 @click.argument("query", nargs=-1, shell_complete=complete_id)
 @all_option
-@click.option("--finding", "number", type=click.IntRange(min=1), help="Only this one of `scan`.")
+@click.option("--finding", "number", type=Number(min=1), help="Only this one of `scan`.")
 @click.option("--archive", is_flag=True, help="Also in our copies of the tools' transcripts.")
 @click.option("--dry-run", is_flag=True, help="Show what would be masked, and change nothing.")
 @yes_option

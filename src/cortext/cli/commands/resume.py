@@ -12,7 +12,7 @@ from cortext import paths
 from cortext.cli.filters import filters, wanted
 from cortext.cli.lists import as_json as rows_as_json
 from cortext.cli.lists import keep_up, list_here, say_nothing_to_resume, say_paused, show_resumable
-from cortext.cli.options import complete_id, json_option, plain_words, print_json
+from cortext.cli.options import Number, complete_id, json_option, plain_words, print_json
 from cortext.cli.quick import spare_typing_extensions
 from cortext.cli.reopening import (
     can_launch,
@@ -69,7 +69,7 @@ class _Resume(click.Command):
 @click.option("--context", is_flag=True, help=_CONTEXT)
 @click.option(
     "--budget",
-    type=click.IntRange(min=4000),
+    type=Number(min=4000),
     help="At most about this many characters of history.  [default: the setting resume.budget]",
 )
 @click.option("--reopen", is_flag=True, help="Also one that was completed.")

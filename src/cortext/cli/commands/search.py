@@ -10,6 +10,7 @@ import click
 
 from cortext.cli.filters import Source, owner_option, wanted
 from cortext.cli.options import (
+    Number,
     Since,
     Until,
     complete_id,
@@ -125,7 +126,7 @@ def complete_tag(
 @click.option("--until", type=Until(), help="Only what was said until then; a day counts whole.")
 @click.option("--sort", type=click.Choice(_ORDERS), default="newest", show_default=True)
 @click.option(
-    "-n", "--limit", "most", type=click.IntRange(1, 10_000), default=20, show_default=True,
+    "-n", "--limit", "most", type=Number(1, 10_000), default=20, show_default=True,
     help="At most this many messages.",
 )  # fmt: skip
 @click.option("--no-pager", is_flag=True, help="All at once, also in a terminal.")

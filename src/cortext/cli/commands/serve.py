@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from cortext import paths
+from cortext.cli.options import Number
 
 _SPAN = re.compile(r"([0-9]{1,10}(?:\.[0-9]{1,6})?) ?([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -40,14 +41,14 @@ def seconds(_context: object, _option: object, given: str | None) -> float | Non
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=Number(0, 65535),
     default=8733,
     show_default=True,
     help="The port; 0 is any that is free.",
 )
 @click.option(
     "--workers",
-    type=click.IntRange(1, 64),
+    type=Number(1, 64),
     default=1,
     show_default=True,
     help="How many processes answer; they need a store that they share.",
@@ -55,7 +56,7 @@ def seconds(_context: object, _option: object, given: str | None) -> float | Non
 @click.option(
     "--window",
     metavar="N",
-    type=click.IntRange(0, 100_000),
+    type=Number(0, 100_000),
     help="How many of its last messages a conversation shows; 0 is all. 20 unless you say so.",
 )
 @click.option(
@@ -69,7 +70,7 @@ def seconds(_context: object, _option: object, given: str | None) -> float | Non
     "--max-conversations",
     "most",
     metavar="N",
-    type=click.IntRange(0),
+    type=Number(0),
     help="How many there may be before the oldest go; 0 is any number. 1,000 unless you say so; "
     "with file: and postgresql: any number.",
 )

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from cortext.cli.opening import AGENTS, DOCUMENT, around, opened_at, told_around
-from cortext.cli.options import all_option, complete_id, json_option, print_json, store_option
+from cortext.cli.options import (
+    Number,
+    all_option,
+    complete_id,
+    json_option,
+    print_json,
+    store_option,
+)
 from cortext.cli.paging import can_page, encodable, page_through
 from cortext.cli.render import Page, plain, rendered
 from cortext.cli.text import clean
@@ -81,7 +88,7 @@ class _Found(NamedTuple):
 @click.argument("query", nargs=-1, shell_complete=complete_id, required=True)
 @store_option
 @all_option
-@click.option("-n", "last", type=click.IntRange(min=1), help="Only the last N messages.")
+@click.option("-n", "last", type=Number(min=1), help="Only the last N messages.")
 @click.option(
     "--message",
     "numbers",

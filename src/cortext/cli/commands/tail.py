@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cortext.cli.options import all_option, complete_id, json_option
+from cortext.cli.options import Number, all_option, complete_id, json_option
 from cortext.cli.render import Block, Page, plain, rendered
 from cortext.cli.text import clean
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
@@ -36,7 +36,7 @@ _EVERY = 200
 @click.option(
     "-n",
     "last",
-    type=click.IntRange(min=0),
+    type=Number(min=0),
     default=20,
     show_default=True,
     help="Begin with the last N messages.",

@@ -10,7 +10,7 @@ import click
 from cortext import clock
 from cortext.app.trash import empty, list_trash, restore
 from cortext.cli.confirm import agree, yes_option
-from cortext.cli.options import json_option, print_json
+from cortext.cli.options import Number, json_option, print_json
 from cortext.cli.text import clean, local
 from cortext.model import wire
 
@@ -91,7 +91,7 @@ def put_back(entry: tuple[str, ...]) -> None:
 
 
 @command.command("empty")
-@click.option("--days", type=click.IntRange(0, 36_500), default=0, help="Only what is older.")
+@click.option("--days", type=Number(0, 36_500), default=0, help="Only what is older.")
 @yes_option
 def empty_it(days: int, yes: bool) -> None:
     """Remove for good what is in the trash."""
@@ -102,5 +102,5 @@ def empty_it(days: int, yes: bool) -> None:
         return
     for entry in old:
         click.echo(f"for good: {clean(entry.label, lines=False)}", err=True)
-    agree(f"remove these {len(old)}?", yes)
+    agree("remove it?" if len(old) == 1 else f"remove these {len(old)}?", yes)
     click.echo(f"{len(empty(days))} removed for good")
