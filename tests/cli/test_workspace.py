@@ -451,3 +451,19 @@ def test_stop_inside_a_tool_takes_the_title_of_its_session(workspace: Path, tmp_
     env = {"HOME": str(home), "CLAUDE_CODE_SESSION_ID": source.id}
     title = bridge.glance(source).title
     assert f'Conversation "{title}" has been paused.' in ok(workspace, "stop", env=env)
+
+
+@pytest.mark.parametrize("folder", ["conversations", "conversations/2026-01-05/x", ".workspace/a"])
+def test_init_refuses_a_folder_of_another_workspaces_files(folder: str, workspace: Path) -> None:
+    done = cortext(workspace, "init", folder)
+    assert done.returncode == 1
+    part = folder.partition("/")[0]
+    assert f"inside the workspace {workspace}, which keeps its own files in {part}/" in done.stderr
+    assert not (workspace / folder / ".workspace").exists()
+
+
+def test_init_inside_another_workspace_says_that_its_lists_leave_this_out(workspace: Path) -> None:
+    (workspace / "sub").mkdir()
+    said = f"this is inside the workspace {workspace}; its lists do not show what is here"
+    assert said in cortext(workspace / "sub", "init").stderr
+    assert "this is inside" not in cortext(workspace, "init").stderr

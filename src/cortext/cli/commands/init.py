@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 import click
 
+from cortext import paths
 from cortext.cli.choose import can_ask
 from cortext.cli.commands.setup import complete_tools, tool_names
 from cortext.cli.text import clean, one_line
+from cortext.errors import CortextError
 from cortext.lifecycle.install import Initialized, initialize
 
 
@@ -32,10 +34,18 @@ def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
     """
     from cortext.app.setup import found_tools
 
-    result = bring_up_to_date(path, force=force, tools=found_tools() if tools is None else tools)
+    root = _absolute(path)
+    outer = _enclosing_workspace(root)
+    result = bring_up_to_date(root, force=force, tools=found_tools() if tools is None else tools)
     if result.made:
-        click.echo(f"{one_line(os.path.abspath(path))} is a workspace: {_written(result.made)}")
-        if os.path.lexists(os.path.join(os.path.abspath(path), ".git")):
+        click.echo(f"{one_line(root)} is a workspace: {_written(result.made)}")
+        if outer:
+            click.echo(
+                f"this is inside the workspace {one_line(outer)}; its lists do not show what is "
+                "here",
+                err=True,
+            )
+        if os.path.lexists(os.path.join(root, ".git")):
             click.echo(
                 "it is the top of a git repository, so `cortext stop` commits conversations here; "
                 "`cortext config sessions.git off` keeps them out",
@@ -43,7 +53,31 @@ def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
             )
         click.echo('next: cortext new brainstorm "your topic"', err=True)
     else:
-        click.echo(f"{one_line(os.path.abspath(path))} is a workspace already; nothing to do")
+        click.echo(f"{one_line(root)} is a workspace already; nothing to do")
+
+
+def _absolute(path: str) -> str:
+    try:
+        return os.path.abspath(path)
+    except FileNotFoundError:
+        raise CortextError(
+            "the current folder no longer exists", hint="change to another folder"
+        ) from None
+
+
+def _enclosing_workspace(root: str) -> str:
+    """Return the workspace that a folder is in, or "". Raise CortextError if the folder belongs to
+    the files of that workspace."""
+    outer = paths.workspace_root(os.path.dirname(root))
+    if not root.startswith(f"{outer}/"):
+        return ""
+    part = root[len(outer) + 1 :].partition("/")[0]
+    if part in (".workspace", "conversations"):
+        raise CortextError(
+            f"{root} is inside the workspace {outer}, which keeps its own files in {part}/",
+            hint="name another folder: cortext init DIR",
+        )
+    return outer
 
 
 def _written(names: Sequence[str]) -> str:
