@@ -4,12 +4,15 @@ import http.client
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -257,3 +260,24 @@ def test_a_taken_port_is_one_sentence(site: Site) -> None:
     assert found.returncode == 1
     assert f"cannot listen on 127.0.0.1:{port}: address already in use" in found.stderr
     assert "hint: `--port 0` takes any port that is free" in found.stderr
+
+
+def test_another_port_than_the_usual_one_is_announced(at_home: Path) -> None:
+    with socket.socket() as usual:
+        with suppress(OSError):  # another program may have taken the port already
+            usual.bind(("127.0.0.1", 8642))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cortext", "web", "--no-open"],
+            cwd=at_home,
+            env={**os.environ, **environment_of(at_home)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        link = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    port = urlsplit(link).port
+    assert port != 8642
+    assert f"port 8642 is taken; using {port}\n" in errors

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import click
+
+from cortext.cli.options import Number
 
 
 @click.command("web")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=Number(0, 65535),
     metavar="PORT",
     help="The port on 127.0.0.1; 0 is any that is free.  [default: 8642, or any]",
 )
@@ -25,12 +29,15 @@ def command(port: int | None, store: str | None, no_open: bool) -> None:
     It prints a link, opens it, and serves its pages until Ctrl+C. Only this machine can reach them,
     and only a browser that was given the link; nothing is fetched from anywhere else.
     """
-    from cortext.web.pages.serving import serve
+    from cortext.web.pages.serving import PORT, serve
     from cortext.web.store_urls import store_to_show
 
     shown = store_to_show(store) if store is not None else None
 
     def tell(link: str, once: str) -> None:
+        number = urlsplit(link).port
+        if port is None and number != PORT:
+            click.echo(f"port {PORT} is taken; using {number}", err=True)
         click.echo(link)
         click.echo("all your conversations are there until you press Ctrl+C", err=True)
         if not no_open and not _open(once):
