@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cortext import open_session_store
+from tests.cli.test_lists import terminal
 from tests.command import (
     begin,
     change_head,
@@ -430,3 +431,11 @@ def test_conversation_that_lost_one_of_its_two_files(workspace: Path) -> None:
     assert "Traceback" not in done.stderr
     assert "messages.jsonl" in done.stderr
     assert json.loads((session / "session.json").read_bytes())["title"] == "Topic"
+
+
+@pytest.mark.parametrize("verb", ["stop", "done"])
+def test_stop_names_the_command_that_resumes_in_a_shell(verb: str, bare: Path) -> None:
+    id = begin(bare, "plan", "later", "hello")
+    shown = terminal(bare, [verb, id])
+    assert "You can continue later with /workspace.resume" in shown.text
+    assert f"In a shell: cortext resume {id}" in shown.text

@@ -59,13 +59,13 @@ def _stoppable(row: Listed) -> Listed:
 
 
 def _confirm(row: Listed, stopped: Stopped, status: str) -> None:
-    """Say what was saved, and how to go on."""
+    """Say what was saved, and how to resume it."""
     title = clean(stopped.title, lines=False)
     click.echo("Session saved.\n")
     click.echo(f'Conversation "{title}" has been {status}.')
     click.echo("You can continue later with /workspace.resume\n")
     click.echo(f"Summary: {clean(stopped.summary, lines=False) or 'nothing was said yet'}")
     if sys.stderr.isatty():
-        click.echo(f"from a shell: `cortext resume {short_id(row)}`", err=True)
+        click.echo(f"In a shell: cortext resume {short_id(row)}", err=True)
     for note in stopped.notes:
         click.echo(clean(note, lines=False), err=True)
