@@ -220,17 +220,20 @@ def test_a_huge_result_is_cut_and_has_an_address(site: Site) -> None:
     assert len(ask(site, f"{found[1]}/text/2", Cookie=cookie).body) == 2_000_000
 
 
-def test_ctrl_c_ends_it_also_while_somebody_follows(at_home: Path) -> None:
-    """With an open stream of events it ends within seconds, and says nothing odd."""
-    command = [sys.executable, "-m", "cortext", "web", "--no-open", "--port", "0"]
-    process = subprocess.Popen(
-        command,
+def start_web(at_home: Path, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "cortext", "web", "--no-open", *options],
         cwd=at_home,
         env={**os.environ, **environment_of(at_home)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def test_ctrl_c_ends_it_also_while_somebody_follows(at_home: Path) -> None:
+    """With an open stream of events it ends within seconds, and says nothing odd."""
+    process = start_web(at_home, "--port", "0")
     assert process.stdout is not None
     link = process.stdout.readline().strip()
     site = Site(link, link.partition("/?")[0], at_home)
@@ -266,14 +269,7 @@ def test_another_port_than_the_usual_one_is_announced(at_home: Path) -> None:
     with socket.socket() as usual:
         with suppress(OSError):  # another program may have taken the port already
             usual.bind(("127.0.0.1", 8642))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cortext", "web", "--no-open"],
-            cwd=at_home,
-            env={**os.environ, **environment_of(at_home)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = start_web(at_home)
         assert process.stdout is not None
         link = process.stdout.readline()
         process.send_signal(signal.SIGINT)
