@@ -118,7 +118,7 @@ def _nothing_done(found: Examined, plan: list[str], outcome: Outcome, as_json: b
         click.echo("nothing was done", err=True)
         raise click.exceptions.Exit(1)
     click.echo(f"error: {NOBODY_TO_ASK}", err=True)
-    click.echo("hint: run it again with --yes", err=True)
+    click.echo("hint: `cortext doctor --fix --yes` does it without asking", err=True)
     raise click.exceptions.Exit(2)
 
 
