@@ -123,7 +123,7 @@ def used(space: Path) -> None:
     for command in (["list"], ["resume", "--list", "--all"], ["resume", "001", "--context"]):
         done = cortext(space, *command)
         assert (done.returncode, "001-plan-x" in done.stdout) == (0, True)
-        said = ("lists take longer", "the catalog is made anew")
+        said = ("warning: lists take longer", "warning: the catalog is made anew")
         assert all(line.startswith(said) for line in done.stderr.splitlines())
     ok(space, "stop", "001")
 

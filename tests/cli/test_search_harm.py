@@ -109,7 +109,7 @@ def holes(path: Path) -> None:
     path.write_bytes(data[:4096] + bytes(len(data) - 4096))
 
 
-ANEW = r"{} is made anew: {}\n"
+ANEW = r"warning: {} is made anew: {}\n"
 HARM: dict[str, tuple[Callable[[Path], object], str]] = {
     "garbage": (lambda path: path.write_bytes(os.urandom(9000)), "file is not a database"),
     "truncated": (lambda path: os.truncate(path, path.stat().st_size // 2), "database disk .*"),
@@ -140,8 +140,8 @@ def test_a_damaged_cache(
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        (paths.words, "this search takes longer, because there cannot be an index"),
-        (paths.catalog, "lists take longer, because the catalog cannot be used"),
+        (paths.words, "warning: this search takes longer, because there cannot be an index"),
+        (paths.catalog, "warning: lists take longer, because the catalog cannot be used"),
     ],
 )
 def test_a_folder_in_its_place(place: Place, path: Callable[[], str], told: str) -> None:
@@ -168,7 +168,9 @@ def test_a_read_only_cache(place: Place) -> None:
     with read_only(place.cache):
         found, said = place.search("emptied", "hour")
         assert found == before
-        assert said.startswith("what is new is not found, because the index cannot be written: ")
+        assert said.startswith(
+            "warning: what is new is not found, because the index cannot be written: "
+        )
         assert said.count("\n") == 1
     assert place.sources() == sources
     folder = next((place.space.root / "conversations").glob("*/003-*"))
@@ -191,8 +193,8 @@ def test_a_read_only_cache_with_nothing_in_it(place: Place) -> None:
     with read_only(place.cache):
         found, said = place.search("emptied", "hour")
     assert found == before
-    told = "this search takes longer, because there cannot be an index: read-only file system\n"
-    assert said == told
+    reason = "there cannot be an index: read-only file system"
+    assert said == f"warning: this search takes longer, because {reason}\n"
 
 
 @pytest.mark.parametrize("leave", [0, 4096, 65_536, 200_000])
@@ -237,7 +239,7 @@ def test_a_disk_that_is_full_later(
         found, said = place.search("emptied", "hour")
         assert found == before
         assert "3 conversations are not read yet: the index cannot be written" in said
-        assert {line.partition(":")[0] for line in said.splitlines()} <= {
+        assert {line.removeprefix("warning: ").partition(":")[0] for line in said.splitlines()} <= {
             "lists take longer, because the catalog cannot be used",
             "what is new is not found, because the index cannot be written",
             "3 conversations are not read yet",

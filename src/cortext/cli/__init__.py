@@ -48,12 +48,12 @@ def _try(program: str) -> tuple[int, bool]:
     import gc
 
     from cortext.cli.quick import quick, quick_list, quick_search
-    from cortext.cli.warning_later import clean_warnings
+    from cortext.cli.warnings import show_warnings
 
     # A command is short: looking for garbage again and again costs more than leaving it.
     gc.set_threshold(100_000)
     _settle_streams()
-    clean_warnings()
+    show_warnings()
     try:
         code = quick_search(sys.argv[1:], program)
         if code is None and quick_list(sys.argv[1:], program):

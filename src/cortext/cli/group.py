@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from importlib import import_module
 
 import click
@@ -90,15 +89,6 @@ def nearest_command(given: str) -> str:
     return next(iter(get_close_matches(given, LISTED, n=1)), "")
 
 
-def show_warnings() -> None:
-    """Let warnings of the library reach the person. A list that has nothing to read imports no
-    logging, and pays for none."""
-    if "logging" in sys.modules:
-        from cortext.cli.warned import configure
-
-        configure()
-
-
 class LazyGroup(click.Group):
     """Commands by name, each a module of `cortext.cli.commands`."""
 
@@ -109,9 +99,7 @@ class LazyGroup(click.Group):
         if cmd_name not in LISTED:
             return None
         module = "import_" if cmd_name == "import" else cmd_name
-        command = import_module(f"cortext.cli.commands.{module}").command
-        show_warnings()
-        return command
+        return import_module(f"cortext.cli.commands.{module}").command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

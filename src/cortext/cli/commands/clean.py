@@ -30,7 +30,7 @@ def command(days: int, everywhere: bool, yes: bool) -> None:
     Exit code 1: one was kept, or could not be looked at; it is said which, and all others are
     gone.
     """
-    from cortext.cli.warned import missed
+    from cortext.cli.warnings import missed
 
     limit = int((time.time() - days * 86_400) * 1_000_000)
     with missed() as passed_over:

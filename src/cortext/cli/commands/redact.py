@@ -58,7 +58,7 @@ def command(
     copies of the tools' transcripts; what an AI tool keeps is not, and is named. There is no way
     back: a masked secret is gone from the file.
     """
-    from cortext.cli.warned import missed
+    from cortext.cli.warnings import missed
 
     _end_what_was_begun()
     with missed() as passed_over:

@@ -34,7 +34,7 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
     and our archive keep, and the trash. A secret is never printed. Exit code 1: something was
     found, or not all could be looked at; 0: nothing, and all was looked at.
     """
-    from cortext.cli.warned import missed
+    from cortext.cli.warnings import missed
 
     with missed() as passed_over:
         rows = [named(" ".join(query), tool)] if query else listed(everywhere, tool)

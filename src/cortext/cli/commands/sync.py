@@ -40,7 +40,7 @@ def command(tools: str | None, quiet: bool, as_json: bool) -> None:
 
     What cannot be copied is named, and all the rest is copied. Exit code 1: something was not, or
     could not be looked at; 0: all that there is."""
-    from cortext.cli.warned import missed
+    from cortext.cli.warnings import missed
 
     chosen = _chosen(tools)
     with missed() as passed_over:

@@ -3,12 +3,13 @@
 import errno
 import logging
 
-from cortext.cli.warned import CLEAN
+from cortext.cli.warnings import CleanFormatter
 
 
 def test_a_reason_of_the_system_has_no_number() -> None:
     """Whoever logs it: the file and the reason are told, and the record stays as it was."""
     error = OSError(errno.EMFILE, "Too many open files", "/work/a\x1b[2J.jsonl")
     record = logging.LogRecord("x", 30, "", 0, "%s cannot be read: %s", ("a", error), None)
-    assert CLEAN.format(record) == "a cannot be read: /work/a\ufffd[2J.jsonl: too many open files"
+    text = CleanFormatter().format(record)
+    assert text == "a cannot be read: /work/a\ufffd[2J.jsonl: too many open files"
     assert record.args == ("a", error)

@@ -1,5 +1,4 @@
-"""Warnings of the library, as a person sees them: on one line each, and nothing in them moves the
-cursor, since they name files that others made."""
+"""Warnings of the library, as a person sees them: one line each, without terminal codes."""
 
 from __future__ import annotations
 
@@ -14,7 +13,9 @@ _FORMAT = "warning: %(message)s"
 _MISSED = ("passed over", "could not read")
 
 
-class _Clean(logging.Formatter):
+class CleanFormatter(logging.Formatter):
+    """Formats a record as one line of text that cannot move the cursor."""
+
     def format(self, record: logging.LogRecord) -> str:
         if isinstance(record.args, tuple) and any(isinstance(a, OSError) for a in record.args):
             record = copy(record)
@@ -23,19 +24,16 @@ class _Clean(logging.Formatter):
 
 
 def _in_words(value: object) -> object:
-    """What the system says without its number."""
+    """Return the system's reason without its number."""
     from cortext.errors import where_and_why
 
     return where_and_why(value) if isinstance(value, OSError) else value
 
 
-CLEAN = _Clean()
-
-
-def configure() -> None:
-    """Let them reach the person; whoever has said otherwise before is left with that."""
+def show_warnings() -> None:
+    """Print warnings on stderr, unless the program has configured logging before."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_Clean(_FORMAT))
+    handler.setFormatter(CleanFormatter(_FORMAT))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
@@ -52,8 +50,7 @@ class _Missed(logging.Handler):
 
 @contextmanager
 def missed() -> Generator[list[str]]:
-    """What the library says meanwhile that it has passed over; it is shown as well."""
-    configure()
+    """Collect the warnings about what the library passed over; they are printed as well."""
     handler, log = _Missed(), logging.getLogger("cortext")
     log.addHandler(handler)
     try:
