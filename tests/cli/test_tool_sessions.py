@@ -211,19 +211,25 @@ def test_what_cannot_be_read_has_a_reason_in_words(place: Place) -> None:
 
 
 @pytest.mark.parametrize("command", [["list"], ["resume", "--list"]])
-def test_a_list_in_which_nothing_changed_loads_little(place: Place, command: list[str]) -> None:
+def test_a_list_in_which_nothing_changed_loads_little(
+    place: Place, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither what reads transcripts nor what parses options."""
-    for path in place.homes.home.rglob("*"):
+    # A copy made in the background would be a change.
+    monkeypatch.setenv("CORTEXT_ARCHIVE_ENABLED", "off")
+    # What was written just now is read again.
+    for path in [*place.homes.home.rglob("*"), *place.homes.data.rglob("*")]:
         os.utime(path, (1_700_000_000, 1_700_000_000))
     place.ok("list")
-    places = {**place.env, "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+    names = ("XDG_CACHE_HOME", "CORTEXT_ARCHIVE_ENABLED")
+    places = {**place.env, **{name: os.environ[name] for name in names}}
     variables = "; ".join(f"os.environ[{name!r}] = {value!r}" for name, value in places.items())
     loaded = loaded_by(
         f"import os; {variables}; os.chdir({str(place.root)!r});"
         f" sys.argv = ['cortext', *{command!r}]; from cortext.cli import main;"
         " out, sys.stdout = sys.stdout, open(os.devnull, 'w'); main(); sys.stdout = out"
     )
-    heavy = {"click", "msgspec", "logging", "rich", "rapidfuzz", "json", "shutil"}
+    heavy = {"click", "msgspec", "rich", "rapidfuzz", "json", "shutil"}
     assert "cortext.bridges.places" in loaded
     assert loaded & (heavy | {"cortext.index.glances", "cortext.bridges.claude"}) == set()
 
