@@ -9,17 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from cortext import SessionMessage, open_session_store
+from tests.command_server import run_command
 
+NEEDS_A_START = {"PYTHONPATH", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONWARNINGS", "LC_CTYPE"}
+"""Python reads these when it starts."""
 SCRIPT = str(Path(sys.executable).with_name("cortext"))
 
 
 def cortext(
     cwd: Path, *args: str, env: Mapping[str, str] | None = None, script: str = "cortext"
 ) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **(env or {})}
+    if not NEEDS_A_START.intersection(environment):
+        return run_command(script, args, cwd, environment, timeout=60)
     return subprocess.run(
         [str(Path(SCRIPT).with_name(script)), *args],
         cwd=cwd,
-        env={**os.environ, **(env or {})},
+        env=environment,
         capture_output=True,
         text=True,
         timeout=60,
