@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # A name of our own instead of typing's: importing typing would double the time that
 # `import cortext` takes. Type checkers take any TYPE_CHECKING for true.
