@@ -2,13 +2,16 @@
 PYTHON ?= python3
 ARGS ?= demo
 export PYTHON
+# Without bytecode, every start of cortext would compile its source again.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -n 2
+# More workers than cores: many tests wait for servers and terminals.
+PYTEST := $(BIN)/python -m pytest -n 4 --dist worksteal
 ADAPTERS := $(patsubst requirements/adapters/%.in,%,$(wildcard requirements/adapters/*.in))
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-all adapters faults setup check bench bench-peers bench-growth docs lock shell clean programs
+.PHONY: help run test test-long test-all adapters faults setup check bench bench-peers bench-growth docs lock shell clean programs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -17,7 +20,10 @@ run: .venv/run.stamp ## install and run cortext: make run ARGS="list" (default: 
 	@$(BIN)/cortext $(ARGS)
 
 test: .venv/test.stamp .venv/wheels.stamp programs ## install what the tests need and run them
-	$(PYTEST) -m "not slow and not faults" $(T)
+	$(PYTEST) -m "not slow and not faults and not long" $(T)
+
+test-long: .venv/test.stamp .venv/wheels.stamp programs ## the tests that take longer; CI runs them too
+	$(PYTEST) -m "long and not slow and not faults" $(T)
 
 test-all: .venv/test.stamp .venv/wheels.stamp programs ## the slow tests too
 	$(PYTEST) -m "not faults" --timeout 600 $(T)

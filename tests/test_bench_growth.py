@@ -26,6 +26,8 @@ from bench.growth_curves import (
 from cortext import open_session_store
 from cortext.lifecycle.workspace import Workspace
 
+pytestmark = pytest.mark.long
+
 FIGURES = growth_page.load(growth_page.FIGURES)
 SECONDS = FIGURES["seconds"]
 PAGE = Path(growth_page.PAGE).read_text(encoding="utf-8")

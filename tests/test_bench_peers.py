@@ -17,6 +17,8 @@ from bench.peer_places import cut_files
 from bench.peer_rows import exchanges, missing, rows, verdicts
 from bench.peers import PEERS
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def found() -> dict[str, Any]:

@@ -14,6 +14,8 @@ from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parent.parent
 WHEELS = ROOT / ".venv/wheels"
 SHOWN = re.compile(r"`(cortext(?: [^`]*)?)`|^\$ (cortext.*)$", re.MULTILINE)

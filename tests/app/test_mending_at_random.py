@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from cortext.errors import CortextError
 from tests.app.damage import DAMAGES, Damage, Kept
 
+pytestmark = pytest.mark.long
+
 WORDS = (
     b"\0", b"\n", b"\\ud83d", b"\xf0\x9f", b"{", b"}", b'"', b"]}\n", b',"crc":"00000000"}', b"m3",
     b'{"role":"user"}\n', b"\xff" * 9, b"\0" * 40, b"null\n", b"[]\n", b'{"created_at":1}',

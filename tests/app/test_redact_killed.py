@@ -17,6 +17,8 @@ from tests.app.setup_killed import kill_at
 from tests.command import begin, folder_of, ok
 from tests.secrets.held import TOKEN, claude, holding
 
+pytestmark = pytest.mark.long
+
 _MOST = 60
 
 

@@ -23,6 +23,8 @@ from tests.command import SCRIPT, begin, cortext, ok, say
 from tests.homes import Homes, lay_out, said
 from tests.index.spaces import Space
 
+pytestmark = pytest.mark.long
+
 SEARCHERS = 8
 READ_ALL = "from cortext.app.search import read_all; read_all()"
 """What a search starts behind itself for what it had no time for."""

@@ -17,6 +17,8 @@ from tests.conversations.databases import PostgresServer
 from tests.conversations.loops import PATIENCE, in_loop, until
 from tests.conversations.servers import RedisServer
 
+pytestmark = pytest.mark.long
+
 Start = Callable[..., RedisServer]
 PROCESSES = 16
 

@@ -17,6 +17,8 @@ from tests.conversations.loops import PATIENCE, in_loop
 from tests.conversations.servers import RedisServer, free_port
 from tests.conversations.test_redis_events import listeners
 
+pytestmark = pytest.mark.long
+
 
 async def added(store: Any, id: str, message: Message, deadline: float) -> None:
     """Add it, again after each refusal, until the cluster has found its new master."""

@@ -19,6 +19,8 @@ from tests.faults.home import SECRET, Home
 from tests.faults.kinds import KINDS
 from tests.faults.scenes import TALK, Said, secret_in
 
+pytestmark = pytest.mark.long
+
 MOST = 4
 """Faults of each kind, once and lasting, in one command; twice as many kills."""
 LEAST = 50

@@ -15,6 +15,8 @@ from tests.faults.appends import SHARED
 from tests.faults.promises import appending, go, lost
 from tests.faults.verbs import message
 
+pytestmark = pytest.mark.long
+
 TIMES = 30
 
 

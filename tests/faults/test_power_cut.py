@@ -9,6 +9,7 @@ from tests.faults.mounts import SYSTEMS, cut_power, make_disk, mounted
 from tests.faults.promises import appending, go, lost
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.needs("mkfs.xfs", "for a disk to cut the power of"),
     pytest.mark.needs("xfs_io", "to cut the power"),
 ]

@@ -15,6 +15,7 @@ from tests.command import run_aur
 from tests.faults.mounts import SYSTEMS, cut_power, make_disk, mounted
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.needs("mkfs.xfs", "for a disk to cut the power of"),
     pytest.mark.needs("xfs_io", "to cut the power"),
 ]

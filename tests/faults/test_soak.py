@@ -16,6 +16,8 @@ from tests.faults.kept import Kept
 from tests.faults.soak import Promises
 from tests.faults.worker import Worker
 
+pytestmark = pytest.mark.long
+
 _VERBS = {"append", "delete", "index", "list", "restore", "search", "serve", "sync", "title"}
 
 

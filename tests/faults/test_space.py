@@ -14,6 +14,8 @@ from cortext.stores.registry import open_session_store
 from tests.faults.mounts import fill, mounted, read_only
 from tests.faults.verbs import ID, old_session
 
+pytestmark = pytest.mark.long
+
 KINDS = ("document", "log", "workspace")
 BIG = SessionMessage("user", "x" * 20_000, id="big")
 

@@ -18,6 +18,7 @@ from tests.faults.mounts import fill, mounted, read_only
 from tests.faults.stopping import SCENES, Stopping
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.needs("strace", "to inject faults"),
     pytest.mark.usefixtures("git_identity"),
 ]

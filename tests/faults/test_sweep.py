@@ -7,7 +7,7 @@ import pytest
 
 from tests.faults.sweep import SCENES, Result, Sweep
 
-pytestmark = pytest.mark.needs("strace", "to inject faults")
+pytestmark = [pytest.mark.long, pytest.mark.needs("strace", "to inject faults")]
 
 
 def _report(result: Result, record_property) -> None:

@@ -34,6 +34,8 @@ from tests.conversations.conftest import start_redis as start_redis
 from tests.conversations.databases import PostgresServer
 from tests.conversations.servers import RedisServer, free_port
 
+pytestmark = pytest.mark.long
+
 
 def said(text: str, **fields: Any) -> SessionMessage:
     return SessionMessage("user", text, **fields)

@@ -18,6 +18,8 @@ from tests.conversations.conftest import start_redis as start_redis
 from tests.conversations.servers import RedisServer
 from tests.web.serving import PATIENCE, Reply, Served, served, until
 
+pytestmark = pytest.mark.long
+
 StartRedis = Callable[..., RedisServer]
 TIMEOUT = 5.0
 """Of a call to Redis, unless one says otherwise."""
