@@ -14,25 +14,32 @@ from cortext.errors import SessionLockedError
 DEFAULT_WAIT = 10.0
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _let_others_run = getattr(os, "sched_yield", lambda: time.sleep(0))
-_TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
 _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class FileLock:
-    """An exclusive lock between processes and between holders in one process.
+    """A lock between processes and between holders in one process.
 
     Not reentrant. `with lock:` waits up to `wait` seconds, then raises
     SessionLockedError, which names the holder where the system tells. With
-    `keep_open` the file stays open between uses, until `close`.
+    `keep_open` the file stays open between uses, until `close`. A `shared` lock
+    has any number of holders, but none while somebody holds an exclusive one.
     """
 
     def __init__(
-        self, path: str, *, guards: str = "", wait: float = DEFAULT_WAIT, keep_open: bool = False
+        self,
+        path: str,
+        *,
+        guards: str = "",
+        wait: float = DEFAULT_WAIT,
+        keep_open: bool = False,
+        shared: bool = False,
     ) -> None:
         self._path = path
         self._guards = guards or path
         self._wait = wait
         self._keep_open = keep_open
+        self._kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         self._fd = -1
         self._pid = 0
 
@@ -41,7 +48,7 @@ class FileLock:
         if self._fd < 0 or self._pid != os.getpid():
             self._open()
         try:
-            fcntl.flock(self._fd, _TRY)
+            fcntl.flock(self._fd, self._kind | fcntl.LOCK_NB)
         except OSError as error:
             self._contend(error)
         return self
@@ -86,7 +93,7 @@ class FileLock:
     def _wait_for_it(self) -> None:
         start = time.monotonic()
         tries = 0
-        while not try_flock(self._fd):
+        while not try_flock(self._fd, self._kind):
             waited = time.monotonic() - start
             if waited >= self._wait:
                 holder = holder_of(self._fd)

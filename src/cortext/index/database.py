@@ -10,8 +10,8 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
@@ -121,7 +121,8 @@ class Database:
             return self._connect_to(self._make)
         if _is_file(self._path):
             try:
-                return self._connect_to(_refuse)
+                with self._while_nobody_replaces_it():
+                    return self._connect_to(_refuse)
             except sqlite3.DatabaseError as error:
                 if not is_damage(error) and error.sqlite_errorcode & 0xFF not in _TORN:
                     raise
@@ -146,6 +147,23 @@ class Database:
         from cortext.durability.lock import FileLock
 
         return FileLock(f"{self._path}-lock", guards=self._path)
+
+    @contextmanager
+    def _while_nobody_replaces_it(self) -> Generator[None]:
+        """Let nobody make or remove the files: SQLite opens the database by its name and then the
+        write-ahead log by its name, and both have to belong together."""
+        from cortext.durability.lock import FileLock
+        from cortext.errors import SessionLockedError
+
+        lock = FileLock(f"{self._path}-lock", guards=self._path, shared=True)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lock)
+            except SessionLockedError:
+                raise
+            except OSError:
+                pass  # where no lock file can be made, nobody can replace the database either
+            yield
 
     def _inode_there(self) -> int:
         """The number of the file; 0 if there is none."""
