@@ -83,8 +83,8 @@ def measure(folder: str, megabytes: int = 10) -> dict[str, float]:
     os.environ |= {"HOME": folder, "XDG_DATA_HOME": f"{folder}/data"}
     for name in ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         os.environ.pop(name, None)
-    from cortext.app.binding import Bound, bind
-    from cortext.app.capture import capture
+    from cortext.features.capture.bindings import Bound, bind
+    from cortext.features.capture.capture import capture
     from cortext.lifecycle.workspace import Workspace
 
     path = Path(folder, f".claude/projects/-work/{SESSION}.jsonl")

@@ -14,11 +14,11 @@ from bench.growth_clock import seconds_of
 from bench.growth_make import ID, make_conversation, make_log, name_of, text_of
 from cortext import SessionMessage, open_session_store
 from cortext.adapters.kept import Kept
-from cortext.app.conversation_stores import open_store
-from cortext.app.conversations import Conversations
-from cortext.app.resume import brief
-from cortext.app.search import Search
 from cortext.conversations.port import Message
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.open_store import open_store
+from cortext.features.resume.agent_briefing import brief
+from cortext.features.search.search import Search
 from cortext.formats.openai_items import message_of
 from cortext.formats.window import BUDGET
 from cortext.index.catalog import Catalog

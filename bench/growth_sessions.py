@@ -20,11 +20,11 @@ from cortext import (
     paths,
 )
 from cortext.adapters.kept import Kept
-from cortext.app import trash
-from cortext.app.conversation_stores import open_store
-from cortext.app.conversations import Conversations
-from cortext.app.health.looking import look_over
-from cortext.app.search import Search
+from cortext.features.doctor.checkup import look_over
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.manage import delete
+from cortext.features.open_store import open_store
+from cortext.features.search.search import Search
 from cortext.index.listed import DOCUMENT, Listed
 from cortext.index.spawned import SpawnIndex
 from cortext.lifecycle.workspace import Workspace
@@ -139,9 +139,9 @@ def measure_conversations(folder: str, size: int, number: int) -> Figures:
         lambda: _expect(len(_listed(root)), size + len(made)), before=create, most=_FEW
     )
     rows = iter([row for row in _listed(root) if row.id in {*made}])
-    found["delete"] = seconds_of(lambda: trash.delete(next(rows)), most=len(made))
+    found["delete"] = seconds_of(lambda: delete.delete(next(rows)), most=len(made))
     for row in rows:
-        trash.delete(row)
+        delete.delete(row)
     _search(size)
     if not number:
         # Only once: it takes long, and after it doctor knows what is sound.

@@ -157,14 +157,14 @@ def _load() -> None:
 
 
 PRELOADED = (
-    "cortext.app.conversations",
-    "cortext.app.search",
-    "cortext.app.stop",
-    "cortext.app.sync",
-    "cortext.app.capture",
-    "cortext.app.launch",
-    "cortext.app.doctor",
-    "cortext.app.scanning",
+    "cortext.features.listing.conversation_list",
+    "cortext.features.search.search",
+    "cortext.features.manage.stop",
+    "cortext.features.archive.archive_sync",
+    "cortext.features.capture.capture",
+    "cortext.features.resume.reopen",
+    "cortext.features.doctor.report",
+    "cortext.features.secrets.scan",
     "cortext.cli.choose",
     "cortext.cli.hits",
     "cortext.cli.lists",

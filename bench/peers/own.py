@@ -60,13 +60,13 @@ class Log(Peer):
 
     def newest(self, n: int) -> Sequence[Any] | None:
         from cortext import paths
-        from cortext.app.conversations import Conversations
+        from cortext.features.listing.conversation_list import Conversations
 
         root = paths.personal_workspace()
         return Conversations(root, everywhere=True).list(patience=None).rows[:n]
 
     def find(self, words: str) -> Sequence[Any] | None:
-        from cortext.app.search import Search
+        from cortext.features.search.search import Search
 
         # With a look for what is new, as everybody else's query has it.
         search = Search()

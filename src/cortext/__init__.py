@@ -8,7 +8,6 @@ __version__ = "0.2.0.dev0"
 # `import cortext` takes. Type checkers take any TYPE_CHECKING for true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cortext.app.conversation_stores import open_store
     from cortext.conversations.memory import MemoryConversationStore
     from cortext.conversations.port import Conversation, ConversationStore, Message
     from cortext.conversations.postgres import PostgresConversationStore
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
         SessionNotFoundError,
         SessionStorageError,
     )
+    from cortext.features.open_store import open_store
     from cortext.index.session_index import SessionIndex
     from cortext.lifecycle.manager import SessionManager
     from cortext.lifecycle.workspace import Workspace
@@ -75,7 +75,7 @@ _HOMES = {
     "ToolInvocation": "cortext.model.message",
     "Workspace": "cortext.lifecycle.workspace",
     "open_session_store": "cortext.stores.registry",
-    "open_store": "cortext.app.conversation_stores",
+    "open_store": "cortext.features.open_store",
 }
 
 

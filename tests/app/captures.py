@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cortext.app.binding import Bound, bind
-from cortext.app.capture import Captured, capture
 from cortext.bridges.registry import open_bridge
+from cortext.features.capture.bindings import Bound, bind
+from cortext.features.capture.capture import Captured, capture
 from cortext.lifecycle.workspace import Workspace
 
 GOLDEN = Path(__file__).parent.parent / "bridges/golden"

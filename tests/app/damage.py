@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cortext import Session, SessionMessage
-from cortext.app.health.documents import check_document
-from cortext.app.health.folders import check_folder
-from cortext.app.health.logs import check_log
-from cortext.app.health.problem import Found
+from cortext.features.doctor.check_conversations import check_folder
+from cortext.features.doctor.check_documents import check_document
+from cortext.features.doctor.check_logs import check_log
+from cortext.features.doctor.problem import Found
 from cortext.formats.parts import with_checksums
 from cortext.stores import layout
 from cortext.stores.document import SessionStorage

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from cortext.app.sync import sync
+from cortext.features.archive.archive_sync import sync
 from cortext.lifecycle.known import remember_workspace
 from tests.app.damage import DAMAGES, Kept, flipped_bit, from_the_future
 

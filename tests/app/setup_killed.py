@@ -12,10 +12,10 @@ import signal
 import sys
 import traceback
 
-from cortext.app import setup
-from cortext.app.setup import carry_out, plan_setup, plan_uninstall
 from cortext.bridges import settings
 from cortext.bridges.commands import file_text
+from cortext.features.setup import tool_setup
+from cortext.features.setup.tool_setup import carry_out, plan_setup, plan_uninstall
 
 TOOLS = ("claude", "gemini", "opencode")
 _CHANGES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.link")
@@ -43,7 +43,7 @@ def act(verb: str) -> None:
         return
     if verb == "earlier":  # as a release would that knew fewer events and had other texts
         settings.EVENTS = {"claude": ("Stop",), "gemini": ("AfterAgent",)}
-        setup.file_text = lambda *words: f"{file_text(*words)}Old.\n"  # type: ignore[attr-defined]
+        tool_setup.file_text = lambda *words: f"{file_text(*words)}Old.\n"  # type: ignore[attr-defined]
     carry_out(plan_setup(TOOLS, plugin=True), anyway=True)
 
 

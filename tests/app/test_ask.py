@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.archive import folder_of
-from cortext.app.ask import ask
-from cortext.app.conversations import Conversations
-from cortext.app.tool_session import row_in_list
 from cortext.bridges.gemini_writer import GeminiWriter
 from cortext.bridges.registry import open_bridge
 from cortext.bridges.writing import Turn, Written
 from cortext.errors import CortextError
+from cortext.features.archive.archive_state import folder_of
+from cortext.features.capture.current_session import row_in_list
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.resume.ask import ask
 from tests.app.captures import Bench
 from tests.app.spawn.test_running import gone
 
@@ -103,8 +103,8 @@ def test_the_copy_is_no_session_of_anybody(tmp_path: Path, monkeypatch: pytest.M
 
 ASKING = """
 import sys
-from cortext.app.ask import ask
-from cortext.app.conversations import Conversations
+from cortext.features.resume.ask import ask
+from cortext.features.listing.conversation_list import Conversations
 rows = Conversations(sys.argv[1]).list().rows
 ask(next(row for row in rows if row.status and not row.tool), "What?", sys.argv[2], budget=10_000)
 """
@@ -136,7 +136,7 @@ def test_one_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pytest.Mon
     claude = Bench("claude", tmp_path, monkeypatch)
     claude.bind()
     program(tmp_path, "claude", f"setsid sleep 15 & echo $! > {tmp_path}/pid; wait", monkeypatch)
-    monkeypatch.setattr("cortext.app.ask._PATIENCE", 1.0)
+    monkeypatch.setattr("cortext.features.resume.ask._PATIENCE", 1.0)
     monkeypatch.chdir(claude.workspace.root)
     with pytest.raises(CortextError, match="did not answer within 1 s"):
         ask(row_in_list(claude.bound), "What?", "claude", budget=10_000)
@@ -172,7 +172,9 @@ def test_a_model_that_only_a_project_names_has_a_hint(
     """OpenCode itself says only that something is wrong, and the copy goes all the same."""
     bench = Bench("claude", tmp_path, monkeypatch)
     bench.bind()
-    monkeypatch.setattr("cortext.app.ask.write_copy", lambda *_, **__: Written("ses_1", "x.db"))
+    monkeypatch.setattr(
+        "cortext.features.resume.ask.write_copy", lambda *_, **__: Written("ses_1", "x.db")
+    )
     script = f"""echo "$@" >> {tmp_path}/ran
 [ "$1" = session ] || {{ echo '{{"name": "UnknownError"}}' >&2; exit 1; }}"""
     program(tmp_path, "opencode", script, monkeypatch)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from cortext import clock
-from cortext.app import capture as module
-from cortext.app.binding import Bound, bind, bound
-from cortext.app.capture import capture
-from cortext.app.sync import sync
-from cortext.app.waiting import bind_process
 from cortext.bridges.processes import Process
 from cortext.bridges.registry import open_bridge
+from cortext.features.archive.archive_sync import sync
+from cortext.features.capture import capture as module
+from cortext.features.capture.bindings import Bound, bind, bound
+from cortext.features.capture.capture import capture
+from cortext.features.capture.pending_bindings import bind_process
 from cortext.lifecycle.workspace import Workspace
 from cortext.model.message import SessionMessage
 from tests.app.captures import GOLDEN, VERSIONS, Bench

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from cortext.app import capture as module
-from cortext.app.binding import bind
-from cortext.app.native import find_native
-from cortext.app.tool_session import row_in_list
 from cortext.bridges.writing import turns_of
+from cortext.features.capture import capture as module
+from cortext.features.capture.bindings import bind
+from cortext.features.capture.current_session import row_in_list
+from cortext.features.resume.native_sessions import find_native
 from cortext.formats.window import render_briefing_history
 from cortext.model.message import SessionMessage
 from tests.app.captures import GOLDEN, Bench

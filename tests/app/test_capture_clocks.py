@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.binding import bind
-from cortext.app.capture import capture
+from cortext.features.capture.bindings import bind
+from cortext.features.capture.capture import capture
 from tests.app.captures import Bench
 
 
@@ -80,7 +80,7 @@ def test_message_that_a_binding_names_is_gone(claude: Bench) -> None:
 
 def test_ended_session_is_read_no_more(claude: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """After one more look what another conversation got cannot be its own."""
-    from cortext.app import capture as module
+    from cortext.features.capture import capture as module
 
     claude.bind()
     second = claude.begin("Another thing")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from cortext import SessionMessage
-from cortext.app.comparing import Copies
+from cortext.features.capture.reconcile import Copies
 from tests.secrets.held import KEY, TOKEN
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.app.conversations import Conversations
+from cortext.features.listing.conversation_list import Conversations
 
 
 @pytest.fixture

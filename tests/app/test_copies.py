@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app.health.copies import Copy, check_copy, copies
 from cortext.durability.packed import pack, read_packed
+from cortext.features.doctor.check_archive import Copy, check_copy, copies
 
 LINES = [b'{"n":%d,"text":"%s"}\n' % (n, b"word " * 40) for n in range(30)]
 

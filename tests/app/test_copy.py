@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.app.copy import copy_sessions
+from cortext.features.transfer.copy_sessions import copy_sessions
 
 KINDS = ("document", "log", "workspace")
 
@@ -88,8 +88,9 @@ def test_a_copy_that_was_killed_is_finished_by_the_next(tmp_path: Path) -> None:
     for number in range(40):
         source.save(Session(f"s{number:02}", messages=[SessionMessage("user", str(number))]))
     code = (
-        "import sys; from cortext import open_session_store as o; from cortext.app.copy import "
-        "copy_sessions; t = o('document:' + sys.argv[2]); real = t.save\n"
+        "import sys; from cortext import open_session_store as o; "
+        "from cortext.features.transfer.copy_sessions import copy_sessions; "
+        "t = o('document:' + sys.argv[2]); real = t.save\n"
         "def save(s): real(s); print(s.id, flush=True)\n"
         "t.save = save; copy_sessions(o('log:' + sys.argv[1]), t)"
     )

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext import clock
-from cortext.app.dates import Span, date_range, since, until
 from cortext.clock import from_micros
 from cortext.errors import CortextError
+from cortext.features.listing.time_ranges import Span, date_range, since, until
 
 NOW = datetime(2026, 3, 31, 15, 30, tzinfo=UTC)  # a Tuesday
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
-from cortext.app.decisions import decisions_in, get_decisions
-from cortext.app.search import Search
+from cortext.features.search.decisions import decisions_in, get_decisions
+from cortext.features.search.search import Search
 from cortext.model.message import SessionMessage
 from tests.command import begin, ok, say
 
@@ -101,7 +101,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_was_decided_about_a_topic_comes_first(workspace: Path) -> None:
     """For each topic of the set the first ten hold at least 70 % of what was decided about it, over
     all topics, each with the id of its message."""
-    from cortext.app.reading import read
+    from cortext.features.listing.load_row import read
 
     search = Search()
     search.refresh()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from cortext import paths
-from cortext.app.forgetting import begun_path, forget_words, forgetting, is_unfinished
+from cortext.features.secrets.purge_index import begun_path, forget_words, forgetting, is_unfinished
 
 
 def row(id: str) -> Any:
@@ -51,7 +51,7 @@ def test_one_that_was_killed() -> None:
     code = (
         "import os\n"
         "from types import SimpleNamespace\n"
-        "from cortext.app.forgetting import forgetting\n"
+        "from cortext.features.secrets.purge_index import forgetting\n"
         "with forgetting([SimpleNamespace(identity=('tool', 'killed'))]):\n"
         "    os.kill(os.getpid(), 9)\n"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app.handed import INSTRUCTIONS, PIECES, folder_of, make_room
+from cortext.features.resume.handoff_files import INSTRUCTIONS, PIECES, folder_of, make_room
 from tests.command import begin, ok
 from tests.secrets.held import TOKEN
 

@@ -16,17 +16,22 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app.capture import capture
-from cortext.app.health import machine
-from cortext.app.health.derived import check_database
-from cortext.app.health.folders import check_folder
-from cortext.app.health.leftovers import check_modes, check_temps, open_to_others, temp_files
-from cortext.app.health.locks import check_locks, lock_files
-from cortext.app.health.looking import look_over
-from cortext.app.health.mending import mend_all
-from cortext.app.health.problem import Mend, Mended, Trouble, problem_of, reworded
 from cortext.durability.trash import Trash
 from cortext.errors import SessionLockedError
+from cortext.features.capture.capture import capture
+from cortext.features.doctor import check_machine
+from cortext.features.doctor.check_conversations import check_folder
+from cortext.features.doctor.check_indexes import check_database
+from cortext.features.doctor.check_leftovers import (
+    check_modes,
+    check_temps,
+    open_to_others,
+    temp_files,
+)
+from cortext.features.doctor.check_locks import check_locks, lock_files
+from cortext.features.doctor.checkup import look_over
+from cortext.features.doctor.problem import Mend, Mended, Trouble, problem_of, reworded
+from cortext.features.doctor.repair import mend_all
 from cortext.lifecycle.known import remember_program, remember_workspace
 from cortext.lifecycle.workspace import Workspace
 from cortext.stores.log import LogStore
@@ -189,7 +194,7 @@ def test_another_program_of_our_name_is_named(
         (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    (problem,) = machine.check_names()
+    (problem,) = check_machine.check_names()
     where = f"{tmp_path}/cortext"
     assert problem.text == f"another program called `cortext` comes first on the PATH: {where}"
 
@@ -202,7 +207,7 @@ def test_a_home_that_cannot_be_written_is_a_problem(
     home.mkdir()
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
     assert look_over().problems == []
-    monkeypatch.setattr(machine.os, "access", lambda path, mode: path != str(home))
+    monkeypatch.setattr(check_machine.os, "access", lambda path, mode: path != str(home))
     (problem,) = look_over().problems
     assert problem.text.startswith(f"{home} cannot be written to: nothing new is kept in {home}/")
     assert (problem.severity, problem.path) == ("problem", str(home))
@@ -220,8 +225,8 @@ def test_a_network_disk_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """By the table of mounts, in which a space is written as a number."""
     folder = tmp_path / "my share/work"
     table = f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path}/my\\040share nfs4 rw 0 0\n"
-    monkeypatch.setattr(machine, "read_mounts", table.encode)
-    (problem,) = machine.check_disks([str(folder), str(folder / "b"), str(tmp_path / "near")])
+    monkeypatch.setattr(check_machine, "read_mounts", table.encode)
+    (problem,) = check_machine.check_disks([str(folder), str(folder / "b"), str(tmp_path / "near")])
     assert problem.text.startswith(f"{folder} is on a network disk (nfs4, at {tmp_path}/my share)")
     assert "locks may not hold there" in problem.text
     assert problem.severity == "note"
@@ -235,7 +240,7 @@ def test_doctor_looks_at_the_disks_of_all_conversations(
     remember_program(str(tmp_path / "share/logs"))
     Kept("log", tmp_path / "share/logs").make()
     table = f"s:/x {tmp_path}/share nfs4 rw 0 0\ns:/y {tmp_path}/data cifs rw 0 0\n"
-    monkeypatch.setattr(machine, "read_mounts", table.encode)
+    monkeypatch.setattr(check_machine, "read_mounts", table.encode)
     told = [one.text for one in look_over().problems if "network disk" in one.text]
     assert sorted(re.findall(r"\((\w+), at", text)[0] for text in told) == ["cifs", "nfs4"]
 
@@ -244,9 +249,11 @@ def test_a_network_disk_is_known_by_its_file_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `statfs` tells, also where no table of mounts does."""
-    monkeypatch.setattr(machine, "read_mounts", lambda: b"")
-    monkeypatch.setattr(machine, "type_of", lambda folder: 0x6969 if "share" in folder else 0xEF53)
-    (problem,) = machine.check_disks([str(tmp_path / "near"), str(tmp_path / "share")])
+    monkeypatch.setattr(check_machine, "read_mounts", lambda: b"")
+    monkeypatch.setattr(
+        check_machine, "type_of", lambda folder: 0x6969 if "share" in folder else 0xEF53
+    )
+    (problem,) = check_machine.check_disks([str(tmp_path / "near"), str(tmp_path / "share")])
     assert problem.text.startswith(f"{tmp_path}/share is on a network disk (nfs, at ")
 
 
@@ -255,7 +262,7 @@ def test_the_type_of_a_file_system_is_what_the_system_says(tmp_path: Path) -> No
     said = subprocess.run(
         ["stat", "-f", "-c", "%t", tmp_path], check=True, capture_output=True, text=True
     )
-    assert machine.type_of(str(tmp_path / "a/b")) == int(said.stdout, 16) > 0
+    assert check_machine.type_of(str(tmp_path / "a/b")) == int(said.stdout, 16) > 0
 
 
 def test_locks_of_no_session_are_looked_at_too(tmp_path: Path) -> None:
@@ -322,16 +329,16 @@ def test_versions_are_read_and_not_asked_for(tmp_path: Path) -> None:
     package.mkdir(parents=True)
     (package.parent / "package.json").write_text(json.dumps({"version": "9.1.0"}), encoding="utf-8")
     (package / "gemini.js").touch()
-    assert machine.version_of(str(package / "gemini.js")) == "9.1.0"
+    assert check_machine.version_of(str(package / "gemini.js")) == "9.1.0"
     versions = tmp_path / "versions"
     versions.mkdir()
     (versions / "2.1.300").touch()
     (tmp_path / "claude").symlink_to(versions / "2.1.300")
-    assert machine.version_of(str(tmp_path / "claude")) == "2.1.300"
-    assert machine.version_of(None) == ""
-    assert machine.is_tested("claude", "2.1.300")
-    assert not machine.is_tested("gemini", "9.1.0")
-    assert machine.is_tested("codex", "")
+    assert check_machine.version_of(str(tmp_path / "claude")) == "2.1.300"
+    assert check_machine.version_of(None) == ""
+    assert check_machine.is_tested("claude", "2.1.300")
+    assert not check_machine.is_tested("gemini", "9.1.0")
+    assert check_machine.is_tested("codex", "")
 
 
 def test_what_is_sound_is_read_once(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from cortext import paths
-from cortext.app.binding import bound
-from cortext.app.hook import hook
-from cortext.app.waiting import bind_process, bound_to_process, settle
 from cortext.bridges.live import TOOLS, live_sessions, note_running
 from cortext.bridges.processes import find_process
 from cortext.bridges.servers import mcp_servers
+from cortext.features.capture.bindings import bound
+from cortext.features.capture.hook_events import hook
+from cortext.features.capture.pending_bindings import bind_process, bound_to_process, settle
 from tests.app.captures import Bench
 from tests.command import SCRIPT, cortext, git, head_of, ok
 
@@ -157,7 +157,7 @@ def test_conversation_that_cannot_be_read_never_fails_the_tool(bench: Bench) -> 
 
 def test_log_of_errors_is_bounded() -> None:
     """However often something goes wrong."""
-    from cortext.app.errors_log import last_errors, write_error
+    from cortext.features.errors_log import last_errors, write_error
 
     for number in range(600):
         write_error("hook claude Stop", ValueError(f"{number} {'x' * 900}"))

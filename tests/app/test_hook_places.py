@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.binding import Bound
-from cortext.app.capture import capture
-from cortext.app.consent import allow
-from cortext.app.errors_log import last_errors
-from cortext.app.hook import hook
-from cortext.app.stop import stop
-from cortext.app.tool_session import row_in_list
+from cortext.features.capture.bindings import Bound
+from cortext.features.capture.capture import capture
+from cortext.features.capture.consent import allow
+from cortext.features.capture.current_session import row_in_list
+from cortext.features.capture.hook_events import hook
+from cortext.features.errors_log import last_errors
+from cortext.features.manage.stop import stop
 from cortext.lifecycle.known import remember_workspace
 from tests.app.captures import Bench
 from tests.app.test_hook import payload_of

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cortext.app.import_agents import is_database, put_items, read_database
 from cortext.errors import SessionStorageError
+from cortext.features.transfer.import_sqlite import is_database, put_items, read_database
 from cortext.formats.openai_items import items_of
 from cortext.stores.log import LogStore
 from tests.command import cortext

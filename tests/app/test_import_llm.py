@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.import_agents import put_items, read_database
+from cortext.features.transfer.import_sqlite import put_items, read_database
 from cortext.formats.llm_messages import items_of
 from cortext.stores.log import LogStore
 from tests.command import cortext

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.indexing import Refreshed
-from cortext.app.search import Search
+from cortext.features.search.search import Search
+from cortext.features.search.text_refresh import Refreshed
 from cortext.index.words import Words
 from tests.command import cortext
 from tests.faults.mounts import fill, mounted, read_only
@@ -268,7 +268,11 @@ def test_killed(space: Space) -> None:
     """After kill -9 in the middle of a build the next search has everything, once."""
     many(space, 60, 300)
     path = Words.at_home().lock.removesuffix(".lock")
-    command = [sys.executable, "-c", "from cortext.app.search import read_all; read_all()"]
+    command = [
+        sys.executable,
+        "-c",
+        "from cortext.features.search.search import read_all; read_all()",
+    ]
     for _ in range(3):
         with subprocess.Popen(command, cwd=space.root) as child:
             end = time.monotonic() + 60
@@ -343,7 +347,7 @@ def test_full_disk(space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def searchers(space: Space) -> Iterator[list["subprocess.Popen[str]"]]:
     """Eight processes that search until they are told to end, each with a look at the files."""
     program = (
-        "import sys, threading\nfrom cortext.app.search import Search\n"
+        "import sys, threading\nfrom cortext.features.search.search import Search\n"
         "end = threading.Event()\n"
         "threading.Thread(target=lambda: (sys.stdin.read(), end.set()), daemon=True).start()\n"
         "count = 0\n"

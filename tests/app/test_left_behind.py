@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app import export
-from cortext.app.export import write_export
-from cortext.app.health.looking import look_over
-from cortext.app.health.mending import mend_all
-from cortext.app.installed import Installed
 from cortext.durability.replace import temp_name
 from cortext.errors import SessionStorageError
+from cortext.features.doctor.checkup import look_over
+from cortext.features.doctor.repair import mend_all
+from cortext.features.setup.manifest import Installed
+from cortext.features.transfer import export
+from cortext.features.transfer.export import write_export
 
 
 class _KilledError(BaseException):
@@ -72,7 +72,7 @@ def test_of_an_export(overwrite: bool, person: Path, monkeypatch: pytest.MonkeyP
     out = person / "out"
     out.mkdir()
     with monkeypatch.context() as patched:
-        for place in ("cortext.app.export", "cortext.durability.replace"):
+        for place in ("cortext.features.transfer.export", "cortext.durability.replace"):
             patched.setattr(f"{place}.remove_if_there", killed)
         patched.setattr(os, "rename", killed)
         patched.setattr(export, "link_or_copy", killed)

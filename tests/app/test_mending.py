@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionMessage
-from cortext.app.health import documents, folders, logs
-from cortext.app.health.mending import mend_all
-from cortext.app.health.problem import NOTE
+from cortext.features.doctor import check_conversations, check_documents, check_logs
+from cortext.features.doctor.problem import NOTE
+from cortext.features.doctor.repair import mend_all
 from cortext.stores.checks import refuse_damage
 from tests.app import damage
 from tests.app.damage import DAMAGES, LOST, Damage, Kept
@@ -265,8 +265,8 @@ def test_a_full_disk_changes_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as disk:
-        for module in (folders, logs, documents):
-            name = "write_folder" if module is folders else "replace"
+        for module in (check_conversations, check_logs, check_documents):
+            name = "write_folder" if module is check_conversations else "replace"
             disk.setattr(module, name, full)
         outcome = mend_all([found.mend])
     assert outcome.mended == []

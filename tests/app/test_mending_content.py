@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session
-from cortext.app.health.problem import NOTE, Mended
+from cortext.features.doctor.problem import NOTE, Mended
 from tests.app import damage
 from tests.app.damage import TEXTS, Damage, Kept
 

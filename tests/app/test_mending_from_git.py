@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.masking import redaction_key
+from cortext.features.secrets.redact_value import redaction_key
 from tests.app import damage
 from tests.app.damage import TEXTS, Kept
 from tests.app.test_mending_content import mended, texts

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app.health import looking
-from cortext.app.health.fewer import refuse_fewer
-from cortext.app.health.kinds import MANY, repeated
-from cortext.app.health.looking import look_over
-from cortext.app.health.mending import mend_all
-from cortext.app.health.objects import objects_in
-from cortext.app.health.problem import Mend, Mended, Problem
-from cortext.app.sync import sync
 from cortext.errors import SessionStorageError
+from cortext.features.archive.archive_sync import sync
+from cortext.features.doctor import checkup
+from cortext.features.doctor.checkup import look_over
+from cortext.features.doctor.nothing_lost import refuse_fewer
+from cortext.features.doctor.problem import Mend, Mended, Problem
+from cortext.features.doctor.problem_kinds import MANY, repeated
+from cortext.features.doctor.repair import mend_all
+from cortext.features.doctor.salvage.json_scan import objects_in
 from cortext.lifecycle.known import remember_program, remember_workspace
 from tests.app.damage import (
     DAY,
@@ -131,7 +131,7 @@ def test_a_file_that_nobody_thought_of_hides_no_other(
     second = Kept("log", tmp_path, "b").make()
     for kept in (first, second):
         kept.lines.write_bytes(kept.lines.read_bytes() + b'{"role":')
-    check = looking.items
+    check = checkup.items
 
     def breaking(*args: object) -> object:
         def fail() -> None:
@@ -140,7 +140,7 @@ def test_a_file_that_nobody_thought_of_hides_no_other(
         for item in check(*args):  # type: ignore[arg-type]
             yield item._replace(check=fail) if item.name == str(first.lines) else item
 
-    monkeypatch.setattr(looking, "items", breaking)
+    monkeypatch.setattr(checkup, "items", breaking)
     found = {one.path: one.text for one in look_over().problems}
     assert found[str(first.lines)].endswith("cannot be looked at: ZeroDivisionError: no such luck")
     assert "the last line is torn" in found[str(second.lines)]
@@ -266,7 +266,7 @@ def test_a_time_in_the_future_costs_no_waiting(
     """Only what was just written is looked at again, and all of it after one moment."""
     remember_program(str(tmp_path))
     slept: list[float] = []
-    monkeypatch.setattr(looking.time, "sleep", slept.append)
+    monkeypatch.setattr(checkup.time, "sleep", slept.append)
     later = time.time() + 3600
     for name in "abcd":
         kept = Kept("log", tmp_path, name).make()

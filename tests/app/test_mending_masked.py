@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app import masked
-from cortext.app.capture import capture
-from cortext.app.health.copies import check_copy, copies
-from cortext.app.health.folders import check_folder
-from cortext.app.health.looking import look_over
-from cortext.app.redacting import redact
-from cortext.app.redacting_copies import redact_copies
-from cortext.app.sync import sync
+from cortext.features.archive.archive_sync import sync
+from cortext.features.capture.capture import capture
+from cortext.features.doctor.check_archive import check_copy, copies
+from cortext.features.doctor.check_conversations import check_folder
+from cortext.features.doctor.checkup import look_over
+from cortext.features.secrets import archive_redactions
+from cortext.features.secrets.redact import redact
+from cortext.features.secrets.redact_archive import redact_copies
 from cortext.index.listed import Listed, facts, tool_root
 from tests.app.captures import Bench
 from tests.secrets.made import KEYS, Maker
@@ -75,7 +75,7 @@ def test_a_copy_of_which_nothing_can_be_read_gets_none_either(copy: Path) -> Non
 
 def test_damaged_notes_of_what_is_masked_are_made_from_the_copies(copy: Path) -> None:
     """Without them a sync would bring the secret back."""
-    notes = Path(masked.path())
+    notes = Path(archive_redactions.path())
     before = notes.read_bytes()
     notes.write_bytes(before[: len(before) // 2])
     (problem,) = [one for one in look_over().problems if one.path == str(notes)]

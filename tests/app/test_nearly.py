@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.hits import Finder, Question
-from cortext.app.nearly import APART, LOOSE, SOME, WITHOUT, Nearly, nearly
-from cortext.app.search import Narrow
+from cortext.features.search.partial_matches import APART, LOOSE, SOME, WITHOUT, Nearly, nearly
+from cortext.features.search.results import Finder, Question
+from cortext.features.search.search import Narrow
 from tests.index.spaces import Space
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from cortext.app import new_texts
-from cortext.app.new_texts import read_new
-from cortext.app.search import Search
 from cortext.bridges import claude_agents, recent
 from cortext.bridges.claude import ClaudeBridge
 from cortext.bridges.opencode import OpenCodeBridge
 from cortext.bridges.registry import open_bridge
+from cortext.features.search import text_entries
+from cortext.features.search.search import Search
+from cortext.features.search.text_entries import read_new
 from cortext.index.listed import Listed, facts, tool_root
 from cortext.index.words import Entry
 from tests.app.captures import VERSIONS, Bench
@@ -87,7 +87,7 @@ def nothing_whole(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def refuse(*args: object, **more: object) -> None:
         raise AssertionError("all of it was read")
 
-    return lambda: monkeypatch.setattr(new_texts, "read_from", refuse)
+    return lambda: monkeypatch.setattr(text_entries, "read_from", refuse)
 
 
 @pytest.mark.parametrize("context", [300, 3000, recent.CONTEXT])
@@ -197,7 +197,7 @@ def test_a_line_without_an_end(claude: Bench) -> None:
 
 def test_growing_while_it_is_read(claude: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes between the look and the reading is not there twice afterwards."""
-    read = new_texts.read_from
+    read = text_entries.read_from
 
     def late(*args: Any) -> Any:
         claude.say("user", "just in time", 1)
@@ -205,7 +205,7 @@ def test_growing_while_it_is_read(claude: Bench, monkeypatch: pytest.MonkeyPatch
 
     index = of(claude)
     with monkeypatch.context() as patch:
-        patch.setattr(new_texts, "read_from", late)
+        patch.setattr(text_entries, "read_from", late)
         index.look()
     assert index.words[-1] == "just in time"
     claude.say("assistant", "and after", 2)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from cortext.app.binding import Bound, bind
-from cortext.app.doctor import examine
-from cortext.app.setup import has_hooks
 from cortext.bridges.plugin import EVENTS, plugin_path, plugin_text
+from cortext.features.capture.bindings import Bound, bind
+from cortext.features.doctor.report import examine
+from cortext.features.setup.tool_setup import has_hooks
 from cortext.lifecycle.workspace import Workspace
 from tests.app.test_setup import files
 from tests.bridges.opencode_made import Made, text

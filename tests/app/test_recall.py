@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bench import corpus
-from cortext.app.hits import Finder, Question
 from cortext.cli import main
+from cortext.features.search.results import Finder, Question
 from cortext.formats.query import parse, spaced
 from cortext.index.database import plain
 from cortext.index.listed import Listed

@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app.binding import Bound, bind
-from cortext.app.capture import Captured, capture
-from cortext.app.conversations import Conversations
-from cortext.app.errors_log import last_errors
-from cortext.app.hook import hook
-from cortext.app.resting import pause_resting
-from cortext.app.slash import Slash
-from cortext.app.waiting import bind_process
 from cortext.bridges.inside import Inside
 from cortext.bridges.live import forget_running, note_running
 from cortext.bridges.processes import find_process
 from cortext.config import workspace_file
 from cortext.durability.lock import FileLock
+from cortext.features.capture.bindings import Bound, bind
+from cortext.features.capture.capture import Captured, capture
+from cortext.features.capture.hook_events import hook
+from cortext.features.capture.pending_bindings import bind_process
+from cortext.features.errors_log import last_errors
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.manage.auto_pause import pause_resting
+from cortext.features.slash.replies import Slash
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place
 from tests.app.captures import Bench
@@ -70,7 +70,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         found.append(words)
         return True
 
-    monkeypatch.setattr("cortext.app.background.start_detached", start)
+    monkeypatch.setattr("cortext.features.archive.background.start_detached", start)
     return found
 
 
@@ -110,7 +110,7 @@ def test_a_hook_only_starts_it(bench: Bench, started: list[tuple[str, ...]]) -> 
     rest(bench, bench.bound, 6)
     call(bench)
     call(bench)
-    assert started == [("-m", "cortext.app.resting", bench.workspace.root, "")]
+    assert started == [("-m", "cortext.features.manage.auto_pause", bench.workspace.root, "")]
     assert status(bench, bench.bound)[0] == "active"
 
 
@@ -163,7 +163,7 @@ def test_one_that_was_bound_in_its_tool_goes_on(
     process = find_process(os.getpid())
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", OTHER)
     inside = Inside("claude", (OTHER,), process)
-    monkeypatch.setattr("cortext.app.slash.here", lambda: inside)
+    monkeypatch.setattr("cortext.features.slash.replies.here", lambda: inside)
     Slash().new("brainstorm", "Bound")
     row = next(r for r in Conversations(bench.workspace.root).list().rows if r.title == "Bound")
     bound = Bound(row.root, row.place)
@@ -231,7 +231,7 @@ def test_what_was_resumed_meanwhile_goes_on(bench: Bench, monkeypatch: pytest.Mo
             bench.workspace.store.append(said.path, SessionMessage("user", "Wait."))
         return done
 
-    monkeypatch.setattr("cortext.app.capture.capture", and_then)
+    monkeypatch.setattr("cortext.features.capture.capture.capture", and_then)
     pause(bench)
     assert [status(bench, bound)[0] for bound in (idle, said)] == ["active", "active"]
     assert status(bench, bench.bound)[0] == "active"

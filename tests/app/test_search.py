@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cortext import Session, SessionMessage, paths
-from cortext.app.conversations import Wanted
-from cortext.app.hits import Finder, Question
-from cortext.app.search import Hit, Narrow, Search
+from cortext.features.listing.conversation_list import Wanted
+from cortext.features.search.results import Finder, Question
+from cortext.features.search.search import Hit, Narrow, Search
 from cortext.formats.log import encode
 from cortext.index import database
 from cortext.index.database import micros

@@ -70,8 +70,8 @@ def test_setup_and_uninstall_at_once(person: Path) -> None:
 
 def test_what_changed_since_it_was_shown_is_not_done(person: Path) -> None:
     """A person agreed to something else; what another process has done is no such change."""
-    from cortext.app.setup import carry_out, plan_setup
     from cortext.errors import CortextError
+    from cortext.features.setup.tool_setup import carry_out, plan_setup
 
     shown = plan_setup(["claude", "codex"])
     carry_out(plan_setup(["claude"]))
@@ -93,9 +93,9 @@ def test_one_that_waits_too_long_says_for_whom(
     person: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One sentence, and nothing is changed."""
-    import cortext.app.installed as installed
-    from cortext.app.setup import carry_out, plan_setup
+    import cortext.features.setup.manifest as installed
     from cortext.errors import SessionLockedError
+    from cortext.features.setup.tool_setup import carry_out, plan_setup
 
     monkeypatch.setattr(installed, "_PATIENCE", 0.01)
     before = files(person)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.consent import allow
-from cortext.app.pieces import in_pieces, next_piece
 from cortext.bridges.processes import Process
 from cortext.bridges.typed import typed_words
 from cortext.errors import CortextError
+from cortext.features.capture.consent import allow
+from cortext.features.slash.pagination import in_pieces, next_piece
 from cortext.stores.layout import Place
 from tests.command import SCRIPT, begin, change_head, cortext, folder_of, head_of, ok
 

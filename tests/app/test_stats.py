@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, clock, open_session_store
-from cortext.app.prices import Price, Prices, read_prices
-from cortext.app.stats import Share, Stats, Streak, gather, streak
 from cortext.errors import CortextError
+from cortext.features.stats.prices import Price, Prices, read_prices
+from cortext.features.stats.stats import Share, Stats, Streak, gather, streak
 from cortext.model.message import Role
 
 NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)  # a Thursday

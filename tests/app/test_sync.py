@@ -12,10 +12,6 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app import background
-from cortext.app.archive import Memory, folder_of, sizes
-from cortext.app.sync import forget, sync
-from cortext.app.trash import empty, list_trash, restore
 from cortext.bridges.forgotten import forgotten
 from cortext.bridges.registry import open_bridge
 from cortext.durability import follow as following
@@ -26,6 +22,10 @@ from cortext.errors import (
     SessionNotFoundError,
     SessionStorageError,
 )
+from cortext.features.archive import background
+from cortext.features.archive.archive_state import Memory, folder_of, sizes
+from cortext.features.archive.archive_sync import forget, sync
+from cortext.features.manage.delete import empty, list_trash, restore
 from cortext.index.catalog import Catalog
 from tests.bridges import test_claude
 from tests.bridges.opencode_made import Made, text
@@ -146,7 +146,7 @@ def test_two_at_once(person: Path) -> None:
     """Started together and each waiting for the other: nothing is there twice."""
     for number in range(30):
         say(person, *(f"text {number}" for _ in range(number + 1)), id=other(number))
-    code = "from cortext.app.sync import sync; sync(wait=60)"
+    code = "from cortext.features.archive.archive_sync import sync; sync(wait=60)"
     both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
     assert [process.wait(60) for process in both] == [0, 0]
     assert {id: len(texts) for id, texts in archived().items()} == {
@@ -288,7 +288,7 @@ def test_resumed_after_it_was_killed(person: Path) -> None:
     """What was copied stays, and the rest follows."""
     for number in range(200):
         say(person, "words " * 2000, id=other(number))
-    code = "from cortext.app.sync import sync; sync()"
+    code = "from cortext.features.archive.archive_sync import sync; sync()"
     process = subprocess.Popen([sys.executable, "-c", code])
     deadline = time.monotonic() + 60
     while len([*Path(paths.archive()).rglob("*.gz")]) < 20 and time.monotonic() < deadline:
@@ -331,7 +331,7 @@ def test_not_in_ci(person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_background_loads_next_to_nothing() -> None:
     """It is imported by every list."""
-    code = "import sys, cortext.app.background; print(*sys.modules)"
+    code = "import sys, cortext.features.archive.background; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"click", "msgspec", "subprocess", "logging", "json", "shutil", "sqlite3", "tomllib"}
     assert heavy & set(done.stdout.split()) == set()

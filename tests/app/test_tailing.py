@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.app.growing import stored
-from cortext.app.tailing import News, Tail, compare
 from cortext.errors import SessionNotFoundError
+from cortext.features.watch.follow_conversation import News, Tail, compare
+from cortext.features.watch.live_sources import stored
 
 
 def message(id: str, content: str = "", **more: object) -> SessionMessage:
@@ -79,7 +79,7 @@ def test_only_what_is_new_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_one_that_is_gone_for_a_moment(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is waited for; after that it was deleted."""
     now = 100.0
-    monkeypatch.setattr("cortext.app.tailing.time.monotonic", lambda: now)
+    monkeypatch.setattr("cortext.features.watch.follow_conversation.time.monotonic", lambda: now)
     tail = Tail(stored(f"log:{log.parent}", "one"))
     data = log.read_bytes()
     log.unlink()

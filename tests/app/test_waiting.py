@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from cortext import clock
-from cortext.app.binding import Bound, bind
-from cortext.app.capture import capture
-from cortext.app.tool_session import bound_here
-from cortext.app.waiting import (
+from cortext.bridges.inside import Inside
+from cortext.bridges.processes import Process, find_process
+from cortext.bridges.registry import open_bridge
+from cortext.features.capture.bindings import Bound, bind
+from cortext.features.capture.capture import capture
+from cortext.features.capture.current_session import bound_here
+from cortext.features.capture.pending_bindings import (
     bind_process,
     bound_to_process,
     note_asked,
@@ -18,9 +21,6 @@ from cortext.app.waiting import (
     told_apart,
     unsettled,
 )
-from cortext.bridges.inside import Inside
-from cortext.bridges.processes import Process, find_process
-from cortext.bridges.registry import open_bridge
 from cortext.formats.slashed import frame
 from cortext.lifecycle.workspace import Workspace
 from tests.app.captures import Bench
@@ -116,7 +116,10 @@ def test_without_that_a_session_of_another_folder_is_never_it(
     for folder, takes in ((str(tmp_path / "elsewhere"), False), (source.cwd, True)):
         bound = gemini.begin(f"In {folder}")
         with monkeypatch.context() as patch:
-            patch.setattr("cortext.app.waiting.folder_of", lambda pid, found=folder: found)
+            patch.setattr(
+                "cortext.features.capture.pending_bindings.folder_of",
+                lambda pid, found=folder: found,
+            )
             patch.setattr(clock, "now", lambda: began)
             bind_process(bound, "gemini", then)
         assert bool(capture(*bound).new) == takes

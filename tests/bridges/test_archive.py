@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from cortext.app.archive import folder_of
-from cortext.app.sync import sync
 from cortext.bridges.opencode_store import Database, Raw
 from cortext.bridges.port import Decoded, Glance
 from cortext.bridges.registry import open_bridge
 from cortext.errors import SessionCorruptedError
+from cortext.features.archive.archive_state import folder_of
+from cortext.features.archive.archive_sync import sync
 from cortext.model.session import Session
 from tests.bridges import test_claude
 from tests.bridges.opencode_made import Made, as_files, recorded, text

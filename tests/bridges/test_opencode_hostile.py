@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from cortext.app.sync import sync
 from cortext.bridges.opencode import OpenCodeBridge
 from cortext.bridges.places import archive_home
 from cortext.bridges.port import Source
 from cortext.bridges.registry import open_bridge
 from cortext.errors import CortextError
+from cortext.features.archive.archive_sync import sync
 from tests.bridges.opencode_made import SCHEMA, START, Made, said, text
 from tests.command import cortext
 

@@ -316,7 +316,9 @@ def test_the_turns_of_spawn_are_not_listed_beside_it(place: Place, tmp_path: Pat
     id, _ = said("claude")
     listed = json.loads(ok(place.root, "list", "--json", env=env))
     assert id in {row["id"] for row in listed}
-    program = f"from cortext.app.sync import pass_over; pass_over('claude', {id!r})"
+    program = (
+        f"from cortext.features.archive.archive_sync import pass_over; pass_over('claude', {id!r})"
+    )
     subprocess.run([sys.executable, "-c", program], env={**os.environ, **env}, check=True)
     listed = json.loads(ok(place.root, "list", "--json", env=env))
     assert id not in {row["id"] for row in listed}

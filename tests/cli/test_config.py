@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.config import set_value
 from cortext.config import SETTINGS
+from cortext.features.setup.config_file import set_value
 
 PROGRAM = [sys.executable, "-m", "cortext", "config"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cortext import paths
-from cortext.app.errors_log import write_error
-from cortext.app.installed import digest
+from cortext.features.errors_log import write_error
+from cortext.features.setup.manifest import digest
 from tests.app.damage import Kept, change_lines, nul_line, torn
 from tests.command import SCRIPT, cortext, ok
 
@@ -138,7 +138,7 @@ def test_what_hooks_logged_is_shown(person: Path, monkeypatch: pytest.MonkeyPatc
     """It is wrong for a week, and shown for longer."""
     week_ago = time.gmtime(time.time() - 8 * 86400)
     with monkeypatch.context() as long_ago:
-        long_ago.setattr("cortext.app.errors_log.time.gmtime", lambda: week_ago)
+        long_ago.setattr("cortext.features.errors_log.time.gmtime", lambda: week_ago)
         write_error("hook claude Stop", ValueError("long ago\x1b[2J"))
     done = cortext(person, "doctor")
     assert (done.returncode, "\x1b" in done.stdout) == (0, False)

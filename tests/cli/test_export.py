@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.app.import_file import LARGEST
+from cortext.features.transfer.import_file import LARGEST
 from cortext.formats.exports import codec
 
 SCRIPT = str(Path(sys.executable).with_name("cortext"))

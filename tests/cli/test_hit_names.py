@@ -2,8 +2,8 @@
 
 import shlex
 
-from cortext.app.naming import Names, reopens
-from cortext.app.whereabouts import once
+from cortext.features.listing.conversation_names import Names, reopens
+from cortext.features.listing.folder_filters import once
 from cortext.index.listed import Listed, facts
 
 

@@ -26,7 +26,7 @@ from tests.index.spaces import Space
 pytestmark = pytest.mark.long
 
 SEARCHERS = 8
-READ_ALL = "from cortext.app.search import read_all; read_all()"
+READ_ALL = "from cortext.features.search.search import read_all; read_all()"
 """What a search starts behind itself for what it had no time for."""
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from cortext.app.spawn import cleaning
 from cortext.cli.spawning import clean_old
 from cortext.durability.trash import TrashEntry
+from cortext.features.spawn import cleanup
 from cortext.index.listed import Listed
 from tests.cli.repl.terminal import CTRL_D, Terminal, plain
 from tests.command import SCRIPT, cortext, run_aur
@@ -225,7 +225,7 @@ def test_clean_says_what_went_before_it_was_interrupted(
     """Each is named when it has gone."""
     for id in ("a", "b"):
         have(tmp_path, id, "hello")
-    put, gone = cleaning._put, list[Listed]()
+    put, gone = cleanup._put, list[Listed]()
 
     def interrupted(row: Listed) -> TrashEntry:
         if gone:
@@ -233,7 +233,7 @@ def test_clean_says_what_went_before_it_was_interrupted(
         gone.append(row)
         return put(row)
 
-    monkeypatch.setattr(cleaning, "_put", interrupted)
+    monkeypatch.setattr(cleanup, "_put", interrupted)
     with pytest.raises(KeyboardInterrupt):
         clean_old(0)
     assert capsys.readouterr().err == f"deleted: {gone[0].key}: hello\n"

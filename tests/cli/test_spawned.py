@@ -14,8 +14,8 @@ from unicodedata import east_asian_width
 import pytest
 
 from cortext import paths
-from cortext.app.spawn.sessions import Spawned
 from cortext.cli.spawned import HEADINGS, local_times, quick
+from cortext.features.spawn.spawn_sessions import Spawned
 from tests.cli.test_lists import harmless, terminal
 
 AUR = str(Path(sys.executable).with_name("aur"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.sync import pass_over
 from cortext.durability.lock import FileLock
+from cortext.features.archive.archive_sync import pass_over
 from tests.app.test_sync import ID, other, say
 from tests.command import SCRIPT, cortext, ok
 

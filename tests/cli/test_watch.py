@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.binding import Bound
+from cortext.features.capture.bindings import Bound
 from cortext.installation import install_command
 from tests.app.captures import Bench
 from tests.app.test_sync import ID, archived, other, say

@@ -80,7 +80,7 @@ class Archived:
             path.mkdir(parents=True, exist_ok=True)
 
     def add(self, session: str, message: SessionMessage) -> str:
-        from cortext.app.sync import sync
+        from cortext.features.archive.archive_sync import sync
 
         log, document = self._logs / f"{session}.jsonl", self._documents / f"{session}.json"
         said = json.dumps({"id": message.id, "content": message.content})

@@ -121,7 +121,7 @@ class Worker:
         self._say("ack", "serve", f"service/{SHARED}", text)
 
     def _sync(self) -> None:
-        from cortext.app.sync import sync
+        from cortext.features.archive.archive_sync import sync
 
         id = f"{os.getpid():08}-aaaa-4bbb-8ccc-0123456789ab"
         numbers = [self._count, self._count + 1]
@@ -132,7 +132,7 @@ class Worker:
                 self._say("ack", "sync", f"archive/{id}.jsonl.gz", f"{id[:8]} said {number}")
 
     def _list(self) -> None:
-        from cortext.app.conversations import Conversations
+        from cortext.features.listing.conversation_list import Conversations
 
         rows = Conversations(str(self._home.work), everywhere=True).list().rows
         if not any(row.key == TALK for row in rows):
@@ -140,7 +140,7 @@ class Worker:
         self._say("ack", "list", "", "")
 
     def _search(self) -> None:
-        from cortext.app.hits import Finder, Question
+        from cortext.features.search.results import Finder, Question
 
         finder = Finder()
         finder.refresh()
@@ -168,9 +168,9 @@ class Worker:
 
     def _arrange(self) -> None:
         """A conversation to the trash and back."""
-        from cortext.app.binding import Bound
-        from cortext.app.tool_session import row_in_list
-        from cortext.app.trash import delete, restore
+        from cortext.features.capture.bindings import Bound
+        from cortext.features.capture.current_session import row_in_list
+        from cortext.features.manage.delete import delete, restore
         from cortext.lifecycle.workspace import Workspace
 
         workspace = Workspace(str(self._home.work))

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from cortext.app.export import FORMATS as OFFERED
+from cortext.features.transfer.export import FORMATS as OFFERED
 from cortext.formats.exports import codec, html, markdown
 from cortext.formats.exports.codec import FORMATS, Body, NotAnExportError
 from cortext.formats.exports.text import visible

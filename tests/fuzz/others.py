@@ -9,11 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from cortext import paths
-from cortext.app.archive import Memory
-from cortext.app.import_file import parse_export, put
-from cortext.app.masked import Masks
-from cortext.app.masking import Marker, masked_file, secrets_in, suspect_lines, value_of
 from cortext.cli.hooks import run as run_hook
+from cortext.features.archive.archive_state import Memory
+from cortext.features.secrets.archive_redactions import Masks
+from cortext.features.secrets.redact_value import (
+    Marker,
+    masked_file,
+    secrets_in,
+    suspect_lines,
+    value_of,
+)
+from cortext.features.transfer.import_file import parse_export, put
 from cortext.formats import llm_messages, openai_items
 from cortext.model import json
 from cortext.stores.folder import FolderStore

@@ -4,10 +4,10 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from cortext.app.health.characters import whole_value
-from cortext.app.health.mending import mend_all
-from cortext.app.health.problem import UNFORESEEN
 from cortext.errors import CortextError
+from cortext.features.doctor.problem import UNFORESEEN
+from cortext.features.doctor.repair import mend_all
+from cortext.features.doctor.salvage.broken_utf8 import whole_value
 from tests.app.damage import Kept
 from tests.fuzz.files import PARTS
 from tests.fuzz.target import Feed, Target

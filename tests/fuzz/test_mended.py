@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.app.health.heads import session_of
-from cortext.app.health.mending import mend_all
-from cortext.app.health.objects import fields_in
 from cortext.bridges import jsonl
 from cortext.bridges.gemini import GeminiBridge
 from cortext.bridges.port import Source
+from cortext.features.doctor.repair import mend_all
+from cortext.features.doctor.salvage.json_scan import fields_in
+from cortext.features.doctor.salvage.salvage_heads import session_of
 from cortext.formats.log import LOG
 from cortext.formats.records import MOST_DAMAGES, record_ids
 from cortext.mcp.tools import TOOLS, schema

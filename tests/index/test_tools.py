@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.app.conversations import Conversations, Wanted
-from cortext.app.reading import read, read_all
 from cortext.bridges import places
 from cortext.errors import CortextError, SessionNotFoundError
+from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.load_row import read, read_all
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
 from cortext.index.resolve import resolve
@@ -101,7 +101,7 @@ def _as_seen(row: Listed) -> Listed:
 
 
 def _sync() -> None:
-    from cortext.app.sync import sync
+    from cortext.features.archive.archive_sync import sync
 
     sync()
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app.forgetting import is_unfinished
-from cortext.app.handed import PIECES
-from cortext.app.handed import folder_of as handed_folder
-from cortext.app.sync import sync
+from cortext.features.archive.archive_sync import sync
+from cortext.features.resume.handoff_files import PIECES
+from cortext.features.resume.handoff_files import folder_of as handed_folder
+from cortext.features.secrets.purge_index import is_unfinished
 from tests.command import SCRIPT, begin, change_head, cortext, folder_of, git, ok
 from tests.secrets.held import TOKEN, claude, codex, holding
 

@@ -1,6 +1,6 @@
 """Looking at lines: the fast look finds what a look at each line alone finds."""
 
-from cortext.app.masking import secrets_in, suspect_lines, value_of
+from cortext.features.secrets.redact_value import secrets_in, suspect_lines, value_of
 from tests.secrets import harmless
 from tests.secrets.made import labelled
 

@@ -143,7 +143,7 @@ def test_doctor_knows_a_redact_that_was_killed(space: Path) -> None:
     ok(space, "search", "here")
     code = (
         "import os, subprocess, sys\n"
-        "from cortext.app import forgetting\n"
+        "from cortext.features import forgetting\n"
         "def last(rows):\n"
         "    os.kill(os.getpid(), 9)\n"
         "forgetting.forget_words = last\n"

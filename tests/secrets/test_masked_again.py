@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app import masked
-from cortext.app.redacting_copies import redact_copies
-from cortext.app.scanning import scan_one
-from cortext.app.sync import Synced, sync
 from cortext.bridges.registry import open_bridge
+from cortext.features.archive.archive_sync import Synced, sync
+from cortext.features.secrets import archive_redactions
+from cortext.features.secrets.redact_archive import redact_copies
+from cortext.features.secrets.scan import scan_one
 from tests.bridges import test_claude
 from tests.secrets.held import KEY, TOKEN, TOOLS, Held, claude, codex, gemini, kept, opencode
 
@@ -182,18 +182,18 @@ def test_nothing_tells_what_was_masked(person: Path) -> None:
     held = claude(person, f"my key is {TOKEN}")
     synced()
     redact_copies(held.row)
-    data = Path(masked.path()).read_bytes()
+    data = Path(archive_redactions.path()).read_bytes()
     assert TOKEN.encode() not in data
     assert TOKEN[4:12].encode() not in data
-    assert os.stat(masked.path()).st_mode & 0o777 == 0o600
+    assert os.stat(archive_redactions.path()).st_mode & 0o777 == 0o600
 
 
 def test_damaged_notes_are_said_once(person: Path, caplog: pytest.LogCaptureFixture) -> None:
     """However many of their lines cannot be read."""
-    notes = Path(masked.path())
+    notes = Path(archive_redactions.path())
     notes.parent.mkdir(parents=True, exist_ok=True)
     notes.write_bytes(b"]]\n" * 3)
-    masked.Masks("claude")
+    archive_redactions.Masks("claude")
     (said,) = caplog.messages
     assert said.startswith(f"line 1 of {notes} is damaged, and not used: ")
     assert said.endswith(", and 2 more")
@@ -201,7 +201,7 @@ def test_damaged_notes_are_said_once(person: Path, caplog: pytest.LogCaptureFixt
 
 def test_a_damaged_copy_that_is_mended(person: Path) -> None:
     """What doctor takes from the tool again is without it."""
-    from cortext.app.health.copies import Copy, check_copy
+    from cortext.features.doctor.check_archive import Copy, check_copy
 
     held = claude(person, "Hello.", f"my key is {TOKEN}", "Thanks.")
     synced()

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store, paths
-from cortext.app.redacting import redact
-from cortext.app.redacting_copies import redact_copies
-from cortext.app.scanning import scan_one, trash_rows
-from cortext.app.sync import sync
 from cortext.durability.replace import temp_name
 from cortext.durability.trash import Trash
+from cortext.features.archive.archive_sync import sync
+from cortext.features.secrets.redact import redact
+from cortext.features.secrets.redact_archive import redact_copies
+from cortext.features.secrets.scan import scan_one, trash_rows
 from tests.bridges import test_claude
 from tests.command import begin, change_head, cortext, folder_of, ok
 from tests.secrets.held import KEY, TOKEN, Held, claude, codex, holding, kept, opencode

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.app.decisions import decisions_in
-from cortext.app.health import objects, pieces
-from cortext.app.health.kinds import kind_of
-from cortext.app.health.problem import Problem
 from cortext.bridges import claude_records, codex_records, gemini, jsonl, servers
 from cortext.bridges.gemini_log import Log
 from cortext.config import parse_settings
 from cortext.errors import CortextError, SessionStorageError
+from cortext.features.doctor.problem import Problem
+from cortext.features.doctor.problem_kinds import kind_of
+from cortext.features.doctor.salvage import json_scan, salvage_documents
+from cortext.features.search.decisions import decisions_in
 from cortext.formats import briefing, document, edits, json_edit, query, slashed, toml_edit
 from cortext.formats.exports import markdown
 from cortext.model import closing, digest, ours, secrets
@@ -122,9 +122,9 @@ CASES: list[Case] = [
     ("secret addresses", secrets.find_secrets, "", "://a:"),
     ("printed secrets", secrets.without_prints, "", "[redacted a"),
     ("decisions", lambda t: list(decisions_in(messages(t))), "", "let's use a "),
-    ("objects", lambda t: list(objects.objects_in(t)), "", '{"type":'),
-    ("fields", objects.fields_in, "", '"a" : '),
-    ("records", lambda t: pieces.records_in(t.encode(), "x"), "", '{ "role"'),
+    ("objects", lambda t: list(json_scan.objects_in(t)), "", '{"type":'),
+    ("fields", json_scan.fields_in, "", '"a" : '),
+    ("records", lambda t: salvage_documents.records_in(t.encode(), "x"), "", '{ "role"'),
     ("document", lambda t: document.salvage(t.encode(), "x"), '{"messages":[', '{"role":"'),
     ("problems", lambda t: kind_of(Problem(t, "")), "", "("),
     ("addresses", lambda t: without_places(SessionStorageError(t)), "", "a"),

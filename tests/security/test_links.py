@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app import masked
-from cortext.app.archive import Memory
-from cortext.app.errors_log import write_error
-from cortext.app.health.checked import Checked, prints_of
-from cortext.app.installed import Installed
-from cortext.app.masking import redaction_key
 from cortext.durability.follow import Known
 from cortext.errors import CortextError
+from cortext.features.archive.archive_state import Memory
+from cortext.features.doctor.checked_files import Checked, prints_of
+from cortext.features.errors_log import write_error
+from cortext.features.secrets import archive_redactions
+from cortext.features.secrets.redact_value import redaction_key
+from cortext.features.setup.manifest import Installed
 from cortext.lifecycle.known import remember_documents, remember_program, remember_workspace
 from tests.command import begin, cortext, folder_of, ok
 
@@ -22,7 +22,7 @@ VICTIM = b"somebody else's\n"
 
 
 def _mask() -> None:
-    masks = masked.Masks("claude")
+    masks = archive_redactions.Masks("claude")
     masks.add("a.jsonl", ["0123456789ab"])
     masks.save()
 
@@ -51,7 +51,7 @@ WRITERS: dict[str, tuple[Callable[[], str], Callable[[], object]]] = {
     "workspaces": (paths.known_workspaces, lambda: remember_workspace("/x")),
     "program-folders": (paths.known_programs, lambda: remember_program("/x")),
     "document-folders": (paths.known_documents, lambda: remember_documents("/x")),
-    ".masked": (masked.path, _mask),
+    ".masked": (archive_redactions.path, _mask),
     ".known": (lambda: f"{paths.archive()}/.known/claude.json", _know),
     "errors.log": (paths.log_file, lambda: write_error("it", ValueError("x"))),
     "redaction.key": (paths.redaction_key, redaction_key),

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionLockedError, SessionMessage
-from cortext.app.health import machine
-from cortext.app.health.locks import check_locks
 from cortext.durability.lock import FileLock
+from cortext.features.doctor import check_machine
+from cortext.features.doctor.check_locks import check_locks
 from cortext.stores.log import LogStore
 
 HOLD = """
@@ -142,9 +142,9 @@ REMOTE = ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"]
 def test_a_network_disk_is_told(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where locks may not hold between machines, doctor says so; it is no error."""
     table = f"server:/x {tmp_path} {kind} rw 0 0\n/dev/a / ext4 rw 0 0\n"
-    monkeypatch.setattr(machine, "read_mounts", table.encode)
-    (problem,) = machine.check_disks([str(tmp_path / "sessions")])
+    monkeypatch.setattr(check_machine, "read_mounts", table.encode)
+    (problem,) = check_machine.check_disks([str(tmp_path / "sessions")])
     assert kind in problem.text
-    assert problem.severity == machine.NOTE
-    monkeypatch.setattr(machine, "read_mounts", table.replace(kind, "ext4").encode)
-    assert machine.check_disks([str(tmp_path / "sessions")]) == []
+    assert problem.severity == check_machine.NOTE
+    monkeypatch.setattr(check_machine, "read_mounts", table.replace(kind, "ext4").encode)
+    assert check_machine.check_disks([str(tmp_path / "sessions")]) == []

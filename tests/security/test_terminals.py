@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.errors_log import write_error
+from cortext.features.errors_log import write_error
 from tests.cli.test_lists import ESCAPES
 from tests.command import begin, cortext, folder_of, ok
 

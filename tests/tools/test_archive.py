@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.archive import folder_of
-from cortext.app.sync import sync
 from cortext.bridges.registry import open_bridge
+from cortext.features.archive.archive_state import folder_of
+from cortext.features.archive.archive_sync import sync
 from tests.bridges.test_archive import archived, contents
 from tests.tools.four import FOUR
 from tests.tools.install import PACKAGES

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cortext.app.binding import Bound, bind
+from cortext.features.capture.bindings import Bound, bind
 from cortext.lifecycle.workspace import Workspace
 from tests.command import SCRIPT, ok
 from tests.tools.four import FOUR

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.spawn.running import AgentFailedError, Runner, Turn, choose_runner
-from cortext.app.spawn.settings import load
+from cortext.features.spawn.run_agent import AgentFailedError, Runner, Turn, choose_runner
+from cortext.features.spawn.spawn_settings import load
 from tests.tools.four import FOUR
 from tests.tools.machine import Machine
 from tests.tools.record import repository

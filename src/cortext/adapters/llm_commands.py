@@ -55,7 +55,7 @@ def continue_(words: tuple[str, ...], model_id: str | None, database: str | None
 
     It is named by its id or by words of its title. It stays as it is where it was had.
     """
-    from cortext.app.reading import read
+    from cortext.features.listing.load_row import read
 
     row = _choose(" ".join(words))
     session, damages = read(row)
@@ -79,7 +79,7 @@ def keep(database: str | None) -> None:
 
     Only what is new is taken: it can be done again.
     """
-    from cortext.app.import_agents import open_programs, put_items, read_database
+    from cortext.features.transfer.import_sqlite import open_programs, put_items, read_database
 
     path = database or str(llm.user_dir() / "logs.db")
     store = open_programs(None)
@@ -134,8 +134,8 @@ def put_conversation(session: Session, path: str, model_id: str) -> str:
 
 def _choose(query: str) -> Listed:
     from cortext import paths
-    from cortext.app.conversations import Conversations
-    from cortext.app.naming import Names
+    from cortext.features.listing.conversation_list import Conversations
+    from cortext.features.listing.conversation_names import Names
 
     found = Conversations(paths.workspace_root()).find(query, contents=True)
     if len(found) == 1:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import click
 
 from cortext import paths
-from cortext.app.conversations import EVERYTHING, Conversations, Wanted
 from cortext.cli.chart import counted
 from cortext.cli.lists import brief_ids, keep_up, say_missing, say_paused, short, short_id
 from cortext.cli.text import cells, clean, fit, one_line, say, to_edge
 from cortext.cli.waiting import Bar
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
+from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted
 from cortext.index.listed import Listed
 
 _SHOWN = 20
@@ -88,7 +88,7 @@ def choose_ours(query: str) -> Listed:
     row = choose(query)
     if not row.tool:
         return row
-    from cortext.app.arrange import ours
+    from cortext.features.manage.edit import ours
 
     made = ours(row)
     where = "" if made.root == paths.workspace_root() else f" in {short(made.root)}"
@@ -101,7 +101,7 @@ def choose_active(words: tuple[str, ...]) -> Listed:
     active, and never a guess."""
     if words:
         return choose(" ".join(words))
-    from cortext.app.tool_session import conversation_of_session
+    from cortext.features.capture.current_session import conversation_of_session
 
     conversations = Conversations(paths.workspace_root())
     bound = conversation_of_session(conversations)
@@ -150,7 +150,7 @@ def can_ask() -> bool:
 
 def _several(rows: Sequence[Listed], query: str) -> AmbiguousIdError:
     """For a program: each of them on a line, by the id that names it, and the error."""
-    from cortext.app.naming import Names
+    from cortext.features.listing.conversation_names import Names
 
     names = Names(rows)
     for row in rows[:_SHOWN]:

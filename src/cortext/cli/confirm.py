@@ -35,8 +35,8 @@ def agree(question: str, yes: bool) -> None:
 def expire() -> None:
     """Let what has been in the trash for long go, and say so."""
     from cortext import paths
-    from cortext.app.trash import empty
     from cortext.config import Config
+    from cortext.features.manage.delete import empty
 
     if not os.path.isdir(paths.trash()):
         return

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cortext.app.conversations import Wanted
 from cortext.bridges.places import TOOLS
 from cortext.cli.options import Number, Since, all_option
+from cortext.features.listing.conversation_list import Wanted
 from cortext.index.listed import AUR, DOCUMENT, SPAWN
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def complete_owner(
     from click.shell_completion import CompletionItem
 
     from cortext import paths
-    from cortext.app.conversations import Conversations
+    from cortext.features.listing.conversation_list import Conversations
 
     rows = Conversations(paths.workspace_root(), everywhere=True).list().rows
     owners = sorted({row.owner for row in rows if row.owner})

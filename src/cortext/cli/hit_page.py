@@ -7,15 +7,15 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from cortext.app.hits import Group, Question
-from cortext.app.naming import Names, reopens
-from cortext.app.search import Hit
 from cortext.cli.lists import short as short_path
 from cortext.cli.lists import short_id
 from cortext.cli.opening import AGENTS, DOCUMENT
 from cortext.cli.quoting import quoted
 from cortext.cli.text import cells, clean, fit, local
 from cortext.clock import from_micros
+from cortext.features.listing.conversation_names import Names, reopens
+from cortext.features.search.results import Group, Question
+from cortext.features.search.search import Hit
 from cortext.formats.query import find, parse, snippet
 from cortext.index.listed import TOOL_NAMES, Listed
 

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cortext.app.hits import Answer, Finder, Question
-from cortext.app.search import Hit
 from cortext.cli.lists import keep_up, say_missing, where_it_is
 from cortext.cli.text import clean, say, say_damaged, show
 from cortext.cli.waiting import Bar
+from cortext.features.search.results import Answer, Finder, Question
+from cortext.features.search.search import Hit
 
 if TYPE_CHECKING:
-    from cortext.app.naming import Names
+    from cortext.features.listing.conversation_names import Names
 
 
 def search(
@@ -122,7 +122,7 @@ def _paged(lines: list[str]) -> bool:
 
 
 def _show_json(finder: Finder, answer: Answer, question: Question) -> None:
-    from cortext.app.naming import Names
+    from cortext.features.listing.conversation_names import Names
     from cortext.model import json
 
     hits = [hit for group in answer.groups for hit in group.hits]
@@ -133,9 +133,9 @@ def _show_json(finder: Finder, answer: Answer, question: Question) -> None:
 
 
 def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
-    from cortext.app.naming import reopens
     from cortext.cli.quoting import quoted
     from cortext.clock import from_micros
+    from cortext.features.listing.conversation_names import reopens
     from cortext.model import wire
 
     row, name = hit.row, names.of(hit.row)

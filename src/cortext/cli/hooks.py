@@ -21,7 +21,7 @@ def run(arguments: list[str]) -> None:
 
             sys.stdout.write(json.dumps(told) + "\n")
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the tool must not notice
-        from cortext.app.errors_log import write_error
+        from cortext.features.errors_log import write_error
 
         write_error(f"hook {' '.join(arguments[:2])}", error)
 
@@ -29,8 +29,8 @@ def run(arguments: list[str]) -> None:
 def _handle(arguments: list[str]) -> dict[str, Any]:
     import json
 
-    from cortext.app.hook import hook
     from cortext.bridges.places import TOOLS
+    from cortext.features.capture.hook_events import hook
 
     tool, event, *given = arguments
     if tool not in TOOLS:

@@ -11,9 +11,9 @@ from datetime import timedelta
 from typing import Any
 
 from cortext import paths
-from cortext.app.conversations import EVERYTHING, Conversations, Listing, Wanted
 from cortext.cli.text import cells, fit, local, say, say_damaged, show, to_edge
 from cortext.clock import ago, from_micros
+from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Listing, Wanted
 from cortext.index.listed import AUR, DOCUMENT, TOOL_NAMES, Listed
 from cortext.model.text import clean
 
@@ -101,7 +101,7 @@ def _check_type(kind: str) -> None:
 
 def nothing_yet() -> list[str]:
     """What there is to say before anything exists: where was looked, and how to begin."""
-    from cortext.app.looked import looked
+    from cortext.features.doctor.history_locations import looked
 
     places = looked()
     names = [TOOL_NAMES[place.tool] for place in places]
@@ -140,8 +140,8 @@ def keep_up(conversations: Conversations) -> None:
     something is new to the archive is not asked here: the catalog may have seen it long before."""
     if not conversations.has_transcripts:
         return
-    from cortext.app.background import notice, start_in_background
-    from cortext.app.catching_up import read_the_rest
+    from cortext.features.archive.background import notice, start_in_background
+    from cortext.features.listing.list_refresh import read_the_rest
 
     if left := conversations.left:
         what = "1 older transcript is" if left == 1 else f"{left} older transcripts are"

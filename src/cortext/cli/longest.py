@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cortext.cli.text import clean
 
 if TYPE_CHECKING:
-    from cortext.app.stats import Long
+    from cortext.features.stats.stats import Long
 
 
 def names_of(longest: list[Long]) -> list[str]:

@@ -79,7 +79,7 @@ def complete_id(
 ) -> list[CompletionItem]:
     """The conversations here whose id begins so, else those with such a word in their title."""
     from cortext import paths
-    from cortext.app.conversations import Conversations
+    from cortext.features.listing.conversation_list import Conversations
 
     return complete_among(Conversations(paths.workspace_root()).list().rows, incomplete)
 
@@ -170,7 +170,7 @@ class Since(click.ParamType[int]):
             self.fail(f"{error}; {error.hint}", param, ctx)
 
     def _read(self, text: str) -> int:
-        from cortext.app.dates import since
+        from cortext.features.listing.time_ranges import since
 
         return since(text)
 
@@ -179,7 +179,7 @@ class Until(Since):
     """As `Since`; of a day or a month, the end of it."""
 
     def _read(self, text: str) -> int:
-        from cortext.app.dates import until
+        from cortext.features.listing.time_ranges import until
 
         return until(text)
 

@@ -72,7 +72,7 @@ def quick_search(arguments: list[str], program: str = "cortext") -> int | None:
         return None
     if "_CORTEXT_COMPLETE" in os.environ:
         return None
-    from cortext.app.hits import Question
     from cortext.cli.hits import search, typed
+    from cortext.features.search.results import Question
 
     return search(Question(typed(words)))

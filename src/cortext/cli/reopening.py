@@ -14,8 +14,8 @@ from cortext.cli.text import clean
 from cortext.index.listed import AUR, SPAWN
 
 if TYPE_CHECKING:
-    from cortext.app.launch import Prepared
     from cortext.bridges.launch import Plan
+    from cortext.features.resume.reopen import Prepared
     from cortext.index.listed import Listed
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,9 +48,9 @@ def can_launch(wanted: str | None) -> bool:
 
 def pick_tool(row: Listed, wanted: str | None) -> str:
     """The tool to take; a person is asked where nothing else decides."""
-    from cortext.app.launch import choose_tool
     from cortext.cli.choose import can_ask
     from cortext.errors import CortextError
+    from cortext.features.resume.reopen import choose_tool
 
     choice = choose_tool(row, wanted or "")
     for note in choice.notes:
@@ -76,7 +76,7 @@ def reopen_in_tool(
     extra: tuple[str, ...] = (),
 ) -> Prepared:
     """In a tool; or, for `printing`, what has to be done for it, and the conversation rests."""
-    from cortext.app.resume import activate
+    from cortext.features.resume.agent_briefing import activate
 
     reopening = fork or may_go_on(row, reopen=reopen)
     chosen = pick_tool(row, tool)
@@ -106,8 +106,8 @@ def talk_on(row: Listed) -> NoReturn:
 
 def talk_plan(row: Listed) -> Prepared:
     """What a person would type for that."""
-    from cortext.app.launch import Prepared
     from cortext.bridges.launch import Plan
+    from cortext.features.resume.reopen import Prepared
 
     plan = Plan(SPAWN, ("cortext", "spawn", "--resume", row.key), os.getcwd())
     return Prepared("native", plan, row.key, row, [])
@@ -123,8 +123,8 @@ def most_characters(budget: int | None) -> int:
 
 def may_go_on(row: Listed, *, reopen: bool) -> bool:
     """Whether one that was completed is reopened; if that is not meant, this is the end."""
-    from cortext.app.resume import refuse_complete
     from cortext.cli.choose import can_ask
+    from cortext.features.resume.agent_briefing import refuse_complete
 
     if row.status == "completed" and not reopen and can_ask():
         reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
@@ -139,9 +139,9 @@ def get_ready(
     row: Listed, tool: str, *, budget: int, fork: bool, extra: tuple[str, ...]
 ) -> Prepared:
     """As `prepare`; where it is open elsewhere, a person is offered a fork."""
-    from cortext.app.going_on import LiveError
-    from cortext.app.launch import prepare
     from cortext.cli.choose import can_ask
+    from cortext.features.resume.reopen import prepare
+    from cortext.features.resume.resume_checks import LiveError
 
     try:
         return prepare(row, tool, budget=budget, fork=fork, extra=extra)
@@ -156,7 +156,7 @@ def get_ready(
 
 def launch(prepared: Prepared) -> None:
     """Start the tool, and exit as it does, with what was said in it kept."""
-    from cortext.app.launch import finish
+    from cortext.features.resume.reopen import finish
 
     for note in prepared.notes:
         say(note)

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from cortext.app.spawn.listing import SAME, STATUSES, list_spawned, only
 from cortext.cli.text import cells, clean, fit, say, say_damaged, show, spawn
 from cortext.clock import from_micros
+from cortext.features.spawn.spawn_list import SAME, STATUSES, list_spawned, only
 from cortext.index.listed import Listed
 
 if TYPE_CHECKING:
-    from cortext.app.spawn.settings import SpawnSettings
+    from cortext.features.spawn.spawn_settings import SpawnSettings
 
 HEADINGS = ("session_id", "agent", "turn_count", "created_at", "status", "title")
 _TURNS, _TIMES, _TITLES = 2, 3, 5
@@ -38,8 +38,8 @@ def quick(arguments: list[str]) -> bool:
 
 def prepare() -> SpawnSettings:
     """The settings that hold. What is wrong with them, and what a clean-up did, is said."""
-    from cortext.app.spawn.cleaning import told
-    from cortext.app.spawn.settings import load
+    from cortext.features.spawn.cleanup import told
+    from cortext.features.spawn.spawn_settings import load
 
     settings = load()
     for warning in settings.warnings:
@@ -76,7 +76,7 @@ def show_sessions(
 ) -> None:
     """The list with these filters. What is old goes to the trash, if the settings say so, when the
     list has been shown."""
-    from cortext.app.spawn.cleaning import start_expiry
+    from cortext.features.spawn.cleanup import start_expiry
 
     rows = list_spawned()
     show_list(only(rows, agent, status), of=len(rows), json=as_json)

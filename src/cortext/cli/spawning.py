@@ -6,14 +6,6 @@ import os
 
 import click
 
-from cortext.app.spawn.agents import DEFAULT, Agent, agent_of, get_agent
-from cortext.app.spawn.cleaning import clean, delete
-from cortext.app.spawn.files import open_store, path_of
-from cortext.app.spawn.listing import Found, find_spawned, list_spawned
-from cortext.app.spawn.recovering import recover
-from cortext.app.spawn.running import ECHO, VARIABLE, Runner, choose_runner
-from cortext.app.spawn.sessions import Spawned
-from cortext.app.spawn.settings import SpawnSettings
 from cortext.bridges.launch import installed
 from cortext.bridges.places import TOOLS
 from cortext.cli.chart import counted
@@ -22,6 +14,14 @@ from cortext.cli.text import clean as shown
 from cortext.cli.text import to_edge
 from cortext.durability.trash import TrashEntry
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
+from cortext.features.spawn.agents import DEFAULT, Agent, agent_of, get_agent
+from cortext.features.spawn.cleanup import clean, delete
+from cortext.features.spawn.recover import recover
+from cortext.features.spawn.run_agent import ECHO, VARIABLE, Runner, choose_runner
+from cortext.features.spawn.session_paths import open_store, path_of
+from cortext.features.spawn.spawn_list import Found, find_spawned, list_spawned
+from cortext.features.spawn.spawn_sessions import Spawned
+from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.index.listed import Listed
 from cortext.stores.names import is_id
 

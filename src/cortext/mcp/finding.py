@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from msgspec import field
 
-from cortext.app.conversations import Wanted
-from cortext.app.dates import Span, date_range
-from cortext.app.decisions import get_decisions as decided
-from cortext.app.health.problem import counted
-from cortext.app.hits import Question
-from cortext.app.naming import reopens
-from cortext.app.search import Hit, Narrow, Place
+from cortext.features.doctor.problem import counted
+from cortext.features.listing.conversation_list import Wanted
+from cortext.features.listing.conversation_names import reopens
+from cortext.features.listing.time_ranges import Span, date_range
+from cortext.features.search.decisions import get_decisions as decided
+from cortext.features.search.results import Question
+from cortext.features.search.search import Hit, Narrow, Place
 from cortext.formats.folding import bare
 from cortext.formats.query import folded, parse
 from cortext.index.listed import Listed

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cortext.app.hits import Finder, Question
-from cortext.app.nearly import nearly, told
-from cortext.app.nothing import Nothing, why_nothing
-from cortext.app.search import Hit
+from cortext.features.search.no_results import Nothing, why_nothing
+from cortext.features.search.partial_matches import nearly, told
+from cortext.features.search.results import Finder, Question
+from cortext.features.search.search import Hit
 from cortext.index.listed import Listed
 from cortext.mcp.answers import short
 

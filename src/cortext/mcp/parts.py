@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cortext.app.reading import read_all
 from cortext.durability.read import read_file
 from cortext.errors import CortextError
+from cortext.features.listing.load_row import read_all
 from cortext.formats.briefing import Past
 from cortext.formats.history import history
 from cortext.index.listed import Listed

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from cortext import paths
-from cortext.app.apart import called
-from cortext.app.conversations import Conversations, Wanted
-from cortext.app.dates import Span
-from cortext.app.hits import Finder
-from cortext.app.naming import Names
-from cortext.app.search import Hit, Narrow, Place
-from cortext.app.whereabouts import is_below, once
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
+from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.listing.conversation_names import Names
+from cortext.features.listing.folder_filters import is_below, once
+from cortext.features.listing.standalone import called
+from cortext.features.listing.time_ranges import Span
+from cortext.features.search.results import Finder
+from cortext.features.search.search import Hit, Narrow, Place
 from cortext.formats.briefing import escape_field, unescape
 from cortext.index.listed import Listed
 from cortext.index.resolve import nearest, resolve
@@ -204,6 +204,6 @@ def read_row(row: Listed) -> Session:
     """All that was said in a conversation, as far as it can be read."""
     if not row.status:
         return Session(row.id, title=row.title, kind=row.kind)
-    from cortext.app.reading import read
+    from cortext.features.listing.load_row import read
 
     return read(row)[0]

@@ -99,8 +99,8 @@ def save_conversation(reach: Reach, given: asked.Save) -> Answer:
             f"{reach.name(row)} is a session of `aur spawn`, which saves it itself",
             hint="nothing has to be done",
         )
-    from cortext.app.keeping import as_conversation
-    from cortext.app.stop import stop
+    from cortext.features.manage.adopt import as_conversation
+    from cortext.features.manage.stop import stop
     from cortext.mcp.answers import short
 
     row = as_conversation(row)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from cortext.app.slash_texts import section
 from cortext.errors import CortextError
+from cortext.features.slash.reply_texts import section
 from cortext.formats.briefing import escape_lines, render_text
 from cortext.index.listed import AUR, Listed
 from cortext.mcp import asked
@@ -28,9 +28,14 @@ class Resumed(Facts, kw_only=True):
 def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
     """Go on with a past conversation here: it becomes active, and you get where it stopped and what
     was said. Use it when the person wants to continue one."""
-    from cortext.app.capture import capture
-    from cortext.app.keeping import as_conversation
-    from cortext.app.resume import activate, brief, configured_servers, why_fixed
+    from cortext.features.capture.capture import capture
+    from cortext.features.manage.adopt import as_conversation
+    from cortext.features.resume.agent_briefing import (
+        activate,
+        brief,
+        configured_servers,
+        why_fixed,
+    )
 
     row = reach.one(given.id, everywhere=given.everywhere)
     _check(reach, row, reopen=given.reopen)
@@ -109,7 +114,7 @@ def _bind(row: Listed, own: Own | None, folder: str) -> bool:
     not known which session the client has."""
     if own is None or len(own.ids) != 1:
         return False
-    from cortext.app.binding import bind
+    from cortext.features.capture.bindings import bind
 
     bind(row, own.tool, own.ids[0], cwd=folder)
     return True

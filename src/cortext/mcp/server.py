@@ -19,9 +19,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from cortext import __version__
-from cortext.app.conversations import Wanted
-from cortext.app.warming import Warming
 from cortext.errors import CortextError
+from cortext.features.listing.conversation_list import Wanted
+from cortext.features.search.background_refresh import Warming
 from cortext.formats.briefing import one_line
 from cortext.mcp.answers import make_inert, short, with_unread
 from cortext.mcp.malformed import answered

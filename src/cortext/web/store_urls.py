@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from cortext.app.conversation_stores import open_store
 from cortext.conversations.base import Conversations
 from cortext.conversations.open import folder
 from cortext.conversations.urls import without_secrets
 from cortext.errors import CortextError
+from cortext.features.open_store import open_store
 from cortext.installation import install_command
 
 _SHOWN = 1000

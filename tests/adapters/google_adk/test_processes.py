@@ -19,7 +19,7 @@ from cortext.adapters import google_adk_sessions
 from cortext.adapters.google_adk import CortextSessionService
 from cortext.adapters.google_adk_events import INTERRUPTED
 from cortext.adapters.kept import id_of
-from cortext.app.health.logs import check_log
+from cortext.features.doctor.check_logs import check_log
 from cortext.stores.log import LogStore
 from tests.adapters.children import FORK, all_do, dies
 from tests.adapters.google_adk.scenes import APP, USER, answer, last_text, run, speaker
@@ -127,7 +127,7 @@ def test_the_next_run_after_a_crash(
     way when doctor has said so in the session."""
     dies("google_adk", "crash_in_a_tool", tmp_path)
     if mended:
-        monkeypatch.setattr("cortext.app.health.calls.RESTS", timedelta(0))
+        monkeypatch.setattr("cortext.features.doctor.salvage.missing_results.RESTS", timedelta(0))
         mend = check_log(str(tmp_path), ID).mend
         assert mend is not None
         mend.do()

@@ -10,7 +10,7 @@ from langgraph.types import Command
 
 from cortext.adapters.langgraph import CortextSaver
 from cortext.adapters.langgraph_messages import NO_RESULT
-from cortext.app.health.logs import check_log
+from cortext.features.doctor.check_logs import check_log
 from cortext.stores.log import LogStore
 from cortext.stores.registry import open_session_store
 from tests.adapters.children import FORK, all_do, dies, start
@@ -98,7 +98,7 @@ def test_an_interrupted_call_is_run_again_after_doctor(
     """The result that doctor writes into the conversation is for those who read that: the thread
     still does the call, and no model is shown it."""
     dies("langgraph", "begin_and_crash", tmp_path)
-    monkeypatch.setattr("cortext.app.health.calls.RESTS", timedelta(0))
+    monkeypatch.setattr("cortext.features.doctor.salvage.missing_results.RESTS", timedelta(0))
     mend = check_log(str(tmp_path), "t").mend
     assert mend is not None
     mend.do()

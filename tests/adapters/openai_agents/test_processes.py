@@ -9,7 +9,7 @@ from agents import Runner, SQLiteSession
 
 from cortext.adapters.openai_agents import CortextSession
 from cortext.adapters.openai_agents_mending import INTERRUPTED
-from cortext.app.import_agents import put_items, read_database
+from cortext.features.transfer.import_sqlite import put_items, read_database
 from cortext.stores.log import LogStore
 from tests.adapters.children import all_do, dies
 from tests.adapters.openai_agents.scenes import call, dumped, look_up, pay, speaker

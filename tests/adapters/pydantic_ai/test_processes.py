@@ -18,8 +18,8 @@ from pydantic_ai.messages import (
 )
 
 from cortext.adapters.pydantic_ai import CortextConversationStore
-from cortext.app.health.calls import NO_RESULT
-from cortext.app.health.logs import check_log
+from cortext.features.doctor.check_logs import check_log
+from cortext.features.doctor.salvage.missing_results import NO_RESULT
 from cortext.stores.log import LogStore
 from tests.adapters.children import FORK, all_do, dies
 from tests.adapters.pydantic_ai.scenes import call, speaker
@@ -120,7 +120,7 @@ def test_the_next_run_after_a_crash(
     that the call was cut off."""
     dies("pydantic_ai", what, tmp_path)
     if mended:
-        monkeypatch.setattr("cortext.app.health.calls.RESTS", timedelta(0))
+        monkeypatch.setattr("cortext.features.doctor.salvage.missing_results.RESTS", timedelta(0))
         mend = check_log(str(tmp_path), "s").mend
         assert mend is not None
         mend.do()

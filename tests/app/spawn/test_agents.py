@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.app.spawn.agents import Agent, UnknownAgentError, agent_of, find_agents, get_agent
+from cortext.features.spawn.agents import Agent, UnknownAgentError, agent_of, find_agents, get_agent
 
 QA = """---
 name: qa-test
@@ -109,7 +109,7 @@ def test_a_bad_file_is_named(
     folder = workspace / ".workspace/agents"
     write(folder, "a.md", QA)
     path = write(folder, name, content)
-    with caplog.at_level(logging.WARNING, "cortext.app"):
+    with caplog.at_level(logging.WARNING, "cortext.features"):
         assert list(find_agents(str(workspace))) == ["default", "qa-test"]
     assert [str(path) in record.getMessage() for record in caplog.records] == [True]
 

@@ -21,15 +21,15 @@ from cortext import (
     clock,
     paths,
 )
-from cortext.app import trash
-from cortext.app.errors_log import last_errors
-from cortext.app.spawn import cleaning
-from cortext.app.spawn.cleaning import clean, delete, expire, start_expiry, told
-from cortext.app.spawn.files import path_of
-from cortext.app.spawn.listing import list_spawned
-from cortext.app.spawn.sessions import Spawned
-from cortext.app.spawn.settings import SpawnSettings
 from cortext.durability.trash import Trash
+from cortext.features.errors_log import last_errors
+from cortext.features.manage import delete as trash
+from cortext.features.spawn import cleanup
+from cortext.features.spawn.cleanup import clean, delete, expire, start_expiry, told
+from cortext.features.spawn.session_paths import path_of
+from cortext.features.spawn.spawn_list import list_spawned
+from cortext.features.spawn.spawn_sessions import Spawned
+from cortext.features.spawn.spawn_settings import SpawnSettings
 from tests.command import ok
 
 NOW = datetime.now(UTC)
@@ -200,7 +200,7 @@ def test_session_that_was_resumed_meanwhile_stays(monkeypatch: pytest.MonkeyPatc
     write("one", 40)
     write("two", 40)
     rows = list_spawned()
-    monkeypatch.setattr("cortext.app.spawn.listing.list_spawned", lambda: rows)
+    monkeypatch.setattr("cortext.features.spawn.spawn_list.list_spawned", lambda: rows)
     session = Spawned.reopen("one")
     session.take_in([SessionMessage("user", "still here")])
     session.close(completed=True)
@@ -268,7 +268,7 @@ def test_what_fails_behind_the_scenes_is_in_the_log(monkeypatch: pytest.MonkeyPa
     def fail(*args: object, **more: object) -> None:
         raise CortextError("it did not work")
 
-    monkeypatch.setattr(cleaning, "clean", fail)
+    monkeypatch.setattr(cleanup, "clean", fail)
     expire(30)
     assert "cleaning up sessions: CortextError: it did not work" in last_errors()[-1]
 
@@ -294,8 +294,8 @@ def test_clean_up_outlives_who_began_it() -> None:
     """The command has ended when the file goes."""
     write("old", 31)
     program = (
-        "import os; from cortext.app.spawn.cleaning import start_expiry;"
-        "from cortext.app.spawn.settings import SpawnSettings;"
+        "import os; from cortext.features.spawn.cleanup import start_expiry;"
+        "from cortext.features.spawn.spawn_settings import SpawnSettings;"
         "start_expiry(SpawnSettings('', 30, 1, [])); os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
@@ -311,7 +311,7 @@ def test_nothing_is_started_without_need(monkeypatch: pytest.MonkeyPatch) -> Non
         started.append(arguments)
         return True
 
-    monkeypatch.setattr("cortext.app.background.start_detached", start)
+    monkeypatch.setattr("cortext.features.archive.background.start_detached", start)
     assert not start_expiry(MONTH)  # there is no folder
     write("recent", 1)
     assert not start_expiry(MONTH._replace(expiry_days=0), list_spawned())

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.spawn.files import path_of
-from cortext.app.spawn.listing import find_spawned, list_spawned
-from cortext.app.spawn.sessions import Spawned
+from cortext.features.spawn.session_paths import path_of
+from cortext.features.spawn.spawn_list import find_spawned, list_spawned
+from cortext.features.spawn.spawn_sessions import Spawned
 
 
 def had(id: str, agent: str, *said: str, title: str = "", completed: bool = True) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from cortext.app.spawn.agents import Agent
-from cortext.app.spawn.running import AgentFailedError, Runner, Turn, choose_runner
-from cortext.app.spawn.settings import SpawnSettings
 from cortext.bridges import speech
 from cortext.bridges.launch import PACKAGES, Plan, ToolMissingError
 from cortext.bridges.processes import find_process
 from cortext.errors import CortextError
+from cortext.features.spawn.agents import Agent
+from cortext.features.spawn.run_agent import AgentFailedError, Runner, Turn, choose_runner
+from cortext.features.spawn.spawn_settings import SpawnSettings
 
 SETTINGS = SpawnSettings("", 0, 100_000, [])
 PATIENCE = 60.0

@@ -18,14 +18,14 @@ from cortext import (
     SessionNotFoundError,
     SessionStorageError,
 )
-from cortext.app.spawn import sessions
-from cortext.app.spawn.files import live_path, path_of
-from cortext.app.spawn.listing import list_spawned
-from cortext.app.spawn.recovering import recover
-from cortext.app.spawn.sessions import Spawned
 from cortext.bridges.speech import LONGEST, LONGEST_TURN
 from cortext.durability.live import live_holder
 from cortext.errors import CortextError
+from cortext.features.spawn import spawn_sessions
+from cortext.features.spawn.recover import recover
+from cortext.features.spawn.session_paths import live_path, path_of
+from cortext.features.spawn.spawn_list import list_spawned
+from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.stores.log import LogStore
 
 
@@ -263,13 +263,13 @@ def test_fork_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 def test_head_is_read_by_who_has_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """What another changed before it let go is not lost."""
     had("one", completed=False)
-    take = sessions.take
+    take = spawn_sessions.take
 
     def late(id: str) -> Any:
         LogStore(Path(path_of(id)).parent).amend(id, status="completed")
         return take(id)
 
-    monkeypatch.setattr(sessions, "take", late)
+    monkeypatch.setattr(spawn_sessions, "take", late)
     assert Spawned.reopen("one").was == "completed"
 
 
@@ -363,7 +363,7 @@ def test_killed_session_is_interrupted() -> None:
     """What was kept is there after kill -9, and nobody has it open."""
     code = (
         "import sys, time\n"
-        "from cortext.app.spawn.sessions import Spawned\n"
+        "from cortext.features.spawn.spawn_sessions import Spawned\n"
         "session = Spawned.begin('qa-test', id='one')\n"
         "session.keep('what?', 'that')\n"
         "print('kept', flush=True)\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cortext import paths
-from cortext.app.spawn.settings import SpawnSettings, load
+from cortext.features.spawn.spawn_settings import SpawnSettings, load
 
 DEFAULTS = ("", 0, 100_000)
 

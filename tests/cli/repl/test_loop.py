@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from cortext import paths
-from cortext.app.spawn.agents import Agent
-from cortext.app.spawn.running import Runner
-from cortext.app.spawn.sessions import Spawned
-from cortext.app.spawn.settings import SpawnSettings
 from cortext.cli.repl import loop
 from cortext.cli.repl.loop import run
+from cortext.features.spawn.agents import Agent
+from cortext.features.spawn.run_agent import Runner
+from cortext.features.spawn.spawn_sessions import Spawned
+from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.stores.log import LogStore
 
 SETTINGS = SpawnSettings("", 0, 100_000, [])

@@ -9,12 +9,12 @@ from uuid import uuid4
 import pytest
 
 from cortext import MemoryConversationStore, clock
-from cortext.app import counted
-from cortext.app.conversations import Conversations
-from cortext.app.reading import read
-from cortext.app.stats import gather
 from cortext.asgi import create_app
 from cortext.bridges.writing import Turn, open_writer
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.load_row import read
+from cortext.features.stats import conversation_stats
+from cortext.features.stats.stats import gather
 from cortext.index.listed import Listed
 from cortext.web.pages import counting
 from cortext.web.pages.counting import Counting
@@ -110,7 +110,7 @@ def test_a_session_is_read_again_only_after_it_changed(
         seen.append(row.tool)
         return read(row, longest)
 
-    monkeypatch.setattr(counted, "read", reading)
+    monkeypatch.setattr(conversation_stats, "read", reading)
     monkeypatch.setattr(counting, "FRESH", 0)
     counts = Counting()
     for _ in range(3):
@@ -144,7 +144,7 @@ def test_what_cannot_be_read_is_said(tools: Path, monkeypatch: pytest.MonkeyPatc
             raise OSError(5, "Input/output error")
         return read(row, longest)
 
-    monkeypatch.setattr(counted, "read", broken)
+    monkeypatch.setattr(conversation_stats, "read", broken)
     found = Counting().count(Shelf().rows())
     assert (found.conversations, found.messages, found.damaged, found.unread) == (2, 4, 1, 0)
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cortext import MemoryConversationStore, Message, clock
-from cortext.app.export import FORMATS
-from cortext.app.import_file import read_export
 from cortext.asgi import create_app
+from cortext.features.transfer.export import FORMATS
+from cortext.features.transfer.import_file import read_export
 from tests.conversations.loops import in_loop
 from tests.web.background import in_background
 from tests.web.pages.asking import browsing

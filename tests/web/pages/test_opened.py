@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from cortext import SessionMessage, SessionNotFoundError, SessionStorage, open_session_store
-from cortext.app.conversations import Conversations
-from cortext.app.growing import Conversation
 from cortext.bridges.opencode import OpenCodeBridge
 from cortext.bridges.port import Source
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.watch.live_sources import Conversation
 from cortext.index.listed import Listed
 from cortext.model import json
 from cortext.web.pages.desk import Desk

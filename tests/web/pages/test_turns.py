@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.app.stats import Day, Share
+from cortext.features.stats.stats import Day, Share
 from cortext.formats.query import Snippet
 from cortext.web.pages import charts
 from cortext.web.pages.cards import pieces

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 import click
 
 from cortext import paths
-from cortext.app.conversations import Conversations, Wanted
-from cortext.app.trash import delete, rests_since
 from cortext.cli.chart import counted
 from cortext.cli.choose import describe
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.options import Number, all_option
 from cortext.cli.text import clean
 from cortext.errors import CortextError, reason_of
+from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.manage.delete import delete, rests_since
 from cortext.index.listed import Listed
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from cortext.app.config import current, files, set_value, unset
 from cortext.cli.options import json_option, print_json
 from cortext.cli.text import clean
 from cortext.config import SETTINGS, BadSettingError, Config, Setting, UnknownSettingError
 from cortext.errors import CortextError
+from cortext.features.setup.config_file import current, files, set_value, unset
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

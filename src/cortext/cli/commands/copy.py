@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from cortext.app.copy import copy_sessions
-from cortext.app.sessions import open_readable
 from cortext.cli.options import check_store
 from cortext.cli.text import clean
+from cortext.features.listing.store_sessions import open_readable
+from cortext.features.transfer.copy_sessions import copy_sessions
 from cortext.stores.registry import open_session_store
 
 

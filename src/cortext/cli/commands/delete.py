@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from cortext.app.trash import delete, delete_log, files_of_log
 from cortext.cli.chart import counted
 from cortext.cli.choose import choose, describe
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.options import complete_id
 from cortext.cli.telling_apart import not_deleted
 from cortext.cli.text import clean
+from cortext.features.manage.delete import delete, delete_log, files_of_log
 from cortext.index.listed import AUR, Listed
 
 
@@ -54,7 +54,7 @@ def _delete_log(row: Listed, yes: bool) -> None:
 
 
 def _forget(row: Listed, yes: bool) -> None:
-    from cortext.app.sync import forget
+    from cortext.features.archive.archive_sync import forget
 
     click.echo(f"to the trash: our copy of {describe(row)}", err=True)
     agree("delete it?", yes)

@@ -10,8 +10,8 @@ import tempfile
 
 import click
 
-from cortext.app.demo import tour
 from cortext.cli.text import clean
+from cortext.features.setup.demo import tour
 
 _PLACES = (
     *("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "AURORA_HOME"),

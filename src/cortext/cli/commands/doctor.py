@@ -13,8 +13,8 @@ from cortext.cli.options import json_option, print_json
 from cortext.cli.text import clean
 
 if TYPE_CHECKING:
-    from cortext.app.doctor import ArchiveHealth, Examined, Health, ToolHealth
-    from cortext.app.health.mending import Outcome
+    from cortext.features.doctor.repair import Outcome
+    from cortext.features.doctor.report import ArchiveHealth, Examined, Health, ToolHealth
 
 
 _SHOWN = 3
@@ -50,8 +50,8 @@ def command(fix: bool, deep: bool, verbose: bool, yes: bool, as_json: bool) -> N
 
 
 def _look(deep: bool) -> Examined:
-    from cortext.app.doctor import diagnose
     from cortext.cli.waiting import Bar
+    from cortext.features.doctor.report import diagnose
 
     bar = Bar("bytes looked at")
     try:
@@ -70,7 +70,7 @@ def _say(lines: list[str], *, err: bool = False) -> None:
 def _fix(found: Examined, *, yes: bool, verbose: bool, as_json: bool) -> None:
     """Show the plan, ask, do it, and say what is still wrong. What comes to light only when
     something else is mended has a plan of its own."""
-    from cortext.app.health.mending import Outcome, mend_all
+    from cortext.features.doctor.repair import Outcome, mend_all
 
     outcome, steps = Outcome([], []), list[str]()
     for _ in range(_ROUNDS):
@@ -150,7 +150,7 @@ def _sentences(health: Health, verbose: bool) -> list[str]:
 
 
 def _problems(health: Health, verbose: bool) -> list[str]:
-    from cortext.app.health.kinds import kind_of, repeated
+    from cortext.features.doctor.problem_kinds import kind_of, repeated
 
     lines: list[str] = []
     of_file: dict[str, int] = {}
@@ -192,8 +192,8 @@ def _of_conversations(health: Health) -> list[str]:
 
 
 def _of_places() -> str:
-    from cortext.app.looked import looked
     from cortext.cli.lists import short
+    from cortext.features.doctor.history_locations import looked
 
     places = [
         f"{short(place.folder)} ({place.variable} is {'' if place.is_set else 'not '}set)"

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import click
 
-from cortext.app.export import FORMATS, format_for, target_file, write_export
 from cortext.cli.options import check_store, complete_id
 from cortext.cli.text import clean
 from cortext.errors import SessionNotFoundError
+from cortext.features.transfer.export import FORMATS, format_for, target_file, write_export
 from cortext.formats.records import Damage
 from cortext.model.session import Session
 
@@ -56,10 +56,10 @@ class _Found(NamedTuple):
 
 
 def _find(query: str, store: str | None) -> _Found:
-    from cortext.app.reading import read_all
-    from cortext.app.sessions import show_session
-    from cortext.app.taking_in import take_in
     from cortext.cli.choose import choose
+    from cortext.features.capture.capture_pending import take_in
+    from cortext.features.listing.load_row import read_all
+    from cortext.features.listing.store_sessions import show_session
 
     if store is not None:
         return _Found(*show_session(store, query))

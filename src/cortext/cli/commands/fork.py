@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from cortext.app.arrange import fork
 from cortext.cli.choose import choose_ours
 from cortext.cli.options import Number, complete_id
+from cortext.features.manage.edit import fork
 
 
 @click.command("fork")

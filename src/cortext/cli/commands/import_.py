@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from cortext.app.import_agents import is_database, open_programs, put_items, read_database
-from cortext.app.import_file import Read, parse_export, put, read_export, refuse_large
 from cortext.cli.options import check_store, complete_among, json_option, print_json
 from cortext.cli.text import clean
 from cortext.errors import CortextError, SessionNotFoundError
+from cortext.features.transfer.import_file import Read, parse_export, put, read_export, refuse_large
+from cortext.features.transfer.import_sqlite import (
+    is_database,
+    open_programs,
+    put_items,
+    read_database,
+)
 from cortext.stores.port import SessionStore
 
 if TYPE_CHECKING:
@@ -39,7 +44,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     from click.shell_completion import CompletionItem
 
     from cortext import paths
-    from cortext.app.conversations import Conversations
+    from cortext.features.listing.conversation_list import Conversations
 
     rows = Conversations(paths.workspace_root()).list().rows
     sessions = complete_among([row for row in rows if row.tool], incomplete)
@@ -103,7 +108,7 @@ def _is_file(name: str) -> bool:
         return True
     if "/" not in name:
         return False
-    from cortext.app.import_session import is_own_id
+    from cortext.features.transfer.import_session import is_own_id
 
     return not is_own_id(name)
 
@@ -116,8 +121,8 @@ def _joined(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _import_session(query: str, id: str | None, store: str | None) -> list[_Done]:
     """A conversation of a tool's session; those that were had in it, if there are."""
-    from cortext.app.import_session import already_kept, import_session
     from cortext.cli.choose import choose
+    from cortext.features.transfer.import_session import already_kept, import_session
 
     if id is not None or store is not None:
         raise click.UsageError("--as and --store are for files; a session gets its own id")
@@ -138,7 +143,7 @@ def _import_session(query: str, id: str | None, store: str | None) -> list[_Done
 def _kept(row: Listed) -> _Done:
     """A conversation that there was before, in whichever workspace."""
     from cortext import paths
-    from cortext.app.naming import whole_path
+    from cortext.features.listing.conversation_names import whole_path
 
     if row.root == paths.workspace_root():
         return _Done(row.key, new=False)

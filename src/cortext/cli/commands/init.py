@@ -32,7 +32,7 @@ def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
     Your AI tools get a command for each type of conversation there: /workspace.brainstorm and so
     on. A type of your own is a file in .workspace/commands; `cortext upgrade` makes its commands.
     """
-    from cortext.app.setup import found_tools
+    from cortext.features.setup.tool_setup import found_tools
 
     root = _absolute(path)
     outer = _enclosing_workspace(root)

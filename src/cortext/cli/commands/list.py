@@ -76,7 +76,7 @@ def _forget() -> None:
 
 
 def _list_store(store: str, as_json: bool, options: dict[str, Any]) -> None:
-    from cortext.app.sessions import list_sessions
+    from cortext.features.listing.store_sessions import list_sessions
 
     if any(options[name] for name in ("everywhere", "kind", "status", "since", "tool")):
         raise click.UsageError("--all, --type, --status, --since and --tool are for conversations")
@@ -109,8 +109,8 @@ def _say_why(store: str, *, filtered: bool) -> None:
     """Nothing was found: say whether there is nothing at all."""
     import os
 
-    from cortext.app.sessions import folder_of, is_server
     from cortext.conversations.urls import without_secrets
+    from cortext.features.listing.store_sessions import folder_of, is_server
 
     folder = folder_of(store)
     if filtered:

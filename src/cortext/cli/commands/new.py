@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from cortext import paths
-from cortext.app.agent_config import note_config_here
 from cortext.cli.options import complete_type, plain_words
+from cortext.features.capture.agent_config import note_config_here
 from cortext.lifecycle.types import Types
 from cortext.lifecycle.workspace import Workspace
 

@@ -12,9 +12,9 @@ from cortext.cli.confirm import agree, yes_option
 from cortext.cli.options import Number, all_option, complete_id
 
 if TYPE_CHECKING:
-    from cortext.app.redacting import Redacted
-    from cortext.app.scanning import Finding
     from cortext.errors import CortextError
+    from cortext.features.secrets.redact import Redacted
+    from cortext.features.secrets.scan import Finding
     from cortext.index.listed import Listed
 
 _AGAIN = "resolve that, then run the same command again: it masks what is left"
@@ -86,7 +86,7 @@ def command(
 
 def _end_what_was_begun() -> None:
     """A redact that was killed has masked a file, and not told the search index yet."""
-    from cortext.app.forgetting import forget_words, is_unfinished
+    from cortext.features.secrets.purge_index import forget_words, is_unfinished
 
     if is_unfinished():
         click.echo("forgetting the words of a redact that did not end", err=True)
@@ -147,7 +147,7 @@ def _said_of(found: Sequence[Finding], archive: bool) -> str:
 
 def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]) -> int:
     """Mask one conversation after the other, whatever fails; return the exit code."""
-    from cortext.app.forgetting import forgetting
+    from cortext.features.secrets.purge_index import forgetting
 
     masked, done = list[int](), list[_Plan]()
     with forgetting([plan.row for plan in plans]) as failures:
@@ -166,9 +166,9 @@ def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]
 
 def _redact(plan: _Plan, only: bool, archive: bool, failures: list[CortextError]) -> list[Redacted]:
     """Mask what the plan names. Add what fails to `failures`, and mask the rest."""
-    from cortext.app.redacting import note_vanished, path_of, redact
-    from cortext.app.redacting_copies import redact_copies
     from cortext.durability.replace import collect_errors
+    from cortext.features.secrets.redact import note_vanished, path_of, redact
+    from cortext.features.secrets.redact_archive import redact_copies
 
     results: list[Redacted] = []
     if plan.is_own:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from cortext.app.arrange import as_title, rename
 from cortext.cli.choose import choose_ours
 from cortext.cli.options import complete_id, plain_words
 from cortext.cli.text import clean
+from cortext.features.manage.edit import as_title, rename
 
 
 @click.command("rename", context_settings={"ignore_unknown_options": True})

@@ -31,8 +31,8 @@ from cortext.cli.text import clean
 from cortext.index.listed import AUR
 
 if TYPE_CHECKING:
-    from cortext.app.launch import Prepared
-    from cortext.app.resume import Briefing
+    from cortext.features.resume.agent_briefing import Briefing
+    from cortext.features.resume.reopen import Prepared
     from cortext.index.listed import Listed
 
 _EXTRA = "cortext.resume.extra"
@@ -143,8 +143,8 @@ def _tell(
 ) -> None:
     """Print the briefing; unless it is for reading only, the conversation goes on by it."""
     spare_typing_extensions()
-    from cortext.app.resume import WAS_COMPLETE, activate
-    from cortext.app.taking_in import take_in
+    from cortext.features.capture.capture_pending import take_in
+    from cortext.features.resume.agent_briefing import WAS_COMPLETE, activate
 
     reopening = context or may_go_on(row, reopen=reopen)
     row = take_in(row)
@@ -165,8 +165,8 @@ def _tell(
 
 def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> Listed:
     """The latest one, or the one that a person chooses."""
-    from cortext.app.conversations import Conversations
     from cortext.cli.choose import ask
+    from cortext.features.listing.conversation_list import Conversations
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     resumable = wanted(**which, with_session=True)
@@ -215,7 +215,7 @@ def _print_plan(prepared: Prepared, *, as_json: bool) -> None:
 
 
 def _brief(row: Listed, *, budget: int | None, tools: str | None, tool: str) -> Briefing:
-    from cortext.app.resume import brief
+    from cortext.features.resume.agent_briefing import brief
 
     names = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
     servers = partial(_servers, row, tool)
@@ -224,8 +224,8 @@ def _brief(row: Listed, *, budget: int | None, tools: str | None, tool: str) -> 
 
 def _servers(row: Listed, tool: str) -> list[str]:
     """Return the MCP servers of the named tool, or of the tool that this process runs in."""
-    from cortext.app.resume import configured_servers
     from cortext.bridges.inside import here
+    from cortext.features.resume.agent_briefing import configured_servers
 
     if not tool and (inside := here()):
         return configured_servers(row, inside.tool, paths.current_folder())

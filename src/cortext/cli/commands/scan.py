@@ -14,7 +14,7 @@ from cortext.cli.lists import say_missing
 from cortext.cli.options import all_option, complete_id, json_option, print_json
 
 if TYPE_CHECKING:
-    from cortext.app.scanning import Finding, Scanned
+    from cortext.features.secrets.scan import Finding, Scanned
     from cortext.index.listed import Listed
 
 EMPTY = "a file or a folder in it is called so: `cortext trash empty` removes it for good"
@@ -52,15 +52,15 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
 
 def named(query: str, tool: str | None = None) -> Listed:
     """The conversation that is meant; one that was deleted is found in the trash."""
-    from cortext.app.conversations import Wanted
-    from cortext.app.trash import find_entry
     from cortext.cli.choose import choose
     from cortext.errors import SessionNotFoundError
+    from cortext.features.listing.conversation_list import Wanted
+    from cortext.features.manage.delete import find_entry
 
     try:
         return choose(query, wanted=Wanted(tool=tool))
     except SessionNotFoundError:
-        from cortext.app.scanning import trash_rows
+        from cortext.features.secrets.scan import trash_rows
 
         entry = None if tool else find_entry(query)
         if entry is None:
@@ -73,8 +73,8 @@ def listed(everywhere: bool, tool: str | None) -> list[Listed]:
     """The conversations here, or all; then also what is in the trash, and in our archive of no
     conversation."""
     from cortext import paths
-    from cortext.app.conversations import Conversations, Wanted
-    from cortext.app.scanning import archive_row, state_row, trash_rows
+    from cortext.features.listing.conversation_list import Conversations, Wanted
+    from cortext.features.secrets.scan import archive_row, state_row, trash_rows
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     which = Wanted(tool=tool)
@@ -96,8 +96,8 @@ def _pass_over(notes: Sequence[str]) -> None:
 
 def look(rows: Sequence[Listed]) -> Scanned:
     """What is in them; a person who waits sees how far it is."""
-    from cortext.app.scanning import scan
     from cortext.cli.waiting import Bar
+    from cortext.features.secrets.scan import scan
 
     bar = Bar("looking through conversations")
     try:
@@ -176,7 +176,7 @@ def _advice(found: Sequence[Finding], id: str) -> Iterator[str]:
 
 def lasting(found: Sequence[Finding]) -> Iterator[str]:
     """What no redact changes, and how it goes away."""
-    from cortext.app.session_files import how_to_remove
+    from cortext.features.secrets.tool_files import how_to_remove
 
     if any(one.is_name for one in found):
         yield EMPTY if found[0].row.tool == "trash" else RENAME
@@ -186,7 +186,7 @@ def lasting(found: Sequence[Finding]) -> Iterator[str]:
 
 def theirs(found: Sequence[Finding], id: str) -> Iterator[str]:
     """What is left with the tools, and how it goes away there."""
-    from cortext.app.session_files import how_to_remove
+    from cortext.features.secrets.tool_files import how_to_remove
 
     for path in sorted({one.path for one in found if not one.ours}):
         yield f"not touched, it is the tool's own: {path}"
@@ -194,7 +194,7 @@ def theirs(found: Sequence[Finding], id: str) -> Iterator[str]:
     tools = [one for one in found if not one.ours]
     if not tools or any(one.is_copy for one in found):
         return
-    from cortext.app.redacting_copies import are_kept_out
+    from cortext.features.secrets.redact_archive import are_kept_out
 
     if not are_kept_out(found[0].row, tools):
         yield f"  `cortext redact {id} --archive` keeps it out of our copies"

@@ -23,8 +23,8 @@ from cortext.cli.options import (
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cortext.app.hits import Finder
-    from cortext.app.search import Narrow
+    from cortext.features.search.results import Finder
+    from cortext.features.search.search import Narrow
     from cortext.index.listed import Listed
 
 _ROLES = ("user", "assistant", "tool", "agents", "system", "title", "document")
@@ -75,7 +75,7 @@ def complete_tag(
     from click.shell_completion import CompletionItem
 
     from cortext import paths
-    from cortext.app.conversations import Conversations
+    from cortext.features.listing.conversation_list import Conversations
 
     rows = Conversations(paths.workspace_root(), everywhere=True).list().rows
     tags = sorted({tag for row in rows for tag in row.tags})
@@ -152,8 +152,8 @@ def command(
     AND, OR and NOT in capitals and parentheses mean that; a * at the end of a word is for any
     ending. The exit code is 1 if no message has it all.
     """
-    from cortext.app.hits import Question
     from cortext.cli.hits import look, search, typed
+    from cortext.features.search.results import Question
 
     options.pop("all")  # it is what a search does
     narrow = _narrow(since, until, folder, role)
@@ -171,7 +171,7 @@ def command(
 
 
 def _narrow(since: int | None, until: int | None, folder: str | None, role: str | None) -> Narrow:
-    from cortext.app.search import Narrow
+    from cortext.features.search.search import Narrow
 
     if since is not None and until is not None and since >= until:
         raise click.UsageError("--since is after --until: nothing was said between them")

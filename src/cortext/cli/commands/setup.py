@@ -14,7 +14,7 @@ from cortext.errors import CortextError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cortext.app.setup import Change, Plan
+    from cortext.features.setup.tool_setup import Change, Plan
 
 POLICY = """\
 [[rule]]
@@ -74,7 +74,7 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
     again, `cortext doctor` says whether it works. What cannot be read is left as it is and named,
     all the rest is done, and the exit code is 1.
     """
-    from cortext.app.setup import carry_out, found_tools, plan_setup
+    from cortext.features.setup.tool_setup import carry_out, found_tools, plan_setup
 
     names = tools or found_tools()
     if not names:

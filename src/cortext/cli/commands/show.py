@@ -150,7 +150,7 @@ def command(
 
 
 def _in_store(store: str, id: str) -> _Found:
-    from cortext.app.sessions import show_session
+    from cortext.features.listing.store_sessions import show_session
 
     session, damages = show_session(store, id)
     return _Found(session, damages)
@@ -158,10 +158,10 @@ def _in_store(store: str, id: str) -> _Found:
 
 def _conversation(words: str, everywhere: bool) -> _Found:
     from cortext import paths
-    from cortext.app.conversations import Conversations
-    from cortext.app.sessions import default_store
     from cortext.cli.choose import ask, choose
     from cortext.cli.lists import keep_up
+    from cortext.features.listing.conversation_list import Conversations
+    from cortext.features.listing.store_sessions import default_store
     from cortext.index.resolve import is_number
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
@@ -179,8 +179,8 @@ def _conversation(words: str, everywhere: bool) -> _Found:
 
 def _read(row: Listed) -> _Found:
     """A conversation; of one without a session, its markdown is what there is."""
-    from cortext.app.reading import read_all
-    from cortext.app.taking_in import take_in
+    from cortext.features.capture.capture_pending import take_in
+    from cortext.features.listing.load_row import read_all
     from cortext.stores.layout import document_in
 
     row = take_in(row)

@@ -15,7 +15,7 @@ from cortext.cli.errors import debugging
 from cortext.errors import CortextError
 
 if TYPE_CHECKING:
-    from cortext.app.slash import Slash
+    from cortext.features.slash.replies import Slash
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WORDS: dict[str, Any] = {"ignore_unknown_options": True}
@@ -57,7 +57,7 @@ def briefing(
     rest: str | None,
 ) -> None:
     """All that an agent needs to go on with a conversation; without words, the list."""
-    from cortext.app.pieces import in_pieces, next_piece
+    from cortext.features.slash.pagination import in_pieces, next_piece
     from cortext.formats.slashed import without_mentions
 
     if rest is not None:
@@ -102,7 +102,7 @@ def stop(
     if how:
         _answer(lambda slash, said: slash.how_to_stop(said), words, stdin, typed, name)
         return
-    from cortext.app.slash import Slash
+    from cortext.features.slash.replies import Slash
 
     slash = Slash()
     text, notes = slash.stop(_said(slash, words, stdin, typed), id=id, done=done)
@@ -146,7 +146,7 @@ def _answer(
 
 def _print(made: Callable[[Slash], str], *, typed: bool = False) -> None:
     """Print it; so that the agent can tell of a failure, that is printed too, and no error."""
-    from cortext.app.slash import Slash
+    from cortext.features.slash.replies import Slash
 
     try:
         text = made(Slash(typed=typed))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.app.spawn.listing import SAME, STATUSES
 from cortext.cli.options import json_option
+from cortext.features.spawn.spawn_list import SAME, STATUSES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -22,7 +22,7 @@ def complete_session(
     """The sessions whose id begins so, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext.app.spawn.listing import list_spawned
+    from cortext.features.spawn.spawn_list import list_spawned
 
     rows = (row for row in list_spawned() if row.key.startswith(incomplete))
     return [CompletionItem(row.key, help=row.title) for row in rows]
@@ -34,7 +34,7 @@ def complete_agent(
     """The agents whose name begins so, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext.app.spawn.agents import find_agents
+    from cortext.features.spawn.agents import find_agents
 
     agents = find_agents(os.getcwd())
     found = (agent for name, agent in agents.items() if name.startswith(incomplete))
@@ -107,9 +107,9 @@ def command(task_file: str | None, **options: Any) -> int:
     Agents are markdown files in .workspace/agents/, .claude/agents/ and ~/.aurora/agents/.
     Sessions are files in ~/.aurora/spawn/sessions/, one line a turn.
     """
-    from cortext.app.spawn.cleaning import start_expiry
     from cortext.cli import spawning
     from cortext.cli.spawned import prepare, show_sessions
+    from cortext.features.spawn.cleanup import start_expiry
 
     _check(task_file, options)
     settings = prepare()

@@ -18,8 +18,8 @@ from cortext.cli.text import cells, clean, fit
 from cortext.cli.waiting import Bar
 
 if TYPE_CHECKING:
-    from cortext.app.archive import Size
-    from cortext.app.stats import Cost, Share, Stats, TokenCount
+    from cortext.features.archive.archive_state import Size
+    from cortext.features.stats.stats import Cost, Share, Stats, TokenCount
 
 _DAYS = 30
 _HEIGHT = 6
@@ -45,7 +45,7 @@ def command(
     everywhere: bool, since: int | None, kind: str | None, tool: str | None, as_json: bool
 ) -> None:
     """Count your conversations: how many, when, of which type, in which tool, at what cost."""
-    from cortext.app.stats import gather
+    from cortext.features.stats.stats import gather
 
     waiting = Bar("reading conversations")
     stats = gather(
@@ -153,7 +153,7 @@ class _Report:
         self._say(f"  streak   {counted(now, 'day')}, longest {counted(best, 'day')}")
 
     def _shares(self, title: str, shares: list[Share]) -> None:
-        from cortext.app.counted import UNKNOWN
+        from cortext.features.stats.conversation_stats import UNKNOWN
 
         if [share.name for share in shares] == [UNKNOWN]:
             return

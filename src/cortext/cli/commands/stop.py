@@ -7,13 +7,13 @@ import sys
 import click
 
 from cortext import paths
-from cortext.app.stop import Stopped, stop
-from cortext.app.whereabouts import is_below
 from cortext.cli.choose import choose_active
 from cortext.cli.lists import short, short_id
 from cortext.cli.options import complete_id, plain_words
 from cortext.cli.telling_apart import not_stopped
 from cortext.cli.text import clean
+from cortext.features.listing.folder_filters import is_below
+from cortext.features.manage.stop import Stopped, stop
 from cortext.index.listed import AUR, Listed
 
 
@@ -51,7 +51,7 @@ def _say_personal(row: Listed, *, is_new: bool) -> None:
 def _stoppable(row: Listed) -> Listed:
     """The conversation that is stopped: of what a program keeps, one is made of it, as of a tool's
     session."""
-    from cortext.app.keeping import as_conversation
+    from cortext.features.manage.adopt import as_conversation
 
     if row.tool == AUR:
         raise not_stopped(row)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cortext.app.background import notice
 from cortext.bridges.places import TOOLS
 from cortext.cli.chart import bar, can_draw, counted, size
 from cortext.cli.commands.setup import complete_tools
 from cortext.cli.options import json_option, print_json
 from cortext.cli.text import clean
 from cortext.errors import SessionLockedError
+from cortext.features.archive.background import notice
 
 if TYPE_CHECKING:
-    from cortext.app.sync import Progress, Synced, ToolSynced
+    from cortext.features.archive.archive_sync import Progress, Synced, ToolSynced
 
 _PATIENCE = 600.0
 _SOON = 1.0
@@ -76,7 +76,7 @@ def _chosen(tools: str | None) -> list[str]:
 
 def _quietly(chosen: list[str]) -> Synced | None:
     """None where another one is at work, which does it."""
-    from cortext.app.sync import sync
+    from cortext.features.archive.archive_sync import sync
 
     os.nice(10)
     try:
@@ -86,7 +86,7 @@ def _quietly(chosen: list[str]) -> Synced | None:
 
 
 def _patiently(chosen: list[str]) -> Synced:
-    from cortext.app.sync import sync
+    from cortext.features.archive.archive_sync import sync
 
     shown = _Shown()
     progress: Progress | None = shown.say if sys.stderr.isatty() else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from cortext.app.arrange import tag
 from cortext.cli.choose import choose, choose_ours
 from cortext.cli.options import complete_id
 from cortext.cli.text import clean
+from cortext.features.manage.edit import tag
 
 
 @click.command("tag")

@@ -20,8 +20,8 @@ from cortext.cli.text import clean
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 
 if TYPE_CHECKING:
-    from cortext.app.growing import Growing
-    from cortext.app.tailing import Tail
+    from cortext.features.watch.follow_conversation import Tail
+    from cortext.features.watch.live_sources import Growing
     from cortext.formats.records import Damage
     from cortext.index.listed import Listed
     from cortext.model.session import Session
@@ -62,7 +62,7 @@ def command(
     ID is as for `cortext show`: conversations of workspaces, sessions of AI tools and of `spawn`.
     With --json each message is an object on a line of its own.
     """
-    from cortext.app.tailing import Tail
+    from cortext.features.watch.follow_conversation import Tail
 
     growing, row = _find(" ".join(query), everywhere)
     tail = Tail(growing)
@@ -77,11 +77,11 @@ def command(
 def _find(words: str, everywhere: bool) -> tuple[Growing, Listed | None]:
     """As `show` finds it."""
     from cortext import paths
-    from cortext.app.conversations import Conversations
-    from cortext.app.growing import growing, stored
-    from cortext.app.sessions import default_store
     from cortext.cli.choose import ask, choose
     from cortext.cli.lists import keep_up
+    from cortext.features.listing.conversation_list import Conversations
+    from cortext.features.listing.store_sessions import default_store
+    from cortext.features.watch.live_sources import growing, stored
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)

@@ -15,7 +15,7 @@ from cortext.cli.text import clean, local
 if TYPE_CHECKING:
     from types import FrameType
 
-    from cortext.app.watching import Did, Watching
+    from cortext.features.watch.watch import Did, Watching
 
 _MOST = 1000
 """Warnings that are remembered, so that each is said once."""
@@ -32,8 +32,8 @@ def command(once: bool, quiet: bool, as_json: bool) -> None:
     A line is printed for each thing that was done. It runs until Ctrl+C, and nothing else needs
     it; the folders of the tools are only read.
     """
-    from cortext.app.background import notice
-    from cortext.app.watching import Watching, take_turn
+    from cortext.features.archive.background import notice
+    from cortext.features.watch.watch import Watching, take_turn
 
     shown = _Shown(quiet=quiet, as_json=as_json)
     logger = logging.getLogger("cortext")
@@ -116,7 +116,7 @@ class _Once(logging.Handler):
         self._shown, self._said = shown, set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
-        from cortext.app.watching import Did
+        from cortext.features.watch.watch import Did
 
         text = record.getMessage()
         if text in self._said:

@@ -15,7 +15,7 @@ from cortext.cli.picker.pages import as_typed
 from cortext.cli.picker.shelf import Found, Shelf
 
 if TYPE_CHECKING:
-    from cortext.app.hits import Finder
+    from cortext.features.search.results import Finder
     from cortext.index.listed import Listed
     from cortext.index.words import Identity
 
@@ -104,7 +104,7 @@ class Said(NamedTuple):
 
 def having(finder: Finder, text: str, rows: dict[Identity, Listed]) -> Said:
     """Those of the rows in which it was said; nothing is read of what was."""
-    from cortext.app.search import Narrow
+    from cortext.features.search.search import Narrow
     from cortext.formats.query import parse
 
     query = parse(as_typed(text))
@@ -136,7 +136,7 @@ class Contents:
         return instead(finder, asked)
 
     def _up_to_date(self, shelf: Shelf) -> Finder:
-        from cortext.app.hits import Finder
+        from cortext.features.search.results import Finder
 
         if self._finder is None or self._of is not shelf:
             self._finder, self._of = Finder(), shelf

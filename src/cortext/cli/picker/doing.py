@@ -30,29 +30,29 @@ def told(error: Exception) -> str:
 
 
 def rename(row: Listed, title: str) -> str:
-    from cortext.app import arrange
+    from cortext.features.manage import edit
 
-    text = arrange.as_title(title)  # before anything is made of it
-    session = arrange.rename(arrange.ours(row), text)
+    text = edit.as_title(title)  # before anything is made of it
+    session = edit.rename(edit.ours(row), text)
     return f'it is now "{clean(session.title, lines=False)}"'
 
 
 def tag(row: Listed, text: str) -> str:
     """Have these tags and no others, with spaces or commas between them."""
-    from cortext.app import arrange
+    from cortext.features.manage import edit
 
     wanted = text.replace(",", " ").split()
     bare = [name.lstrip("#") for name in wanted]
     old = [name for name in row.tags if name not in bare]
-    found = arrange.tag(arrange.ours(row), add=wanted, remove=old).tags
+    found = edit.tag(edit.ours(row), add=wanted, remove=old).tags
     return f"tagged {' '.join(f'#{name}' for name in found)}" if found else "it has no tags now"
 
 
 def export(row: Listed, path: str) -> str:
     """Write it to a file whose name says the format. Nothing is written over."""
-    from cortext.app.export import format_for, target_file, write_export
-    from cortext.app.reading import read
-    from cortext.app.taking_in import take_in
+    from cortext.features.capture.capture_pending import take_in
+    from cortext.features.listing.load_row import read
+    from cortext.features.transfer.export import format_for, target_file, write_export
     from cortext.formats.exports.codec import encode
 
     if not row.status:
@@ -75,7 +75,7 @@ def export(row: Listed, path: str) -> str:
 
 
 def stop(row: Listed, *, completed: bool) -> str:
-    from cortext.app import stop as stopping
+    from cortext.features.manage import stop as stopping
 
     if is_spawned(row):
         raise not_stopped(row)
@@ -87,20 +87,20 @@ def stop(row: Listed, *, completed: bool) -> str:
 def delete(row: Listed) -> tuple[str, TrashEntry | None]:
     """Into the trash; what to restore, if anything can be."""
     if is_spawned(row):
-        from cortext.app.spawn import cleaning
+        from cortext.features.spawn import cleanup
 
-        return f"{name_of(row)} is in the trash", cleaning.delete(row.key)
+        return f"{name_of(row)} is in the trash", cleanup.delete(row.key)
     if not row.tool:
-        from cortext.app import trash
+        from cortext.features.manage import delete as trash
 
         return f"{name_of(row)} is in the trash", trash.delete(row)
     if row.is_log:
-        from cortext.app import trash
+        from cortext.features.manage import delete as trash
 
         return f"{name_of(row)} is in the trash", trash.delete_log(row)
     if row.is_apart:
         raise not_deleted(row)
-    from cortext.app.sync import forget
+    from cortext.features.archive.archive_sync import forget
 
     done = forget(row.tool, row.key, row.title)
     ours = f"our copy of {name_of(row)} is in the trash" if done.entry else "there was no copy"
@@ -109,6 +109,6 @@ def delete(row: Listed) -> tuple[str, TrashEntry | None]:
 
 
 def undo(entry: TrashEntry) -> str:
-    from cortext.app import trash
+    from cortext.features.manage import delete as trash
 
     return f"back again: {clean(trash.restore(entry.id).label, lines=False)}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cortext.app.hits import Answer, Finder, Question
 from cortext.cli.picker.background import Asked, Said, having
 from cortext.cli.picker.pages import as_typed
 from cortext.cli.picker.shelf import Found, Shelf
+from cortext.features.search.results import Answer, Finder, Question
 from cortext.model.text import clean
 
 _FEW = 3
@@ -28,7 +28,7 @@ def instead(finder: Finder, asked: Asked) -> Said:
 
 def _near(finder: Finder, text: str) -> Said | None:
     """The conversations that come near, the best first, with what they are without."""
-    from cortext.app.nearly import nearly
+    from cortext.features.search.partial_matches import nearly
 
     found = nearly(finder, Question(as_typed(text)))
     if found is None:
@@ -53,7 +53,7 @@ def _elsewhere(finder: Finder, text: str) -> str:
 
 def _meant(finder: Finder, text: str) -> tuple[list[str], list[str]]:
     """Questions: words that may be meant, and titles."""
-    from cortext.app.nothing import why_nothing
+    from cortext.features.search.no_results import why_nothing
 
     why = why_nothing(finder, Question(text))
     words = dict.fromkeys(near for _, near in why.unknown if near)

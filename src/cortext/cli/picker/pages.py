@@ -171,7 +171,7 @@ def _read(wanted: Wanted) -> Part:
 
 
 def _whole(row: Listed) -> Session:
-    from cortext.app.reading import read
+    from cortext.features.listing.load_row import read
 
     return read(row, _RESULT)[0]
 
@@ -214,7 +214,7 @@ def _markdown(row: Listed) -> str:
 
 
 def _of_agents(row: Listed) -> str:
-    from cortext.app.new_texts import side_text
-    from cortext.app.reading import read_all
+    from cortext.features.listing.load_row import read_all
+    from cortext.features.search.text_entries import side_text
 
     return side_text(read_all(row, _RESULT).side)

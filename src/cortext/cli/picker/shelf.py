@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.app.conversations import Conversations
+from cortext.features.listing.conversation_list import Conversations
 from cortext.index.listed import AUR, Listed
 
 
@@ -60,7 +60,7 @@ class Shelf:
         left, self.conversations.left = self.conversations.left, 0
         if not left:
             return ""
-        from cortext.app.catching_up import read_the_rest
+        from cortext.features.listing.list_refresh import read_the_rest
 
         how = "being read now: Tab Tab lists them" if read_the_rest() else "not read yet"
         return f"{left} older transcript{'s are' if left > 1 else ' is'} {how}"
@@ -97,8 +97,8 @@ def _text(row: Listed) -> str:
 
 def _nothing_at_all() -> list[str]:
     """Where conversations were looked for, when there is none."""
-    from cortext.app.looked import looked
     from cortext.cli.lists import short
+    from cortext.features.doctor.history_locations import looked
     from cortext.index.listed import TOOL_NAMES
 
     return [

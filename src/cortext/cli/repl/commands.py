@@ -16,8 +16,8 @@ from cortext.cli.text import cells, clean, fit, local, show, to_edge
 from cortext.errors import CortextError
 
 if TYPE_CHECKING:
-    from cortext.app.spawn.agents import Agent
-    from cortext.app.spawn.running import Runner
+    from cortext.features.spawn.agents import Agent
+    from cortext.features.spawn.run_agent import Runner
     from cortext.index.listed import Listed
     from cortext.model.message import SessionMessage
 
@@ -168,7 +168,7 @@ def _stats(repl: Repl, given: str) -> None:
 
 
 def _agent(repl: Repl, given: str) -> None:
-    from cortext.app.spawn.agents import find_agents, get_agent
+    from cortext.features.spawn.agents import find_agents, get_agent
 
     if not given:
         for name, agent in find_agents(repl.cwd).items():
@@ -186,7 +186,7 @@ def _agent(repl: Repl, given: str) -> None:
 def _runner_for(repl: Repl, agent: Agent) -> Runner:
     """What runs another agent. A tool that was asked for stays, and one that came with the agent
     goes with it."""
-    from cortext.app.spawn.running import choose_runner
+    from cortext.features.spawn.run_agent import choose_runner
 
     return choose_runner(repl.asked_tool, agent, repl.settings)
 
@@ -213,7 +213,7 @@ def _retry(repl: Repl, given: str) -> None:
 
 
 def _resume(repl: Repl, given: str) -> None:
-    from cortext.app.spawn.listing import find_spawned, list_spawned
+    from cortext.features.spawn.spawn_list import find_spawned, list_spawned
 
     if not given:
         _show_rows(repl, list_spawned()[:_LISTED])
@@ -249,8 +249,8 @@ def _show_rows(repl: Repl, rows: Sequence[Listed]) -> None:
 
 
 def _reopen(repl: Repl, id: str) -> None:
-    from cortext.app.spawn.agents import agent_of
-    from cortext.app.spawn.sessions import Spawned
+    from cortext.features.spawn.agents import agent_of
+    from cortext.features.spawn.spawn_sessions import Spawned
 
     if id == repl.session.id:
         raise CortextError(f"{id} is the session that is open here")

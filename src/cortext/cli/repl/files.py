@@ -30,7 +30,7 @@ def export_over(repl: Repl, given: str) -> None:
 def take_in(repl: Repl, given: str) -> None:
     """The turns of another conversation, after those of this one; those that are in it are not
     added twice."""
-    from cortext.app.import_file import read_export
+    from cortext.features.transfer.import_file import read_export
 
     found = read_export(_path(repl, given, "import"))
     for warning in found.warnings:
@@ -50,7 +50,7 @@ def _were(count: int) -> str:
 
 
 def _save(repl: Repl, given: str, *, over: bool) -> None:
-    from cortext.app.export import format_for, target_file
+    from cortext.features.transfer.export import format_for, target_file
     from cortext.formats.exports.codec import encode
 
     path = _path(repl, given, "save")
@@ -64,9 +64,9 @@ def _save(repl: Repl, given: str, *, over: bool) -> None:
 
 
 def _export(repl: Repl, given: str, *, over: bool) -> None:
-    from cortext.app.export import target_file
     from cortext.durability.read import read_file
     from cortext.durability.replace import storage_errors
+    from cortext.features.transfer.export import target_file
     from cortext.formats import log
 
     path = target_file(_path(repl, given, "export"), repl.session.id, "jsonl")
@@ -87,7 +87,7 @@ def _path(repl: Repl, given: str, name: str) -> str:
 
 
 def _write(path: str, data: bytes, name: str, *, over: bool) -> None:
-    from cortext.app.export import write_export
+    from cortext.features.transfer.export import write_export
 
     if not over and os.path.lexists(path):
         hint = f"/{name}! writes over it" if has_person() else "give it another name"

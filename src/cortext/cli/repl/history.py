@@ -83,6 +83,6 @@ def _decoded(line: bytes) -> str:
 
 
 def _log(error: OSError) -> None:
-    from cortext.app.errors_log import write_error
+    from cortext.features.errors_log import write_error
 
     write_error("aur spawn's history", error)

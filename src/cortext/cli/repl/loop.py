@@ -14,10 +14,10 @@ from cortext.cli.text import spawn
 from cortext.errors import CortextError
 
 if TYPE_CHECKING:
-    from cortext.app.spawn.agents import Agent
-    from cortext.app.spawn.running import Runner
-    from cortext.app.spawn.sessions import Spawned
-    from cortext.app.spawn.settings import SpawnSettings
+    from cortext.features.spawn.agents import Agent
+    from cortext.features.spawn.run_agent import Runner
+    from cortext.features.spawn.spawn_sessions import Spawned
+    from cortext.features.spawn.spawn_settings import SpawnSettings
 
 
 _HOW_TO_LEAVE = "/exit or Ctrl+D leaves."
@@ -56,7 +56,7 @@ def _break_off(repl: Repl) -> None:
     try:
         repl.session.close(completed=repl.over and not repl.session.waiting)
     except CortextError as error:
-        from cortext.app.errors_log import write_error
+        from cortext.features.errors_log import write_error
 
         write_error("aur spawn", error)
 

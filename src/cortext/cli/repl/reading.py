@@ -178,7 +178,7 @@ def _completer(repl: Repl, commands: list[str]) -> Any:
     from prompt_toolkit.document import Document
 
     def agents() -> Iterable[str]:
-        from cortext.app.spawn.agents import find_agents
+        from cortext.features.spawn.agents import find_agents
 
         return find_agents(repl.cwd)
 

@@ -13,10 +13,10 @@ from cortext.cli.text import clean, say
 from cortext.errors import CortextError, SessionStorageError
 
 if TYPE_CHECKING:
-    from cortext.app.spawn.agents import Agent
-    from cortext.app.spawn.running import Runner
-    from cortext.app.spawn.sessions import Spawned
-    from cortext.app.spawn.settings import SpawnSettings
+    from cortext.features.spawn.agents import Agent
+    from cortext.features.spawn.run_agent import Runner
+    from cortext.features.spawn.spawn_sessions import Spawned
+    from cortext.features.spawn.spawn_settings import SpawnSettings
     from cortext.index.listed import Listed
 
 

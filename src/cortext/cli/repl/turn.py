@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cortext.app.spawn.running import ECHO
 from cortext.cli.repl.state import Repl, has_person, tell, tell_error
 from cortext.cli.repl.writing import showing
 from cortext.errors import CortextError, SessionStorageError
+from cortext.features.spawn.run_agent import ECHO
 
 
 def ask(repl: Repl, text: str) -> None:

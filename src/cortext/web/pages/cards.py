@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from cortext import clock
-from cortext.app.hits import Finder, Question
-from cortext.app.search import Hit, Narrow
+from cortext.features.search.results import Finder, Question
+from cortext.features.search.search import Hit, Narrow
 from cortext.formats.query import Snippet
 from cortext.index.listed import Listed
 from cortext.model.text import clean

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from cortext.app.stats import Day, Share
+from cortext.features.stats.stats import Day, Share
 
 WEEKS = 53
 STEP, CELL = 14, 11

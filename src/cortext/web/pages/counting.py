@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.app.loose_parts import LooseParts
-from cortext.app.stats import Cost, Day, Share, gather
+from cortext.features.stats.standalone_stats import LooseParts
+from cortext.features.stats.stats import Cost, Day, Share, gather
 from cortext.index.listed import Listed
 from cortext.web.pages.shelf import NAMES
 

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from litestar import Response
 
-from cortext.app.export import FORMATS
 from cortext.errors import CortextError
+from cortext.features.transfer.export import FORMATS
 from cortext.formats.exports.codec import encode
 from cortext.model.session import Session
 from cortext.web.pages.rendering import HEADERS

@@ -13,10 +13,10 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.response import ServerSentEvent
 
-from cortext.app.export import FORMATS
 from cortext.conversations.base import Conversations
 from cortext.conversations.port import Conversation, to_session_message
 from cortext.errors import SessionNotFoundError, SessionStorageError
+from cortext.features.transfer.export import FORMATS
 from cortext.model import json
 from cortext.model.session import Session
 from cortext.web.guard import OWNER, STAYS

@@ -7,12 +7,19 @@ import secrets
 import threading
 from collections.abc import Sequence
 
-from cortext.app.growing import Conversation, Growing, Prints, Reading, ToolSession, growing
-from cortext.app.reading import read_all
-from cortext.app.tailing import Tail
-from cortext.app.taking_in import take_in
 from cortext.bridges.recent import Lately
 from cortext.errors import SessionNotFoundError
+from cortext.features.capture.capture_pending import take_in
+from cortext.features.listing.load_row import read_all
+from cortext.features.watch.follow_conversation import Tail
+from cortext.features.watch.live_sources import (
+    Conversation,
+    Growing,
+    Prints,
+    Reading,
+    ToolSession,
+    growing,
+)
 from cortext.formats.records import Damage
 from cortext.index.listed import Listed
 from cortext.model.message import SessionMessage

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from cortext.app.following import end_now, news, transcript_at
-from cortext.app.growing import Growing
-from cortext.app.tailing import News, Tail
 from cortext.bridges.recent import Changed, Mark
+from cortext.features.capture.transcript_reader import end_now, news, transcript_at
+from cortext.features.watch.follow_conversation import News, Tail
+from cortext.features.watch.live_sources import Growing
 from cortext.index.listed import Listed
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -7,8 +7,8 @@ import threading
 import time
 
 from cortext import paths
-from cortext.app.conversations import Conversations
 from cortext.errors import SessionNotFoundError
+from cortext.features.listing.conversation_list import Conversations
 from cortext.index.listed import AUR, DOCUMENT, TOOL_NAMES, Listed
 
 FRESH = 0.5

@@ -1,0 +1,272 @@
+"""Copying what the AI tools keep into the archive, by what is new of it; and deleting from it."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from cortext import clock, paths
+from cortext.bridges import archive, jsonl
+from cortext.bridges.archive import Item
+from cortext.bridges.forgotten import Forgotten, forgotten, remember_forgotten
+from cortext.bridges.places import TOOLS
+from cortext.bridges.registry import open_bridge
+from cortext.config import Config
+from cortext.durability.lock import FileLock
+from cortext.durability.packed import SUFFIX
+from cortext.durability.replace import make_private_dir, sweep_temps
+from cortext.durability.trash import Trash, TrashEntry
+from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError, reason_of
+from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
+from cortext.features.archive.copier import Copier
+from cortext.model import wire
+
+_log = logging.getLogger("cortext.archive")
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_SAVE_EVERY = 100
+
+Progress = Callable[[int, int], None]
+"""Called with how many bytes are done, and of how many."""
+
+
+class ToolSynced(msgspec.Struct):
+    """What was done for one tool. `sources` are the bytes that its copies stand for, `packed`
+    their own; `read` the bytes that were new."""
+
+    tool: str
+    new: int = 0
+    grown: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    read: int = 0
+    sources: int = 0
+    packed: int = 0
+
+
+class Failed(msgspec.Struct):
+    path: str
+    reason: str
+
+
+class Synced(msgspec.Struct):
+    folder: str
+    tools: list[ToolSynced]
+    errors: list[Failed]
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> int:
+        """How many copies are new or grew."""
+        return sum(one.new + one.grown + one.replaced for one in self.tools)
+
+
+def sync(
+    *, tools: Iterable[str] | None = None, progress: Progress | None = None, wait: float = 0.0
+) -> Synced:
+    """Copy what is new in the tools' transcripts, one process at a time. It can be stopped at any
+    time: the next one goes on.
+
+    What cannot be read is named in the result. SessionLockedError if another sync is at work for
+    longer than `wait`, SessionStorageError if the disk is full, CortextError if the archive is
+    turned off.
+    """
+    if Config.load(None)["archive.enabled"] != "on":
+        raise CortextError(
+            "the archive is turned off", hint="`cortext config archive.enabled on` turns it on"
+        )
+    began = time.monotonic()
+    result = Synced(paths.archive(), [], [])
+    with archive_lock(wait):
+        _prepare()
+        for tool in TOOLS if tools is None else tools:
+            result.tools.append(_Run(tool, result.errors).all(progress))
+    result.seconds = round(time.monotonic() - began, 3)
+    return result
+
+
+def archive_lock(wait: float) -> FileLock:
+    return FileLock(os.path.join(paths.archive(), ".lock"), guards=paths.archive(), wait=wait)
+
+
+def _prepare() -> None:
+    make_private_dir(temp_dir())
+    sweep_temps(temp_dir())
+
+
+class _Run:
+    """One tool's turn."""
+
+    def __init__(self, tool: str, errors: list[Failed]) -> None:
+        self._tool, self._errors = tool, errors
+        self._memory = Memory(tool)
+        self._copier = Copier(tool)
+        self._result = ToolSynced(tool)
+        deleted = [one for one in forgotten() if one.tool == tool]
+        self._deleted = {one.id for one in deleted}
+        self._names = {jsonl.plain(name) for one in deleted for name in one.names}
+
+    def all(
+        self, progress: Progress | None = None, only: Callable[[Item], bool] | None = None
+    ) -> ToolSynced:
+        failures: archive.Failures = {}
+        items = [item for item in archive.items(self._tool, failures) if not only or only(item)]
+        self._errors += [Failed(path, reason) for path, reason in failures.items()]
+        self._follow_moves(items)
+        sizes = list(map(self._new_bytes, items)) if progress else []
+        done, total = 0, sum(sizes)
+        try:
+            for number, item in enumerate(items):
+                self._one(item)
+                if progress:
+                    done += sizes[number]
+                    progress(done, total)
+                if number % _SAVE_EVERY == _SAVE_EVERY - 1:
+                    self._save()
+        finally:
+            self._save()
+        return self._result
+
+    def _new_bytes(self, item: Item) -> int:
+        known = self._memory.copies.get(item.name)
+        try:
+            size = 0 if item.kind == "rows" else os.stat(item.path).st_size
+        except OSError:
+            return 0
+        return max(size - known.length, 0) if known else size
+
+    def _one(self, item: Item) -> None:
+        if item.id in self._deleted or item.name in self._names:
+            self._result.deleted += 1
+            return
+        try:
+            done = self._copier.copy(item, self._memory.copies.get(item.name))
+        except FileNotFoundError:
+            return  # deleted meanwhile
+        except SessionStorageError as error:
+            if error.errno in _FULL:
+                raise
+            self._errors.append(Failed(item.path, str(error)))
+            return
+        except OSError as error:
+            self._errors.append(Failed(item.path, reason_of(error)))
+            return
+        except CortextError as error:  # rather no copy than one with what was masked
+            self._errors.append(Failed(item.path, str(error)))
+            return
+        self._memory.put(item.name, done.known)
+        result = self._result
+        result.read += done.read
+        if item.kind == "side" or not done.known.packed:
+            return
+        result.sources += done.known.length
+        result.packed += done.known.packed
+        change = done.change or "unchanged"
+        setattr(result, change, getattr(result, change) + 1)
+
+    def _follow_moves(self, items: list[Item]) -> None:
+        """A transcript that its tool moved to another folder takes its copy with it."""
+        here = {item.name for item in items}
+        gone = {os.path.basename(name): name for name in self._memory.copies if name not in here}
+        for item in items:
+            old = gone.get(os.path.basename(item.name)) if item.kind in ("log", "cold") else None
+            if self._tool == "codex" and old and item.name not in self._memory.copies:
+                source = os.path.join(folder_of(self._tool), old) + SUFFIX
+                target = os.path.join(folder_of(self._tool), item.name) + SUFFIX
+                if os.path.exists(source) and not os.path.exists(target):
+                    make_private_dir(os.path.dirname(target))
+                    os.rename(source, target)
+                    self._memory.move(old, item.name)
+                    self._copier.move(old, item.name)
+
+    def _save(self) -> None:
+        try:
+            self._memory.save()
+        except OSError as error:
+            _log.warning("what is known of the archive could not be written: %s", reason_of(error))
+
+
+def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
+    """Copy what is new of one session now; whether the archive has all of it."""
+    if Config.load(None)["archive.enabled"] != "on":
+        return False
+    errors: list[Failed] = []
+    with archive_lock(wait):
+        _prepare()
+        own = [one.path for one in open_bridge(tool).sources() if one.id == id]
+        _Run(tool, errors).all(only=lambda item: item.id == id or item.path in own)
+        return not errors and bool(copies_of(tool, id))
+
+
+class Deleted(NamedTuple):
+    """What became of a tool's session: our copy in the trash, None if there was none; and where
+    the tool's own is, "" if it has none."""
+
+    entry: TrashEntry | None
+    remains: str
+
+    @property
+    def sentence(self) -> str:
+        """What a person has to know."""
+        ours = "our copy is in the trash" if self.entry else "there was no copy of ours"
+        theirs = f"the tool's own remains: {self.remains}" if self.remains else "the tool has none"
+        return f"{ours}; {theirs}"
+
+
+def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Deleted:
+    """Move our copy of a tool's session to the trash, and never copy that session again, unless
+    it is put back from there. The tool's own is not touched.
+
+    SessionNotFoundError if neither the tool nor the archive has it.
+    """
+    # What was said since the last sync can be had back as well.
+    keep(tool, id, wait=wait)
+    with archive_lock(wait):
+        _prepare()
+        own = [one.path for one in open_bridge(tool).sources() if one.id == id]
+        copies = copies_of(tool, id)
+        if not copies and not own:
+            raise SessionNotFoundError(id, path=folder_of(tool))
+        label = f"{tool} {id}: {title}" if title else f"{tool} {id}"
+        entry = Trash(paths.trash()).put(label, copies) if copies else None
+        names = tuple(os.path.relpath(path, folder_of(tool)) for path in copies)
+        remember_forgotten(Forgotten(tool, id, wire.iso(clock.now()), names))
+    return Deleted(entry, own[0] if own else "")
+
+
+def pass_over(tool: str, id: str, *, wait: float = 10.0) -> None:
+    """Neither list nor copy a session of a tool: what was said in it is kept elsewhere."""
+    with archive_lock(wait):
+        _prepare()
+        remember_forgotten(Forgotten(tool, id, wire.iso(clock.now())))
+
+
+def copies_of(tool: str, id: str) -> list[str]:
+    """All files and folders of the archive that are of one session."""
+    home, found = folder_of(tool), list[str]()
+    for source in open_bridge(tool, home).sources():
+        if source.id == id:
+            found += _beside(source.path, id)
+    if tool == "codex":  # one that goes on in another file
+        for folder, _, names in os.walk(home):
+            found += [os.path.join(folder, name) for name in names if f"-{id}" in name]
+    return list(dict.fromkeys(found))
+
+
+def _beside(path: str, id: str) -> list[str]:
+    """A copy, its generations, and what its sub-agents wrote."""
+    folder, name = os.path.split(path)
+    bare, found = jsonl.plain(name), [path]
+    for entry in jsonl.listed(folder):
+        if entry.name.startswith(f"{bare}.~") or entry.name == id:
+            found.append(entry.path)
+        elif entry.name.startswith("agent-"):
+            first = jsonl.read_head(entry.path, jsonl.ENDS[1]).partition(b"\n")[0]
+            found += [entry.path] if id.encode() in first else []
+    return found

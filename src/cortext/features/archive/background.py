@@ -1,0 +1,83 @@
+"""Keeping the archive up to date by the way: a process of its own, started at most now and then.
+
+Lists import this module, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from cortext import paths
+from cortext.config import Config
+from cortext.durability.replace import make_private_dir
+
+EVERY = 300.0
+"""Seconds between two starts."""
+
+
+def start_in_background(config: Config | None = None) -> bool:
+    """Start `cortext sync --quiet` and do not wait for it; whether it was started. It is not if
+    one was started a few minutes ago, in CI, or where the archive is turned off."""
+    if os.environ.get("CI") or (config or Config.load(None))["archive.enabled"] != "on":
+        return False
+    try:
+        due = is_time(os.path.join(paths.archive(), ".started"), EVERY)
+    except OSError as error:
+        _tell(error)
+        return False
+    return due and start_detached("-m", "cortext", "sync", "--quiet")
+
+
+def start_detached(*arguments: str) -> bool:
+    """Start our Python with these arguments, silent and on its own; whether it was started. Why it
+    was not is in the log that `cortext doctor` shows."""
+    # `-P`: a folder `cortext` where the person is now must not be taken for ours.
+    command = [sys.executable, "-P", *arguments]
+    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
+    try:
+        os.posix_spawn(command[0], command, os.environ, file_actions=quiet, setsid=True)
+    except OSError as error:
+        _tell(error)
+        return False
+    return True
+
+
+def _tell(error: OSError) -> None:
+    from cortext.features.errors_log import write_error
+
+    write_error("in the background", error)
+
+
+def notice() -> str:
+    """Where the archive is and how to turn it off: for whoever has it and was never told. "" once
+    that was said."""
+    folder = paths.archive()
+    told = os.path.join(folder, ".told")
+    if not os.path.isdir(folder) or os.path.exists(told):
+        return ""
+    try:
+        _touch(told)
+    except OSError:
+        return ""  # it would be said again and again
+    return (
+        f"cortext keeps compressed copies of your AI tools' conversations in {folder}, so that "
+        "they outlive the tools' clean-ups; `cortext config archive.enabled off` ends that"
+    )
+
+
+def is_time(stamp: str, every: float) -> bool:
+    """Whether the last start is so many seconds ago; then this is one."""
+    try:
+        if 0 <= time.time() - os.stat(stamp).st_mtime < every:
+            return False
+    except FileNotFoundError:
+        make_private_dir(os.path.dirname(stamp))
+    _touch(stamp)
+    return True
+
+
+def _touch(path: str) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    os.utime(path)

@@ -1,0 +1,127 @@
+"""How one file of a tool becomes its copy in the archive."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cortext import paths
+from cortext.bridges import archive
+from cortext.bridges.archive import Item
+from cortext.durability.follow import Followed, Known, follow, print_of
+from cortext.durability.packed import SUFFIX
+from cortext.durability.replace import remove_if_there
+from cortext.errors import CortextError
+from cortext.features.archive.archive_state import folder_of, temp_dir
+
+if TYPE_CHECKING:
+    from cortext.features.secrets.archive_redactions import Masks
+    from cortext.features.secrets.redact_value import Marker
+
+
+class Copier:
+    """Copies what one tool has, without what was masked in the copies."""
+
+    def __init__(self, tool: str) -> None:
+        self._tool = tool
+        self._masks: Masks | None = None
+        # Most people never masked anything: they need not wait for what looks for secrets.
+        if os.path.exists(os.path.join(paths.archive(), ".masked")):
+            from cortext.features.secrets.archive_redactions import Masks
+
+            self._masks = Masks(tool)
+
+    def copy(self, item: Item, known: Known | None) -> Followed:
+        """Bring a copy up to its file. OSError where that cannot be read, SessionStorageError
+        where the copy cannot be written, CortextError where what was masked would come back."""
+        bare = os.path.join(folder_of(self._tool), item.name)
+        if item.kind == "side":
+            return self._side(item, bare, known)
+        target = bare + SUFFIX
+        mask = self._mask(item.name, target)
+        if item.kind == "rows":
+            return self._rows(item, target, known, mask)
+        if item.kind == "cold":
+            return self._cold(item, bare, known, mask)
+        if mask:
+            return self._masked(item, item.path, target, known, mask)
+        document = item.kind == "document"
+        return follow(item.path, target, known, temp_dir=temp_dir(), document=document)
+
+    def move(self, old: str, new: str) -> None:
+        """What was masked in a copy is masked under its new name."""
+        if self._masks:
+            self._masks.move(old, new)
+            self._masks.save()
+
+    def _mask(self, name: str, target: str) -> Marker | None:
+        return self._masks.of(name, is_new=not os.path.exists(target)) if self._masks else None
+
+    def _side(self, item: Item, target: str, known: Known | None) -> Followed:
+        mask = self._masks.of_all() if self._masks else None
+        if mask is None:
+            return archive.copy_side(item, target, known, temp_dir=temp_dir())
+        from cortext.features.secrets.redact_value import masked_lines
+
+        change = partial(masked_lines, mask=mask)
+        return archive.copy_side(item, target, known, temp_dir=temp_dir(), change=change)
+
+    def _rows(self, item: Item, target: str, known: Known | None, mask: Marker | None) -> Followed:
+        if mask is None:
+            return archive.copy_session(item, target, known, temp_dir=temp_dir())
+        from cortext.features.secrets.redact_value import masked_line
+
+        change = partial(masked_line, mask=mask)
+        done = archive.copy_session(item, target, known, temp_dir=temp_dir(), change=change)
+        self._remember(item, mask)
+        return done
+
+    def _cold(self, item: Item, bare: str, known: Known | None, mask: Marker | None) -> Followed:
+        """What the tool compressed continues the copy of what it was before."""
+        mark = print_of(os.stat(item.path))
+        if known and known.print == mark and os.path.exists(bare + SUFFIX):
+            return Followed(known)
+        plain = archive.warm(item, temp_dir())
+        if not plain:
+            if mask:
+                raise CortextError("zstd is missing, and without it nothing can be masked again")
+            return archive.copy_side(item, f"{bare}.zst", known, temp_dir=temp_dir())
+        try:
+            if mask:
+                done = self._masked(item, plain, bare + SUFFIX, known, mask)
+            else:
+                done = follow(plain, bare + SUFFIX, known, temp_dir=temp_dir())
+        finally:
+            remove_if_there(plain)
+        return done._replace(known=done.known._replace(print=mark))
+
+    def _masked(
+        self, item: Item, source: str, target: str, known: Known | None, mask: Marker
+    ) -> Followed:
+        """The copy follows what its file is without the secrets that were masked in it."""
+        mark = print_of(os.stat(source))
+        size = os.stat(target).st_size if os.path.exists(target) else 0
+        if known and known.print == mark and known.packed == size:
+            return Followed(known)
+        from cortext.features.secrets.archive_redactions import settle, write_masked
+
+        plain = write_masked(source, item.name, mask)
+        try:
+            # Before the copy has it: a process that is killed between leaves no copy that nobody
+            # knows to be masked.
+            self._remember(item, mask)
+            # Where a copy is as it is remembered, its end is compared, and that is enough.
+            if size and (not known or known.packed != size or not mask.is_partial):
+                known = settle(target, plain, item.name) or known
+            document = item.kind == "document"
+            done = follow(plain, target, known, temp_dir=temp_dir(), document=document)
+        finally:
+            remove_if_there(plain)
+        return done._replace(known=done.known._replace(print=mark if done.known.print else ""))
+
+    def _remember(self, item: Item, mask: Marker) -> None:
+        """What is masked in it, also in one that is new, and with which key."""
+        if self._masks and mask.used:
+            self._masks.put(item.name, mask.used)
+            self._masks.save()

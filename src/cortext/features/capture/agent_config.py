@@ -1,0 +1,96 @@
+"""The model and the MCP servers of an agent, before its transcript names them.
+
+A hook names the model when a session starts, often before the session is bound to a conversation,
+so the model is remembered until then. The tool's own files name the MCP servers. Both go into
+`agent_config` of `session.json`, where unknown values stay null.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.bridges.inside import here
+from cortext.bridges.servers import mcp_servers, merge_tools, record_tools
+from cortext.durability.read import read_file
+from cortext.durability.replace import remove_if_there, replace
+from cortext.features.capture.transcript_reader import find_model
+from cortext.features.resume.handoff_files import MODELS, folder_of, make_room
+from cortext.lifecycle.workspace import Workspace
+from cortext.model.session import Session
+from cortext.stores.layout import Place
+
+
+class AgentConfig(NamedTuple):
+    """A tool, with the model and the tools of its agent as far as they are known."""
+
+    agent: str
+    model: str = ""
+    tools: Sequence[str] = ()
+
+
+def find_config(tool: str, session_id: str = "", *, model: str = "", cwd: str = "") -> AgentConfig:
+    """Return what is known of the agent of a tool's session, in `cwd` or in the current folder."""
+    servers = mcp_servers(tool, cwd or paths.current_folder())
+    model = model or (recall_model(tool, session_id) if session_id else "")
+    return AgentConfig(tool, model, record_tools(tool, (), servers))
+
+
+def fill_in(session: Session, known: AgentConfig) -> bool:
+    """Add the values that a head lacks; return whether it changed. A known model stays."""
+    before = session.agent, session.model, session.tools
+    session.agent = session.agent or known.agent
+    session.model = session.model or known.model
+    session.tools = merge_tools(session.tools, known.tools)
+    return before != (session.agent, session.model, session.tools)
+
+
+def note_config(workspace: Workspace, place: Place, known: AgentConfig) -> None:
+    """Write the values that the head of a conversation lacks, if there are any."""
+    if not fill_in(workspace.store.head_at(place), known):
+        return
+
+    def change(session: Session) -> bool:
+        fill_in(session, known)
+        return False
+
+    workspace.change(place, change)
+
+
+def note_config_here(workspace: Workspace, session: Session) -> None:
+    """Write the model and the servers of the AI tool that this process runs in into a new
+    conversation."""
+    inside = here()
+    if inside is None:
+        return
+    model = find_model(inside.tool, inside.id) if inside.id else ""
+    known = find_config(inside.tool, inside.id, model=model)
+    note_config(workspace, workspace.store.place_of(session.id, session), known)
+
+
+def remember_model(tool: str, session_id: str, model: str) -> None:
+    """Keep the model of a session until the session is bound, or ends."""
+    make_room(MODELS)
+    replace(_path(tool, session_id), [model.encode("utf-8", "replace")])
+
+
+def recall_model(tool: str, session_id: str) -> str:
+    """Return the model that a hook named for a session; "" if none did."""
+    try:
+        return read_file(_path(tool, session_id)).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+def forget_model(tool: str, session_id: str) -> None:
+    """Forget the model of a session that has ended."""
+    remove_if_there(_path(tool, session_id))
+
+
+def _path(tool: str, session_id: str) -> str:
+    # An id comes from outside: a digest is a safe name.
+    name = blake2b(f"{tool}\n{session_id}".encode("utf-8", "replace"), digest_size=16).hexdigest()
+    return os.path.join(folder_of(MODELS), name)

@@ -1,0 +1,32 @@
+"""What was said in a tool comes into the conversation that it belongs to when that is looked at."""
+
+from __future__ import annotations
+
+from cortext.errors import CortextError
+from cortext.index.listed import Listed
+from cortext.stores.folder import FolderStore
+
+
+def take_in(row: Listed) -> Listed:
+    """Take in what was said in the tools that have a conversation, also where nobody stopped it
+    and no hook told us; the row as it is then. What cannot be is logged: there is something to
+    show all the same."""
+    if row.tool or not row.status:
+        return row
+    try:
+        # Most are had in no tool, and then the modules that read those are not even loaded.
+        if not FolderStore(row.root).head_at(row.place).native:
+            return row
+        from cortext.features.capture.bindings import Bound
+        from cortext.features.capture.capture import capture
+        from cortext.features.capture.current_session import row_in_list
+
+        if not capture(row.root, row.place).new:
+            return row
+        return row_in_list(Bound(row.root, row.place))._replace(key=row.key)
+    except (OSError, CortextError) as error:
+        import logging
+
+        log = logging.getLogger("cortext.features")
+        log.info("what is new in %s was not taken in: %s", row.key, error)
+        return row

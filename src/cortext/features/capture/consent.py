@@ -1,0 +1,55 @@
+"""Which tool sessions a conversation may take from, as decided on this machine.
+
+A head says it too, but a head comes with git: somebody else's must not draw a person's sessions
+into a repository. So what was bound here is written down here, for the very folder: a clone is
+another one, and a folder that was moved is the same.
+"""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+
+from cortext import paths
+from cortext.durability.replace import make_private_dir
+from cortext.features.capture.transcripts import find_transcript
+from cortext.stores.layout import Place
+
+
+def allow(place: Place, tool: str, session: str) -> None:
+    """A conversation may have what is said in a session from now on."""
+    path = _file(place, tool, session)
+    make_private_dir(os.path.dirname(path))
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+
+
+def is_allowed(place: Place, tool: str, session: str) -> bool:
+    try:
+        return os.path.exists(_file(place, tool, session))
+    except OSError:
+        return False  # the conversation is gone
+
+
+def may_take(root: str, place: Place, tool: str, session: str, path: str = "") -> bool:
+    """Whether a conversation may have what is said in a session: it was bound here, or was had in
+    the workspace itself."""
+    if is_allowed(place, tool, session):
+        return True
+    found = find_transcript(tool, session, path)
+    if found is None:
+        return True  # there is nothing to take
+    bridge, source = found
+    try:
+        folder = source.cwd or bridge.glance(source).cwd
+    except FileNotFoundError:
+        return True
+    inside = f"{os.path.realpath(folder)}/".startswith(f"{os.path.realpath(root)}/")
+    if inside and folder:
+        allow(place, tool, session)
+    return inside and bool(folder)
+
+
+def _file(place: Place, tool: str, session: str) -> str:
+    key = f"{tool}\0{session}\0{os.stat(place.folder).st_ino}\0{place.name}"
+    name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    return os.path.join(paths.running(), "bound", name)

@@ -1,0 +1,49 @@
+"""Going on with the transcript of a tool's session from where it was last read to."""
+
+from __future__ import annotations
+
+from cortext.bridges import places
+from cortext.bridges.port import Bridge, Source
+from cortext.bridges.recent import Changed, Follows, FollowsRows, Mark, end_of, since
+from cortext.bridges.registry import open_bridge
+from cortext.errors import CortextError
+from cortext.features.capture.transcripts import Found, find_transcript, is_own
+
+
+def transcript_at(tool: str, id: str, path: str) -> Found | None:
+    """As `find_transcript`. Of a database it is not asked whether it has the session: that takes
+    longer than to read one."""
+    if tool == "opencode" and path.endswith(".db") and is_own(tool, path):
+        return open_bridge(tool, places.home_of(tool, path)), Source(tool, id, path, 0, "")
+    return find_transcript(tool, id, path)
+
+
+def find_model(tool: str, id: str, path: str = "") -> str:
+    """Return the model that a transcript names near its end; "" if it names none."""
+    try:
+        found = transcript_at(tool, id, path)
+        return found[0].glance(found[1]).model if found else ""
+    except (OSError, CortextError):
+        return ""  # reading all of it says what is wrong
+
+
+def news(bridge: Bridge, source: Source, mark: Mark) -> Changed | None:
+    """What was said since a mark; None where all of it has to be read."""
+    if isinstance(bridge, FollowsRows):
+        return bridge.changed(source, mark)
+    if not isinstance(bridge, Follows) or (lately := since(source.path, mark)) is None:
+        return None
+    said = bridge.follow(source, lately) if lately.after else ()
+    return None if said is None else Changed((), said, lately.mark)
+
+
+def end_now(bridge: Bridge, source: Source) -> Mark | None:
+    """Where it ends, without the number of its lines; None if nobody can go on from there."""
+    if isinstance(bridge, Follows):
+        return end_of(source.path)
+    return bridge.latest(source) if isinstance(bridge, FollowsRows) else None
+
+
+def beside(bridge: Bridge, source: Source) -> str | None:
+    """What changes with the conversations of its sub-agents; None where that is not known."""
+    return bridge.beside(source) if isinstance(bridge, Follows | FollowsRows) else None

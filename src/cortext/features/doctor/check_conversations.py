@@ -1,0 +1,265 @@
+"""The conversations of a workspace: `session.json` and `messages.jsonl` of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple
+
+from cortext.durability.folders import swap_folder, write_folder
+from cortext.durability.lock import FileLock
+from cortext.durability.read import read_file
+from cortext.durability.replace import (
+    all_set_aside,
+    refuse_link,
+    set_aside,
+    side_dir,
+    storage_errors,
+)
+from cortext.errors import NewerVersionError
+from cortext.features.doctor.nothing_lost import refuse_fewer
+from cortext.features.doctor.problem import (
+    NOTE,
+    NOTHING,
+    Found,
+    Mend,
+    Mended,
+    Trouble,
+    counted,
+    problem_of,
+    unread,
+)
+from cortext.features.doctor.salvage.from_git import from_git, versions
+from cortext.features.doctor.salvage.from_tools import take_again
+from cortext.features.doctor.salvage.missing_results import appended, missing_results, trouble_of
+from cortext.features.doctor.salvage.salvage_heads import (
+    Head,
+    RescuedHead,
+    has_fields,
+    refuse_later,
+    rescue_head,
+    session_of,
+)
+from cortext.features.doctor.salvage.salvage_lines import rescue_lines
+from cortext.features.doctor.salvage.salvage_result import Rescued, can_be_read, with_messages
+from cortext.features.doctor.salvage.set_aside import from_aside
+from cortext.formats import folder
+from cortext.formats.folder import FOLDER
+from cortext.formats.parts import StoredRecords, join
+from cortext.formats.records import Lines, encode_record
+from cortext.lifecycle.types import Types
+from cortext.model.message import SessionMessage
+from cortext.stores.checks import refuse_newer
+from cortext.stores.folder import FolderStore
+from cortext.stores.layout import Place, conversations_dir, title_in
+
+
+class _State(NamedTuple):
+    """Both files as they are now; `lost` is what is wrong with a file of messages that is gone or
+    empty, `fewer` with one that has less than its head knew of."""
+
+    head: RescuedHead
+    rescued: Rescued
+    lost: Sequence[Trouble]
+    fewer: Sequence[Trouble]
+    stubs: Sequence[SessionMessage]
+
+    @property
+    def of_lines(self) -> list[Trouble]:
+        last = len(self.rescued.lines) or None
+        found = [*self.lost, *self.rescued.troubles, *self.fewer]
+        return [*found, *trouble_of(self.stubs, last)]
+
+    @property
+    def to_write(self) -> bool:
+        return bool(self.head.troubles or self.lost) or self.rescued.to_write
+
+
+def check_folder(root: str, place: Place) -> Found:
+    """What is wrong with one conversation."""
+    try:
+        state = _look(place)
+    except (NewerVersionError, OSError) as error:
+        return unread(place.session, error)
+    if not state.head.troubles and not state.of_lines:
+        return NOTHING
+    sentence = _sentence(state, place)
+    problems = [problem_of(place.head, each, sentence) for each in state.head.troubles]
+    problems += [problem_of(place.lines, each, sentence) for each in state.of_lines]
+    mends = any(problem.mend for problem in problems)
+    return Found(problems, Mend(sentence, partial(_mend, root, place)) if mends else None)
+
+
+def _sentence(state: _State, place: Place) -> str:
+    if not state.to_write:
+        done = [f"move the torn end of {place.lines} away"] if state.rescued.torn else []
+        done += [f"add that there was no result to {place.lines}"] if state.stubs else []
+        return " and ".join(done)
+    whole = "head and messages" if state.head.troubles else "messages"
+    if state.rescued.nothing:
+        return f"write the head of {place.folder} anew"
+    more = ", and with those that the AI tool may still have" if _may_have_more(state) else ""
+    return f"write {whole} of {place.folder} anew, with {can_be_read(state.rescued)}{more}"
+
+
+def _may_have_more(state: _State) -> bool:
+    return bool((state.lost or state.rescued.lost) and state.head.head.get("native"))
+
+
+def _look(place: Place) -> _State:
+    """NewerVersionError, OSError."""
+    data, there = _read(place.head)
+    head = RescuedHead({}, [Trouble("it is missing, and there are messages")])
+    if there:
+        refuse_later(data, place.head)
+        head = rescue_head(data, _decode)
+        refuse_newer(head.head, place.head)
+    if not has_fields(head.head):
+        head = _head_in_git(place.head) or head
+    lines, there = _read(place.lines)
+    rescued = rescue_lines(lines, FOLDER.records)
+    count = head.head.get("message_count")
+    known = count if type(count) is int else 0
+    lost = _lost(rescued, there, known)
+    if lost:
+        rescued = from_aside(place.lines, FOLDER.records) or rescued
+    if lost or rescued.lost:
+        most = None if lost or rescued.nothing else rescued.lost
+        rescued = from_git(place.lines, FOLDER.records, rescued, most)
+    fewer = [] if lost else _fewer(rescued, known)
+    stubs = missing_results(rescued.messages, rescued.answered, head.head.get("pending"))
+    return _State(head, rescued, lost, fewer, stubs)
+
+
+def _head_in_git(path: str) -> RescuedHead | None:
+    """The head that was committed last, of a conversation that has none any more."""
+    for data in versions(path):
+        found = rescue_head(data, _decode)
+        if has_fields(found.head):
+            text = "nothing of it can be read: the head that git has is taken"
+            return RescuedHead(found.head, [Trouble(text)])
+    return None
+
+
+def _lost(rescued: Rescued, there: bool, known: int) -> list[Trouble]:
+    if there and (not known or rescued.messages or rescued.nothing):
+        return []
+    knew = f", and its head knew of {counted(known, 'message')}" if known else ""
+    return [Trouble(f"{'no message is in it' if there else 'it is missing'}{knew}")]
+
+
+def _fewer(rescued: Rescued, known: int) -> list[Trouble]:
+    """A person may have taken them out: that is no fault."""
+    count = len(rescued.messages)
+    if rescued.nothing or rescued.troubles or count >= known:
+        return []
+    text = f"it has {counted(count, 'message')}, and its head knew of {known}"
+    return [Trouble(f"{text}: the others were taken out, or are lost", None, NOTE, mends=False)]
+
+
+def _read(path: str) -> tuple[bytes, bool]:
+    try:
+        return read_file(path), True
+    except FileNotFoundError:
+        return b"", False
+
+
+def _decode(data: bytes) -> Head:
+    head = folder.decode_head(data, [])
+    join(head, Lines([], [], []), FOLDER)
+    return head
+
+
+def _mend(root: str, place: Place) -> Mended | None:
+    state = _look(place)
+    if not state.to_write:
+        return _append(root, place, state)
+    locks = f"{side_dir(conversations_dir(root))}/locks"
+    lock = FileLock(f"{locks}/{place.day}~{place.name}.lock", guards=place.lines)
+    with storage_errors("mend", place.session), lock:
+        state = _look(place)
+        if not state.to_write:
+            return None
+        kept = _write(root, place, state)
+    did = f"{place.folder} was written anew, {with_messages(state.rescued)}"
+    if state.lost or state.rescued.lost:
+        most = None if state.lost else state.rescued.lost
+        did += take_again(root, place, most) or _not_here(state) or _no_more(state)
+    return Mended(did, kept)
+
+
+def _no_more(state: _State) -> str:
+    """What became of the promise in the plan."""
+    return "; the AI tool had none of what is missing" if _may_have_more(state) else ""
+
+
+def _not_here(state: _State) -> str:
+    count = state.head.head.get("message_count") if state.lost else 0
+    known = count if type(count) is int else 0
+    missing = known - len(state.rescued.messages)
+    if missing <= 0:
+        return ""
+    if missing < known:
+        return f"; its head knew of {missing} more, which were found nowhere"
+    return f"; its head knew of {counted(known, 'message')}, which were found nowhere else"
+
+
+def _append(root: str, place: Place, state: _State) -> Mended | None:
+    """What an append does anyway: it moves a torn end away."""
+    if not state.rescued.torn and not state.stubs:
+        return None
+    store = FolderStore(root)
+    before = all_set_aside(place.lines)
+    store.append(place.folder[len(root) + 1 :], *state.stubs)
+    store.close()
+    kept = [path for path in all_set_aside(place.lines) if path not in before]
+    return Mended(appended(place.lines, torn=bool(state.rescued.torn), stubs=state.stubs), kept)
+
+
+def _write(root: str, place: Place, state: _State) -> list[str]:
+    for path in (f"{place.shelf}/{place.day}", place.folder, place.session, place.head):
+        refuse_link(path)
+    refuse_link(place.lines)
+    id = place.folder[len(root) + 1 :]
+    if not state.rescued.nothing:
+        now = partial(_messages, root, id)
+        refuse_fewer(place.lines, now, state.rescued.messages)
+    lines = [line + b"\n" for line in state.rescued.lines]
+    lines += [encode_record(stub, FOLDER.records) for stub in state.stubs]
+    messages = [*state.rescued.messages, *state.stubs]
+    if state.rescued.nothing or not state.of_lines:
+        lines = [read_file(place.lines)]
+    files = {"messages.jsonl": lines, "session.json": [_head(root, place, state, messages)]}
+    changed = [place.head] if _head_changes(state) else []
+    changed += [place.lines] if state.of_lines and not state.rescued.nothing else []
+    kept = [set_aside(path, "corrupt") for path in changed if os.path.lexists(path)]
+    swap_folder(write_folder(side_dir(conversations_dir(root)), files), place.session)
+    return kept
+
+
+def _messages(root: str, id: str) -> Sequence[SessionMessage]:
+    return FolderStore(root).read(id).session.messages
+
+
+def _head_changes(state: _State) -> bool:
+    """Also of a sound head, where it counts messages that are not there."""
+    count = state.head.head.get("message_count")
+    there = len(state.rescued.messages) + len(state.stubs)
+    too_many = type(count) is int and count > there and not state.rescued.nothing
+    return bool(state.head.troubles or state.lost) or too_many
+
+
+def _head(root: str, place: Place, state: _State, messages: Sequence[SessionMessage]) -> bytes:
+    """What of it is lost stands in the markdown, in part: the title, and the type, whose command
+    led the conversation."""
+    if not _head_changes(state):
+        return read_file(place.head)
+    when = datetime.fromtimestamp(os.stat(place.session).st_mtime, UTC)
+    session = session_of(state.head.head, place.name, messages, when, FOLDER)
+    if not state.head.head.get("title"):
+        session.title = title_in(place.folder) or session.title
+    if "agent_config" not in state.head.head and session.kind in Types(root).names():
+        session.command = f"/workspace.{session.kind}"
+    return folder.encode_head(session, StoredRecords(messages, state.rescued.answered, []))

@@ -1,0 +1,308 @@
+"""Session documents: `{id}.json`, with `{id}.backup` beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+from cortext.durability.lock import FileLock
+from cortext.durability.read import read_file, read_file_and_stat
+from cortext.durability.replace import (
+    all_set_aside,
+    refuse_link,
+    replace,
+    set_aside,
+    side_dir,
+    storage_errors,
+)
+from cortext.errors import NewerVersionError
+from cortext.features.doctor.nothing_lost import refuse_fewer
+from cortext.features.doctor.problem import (
+    NOTHING,
+    WARNING,
+    Found,
+    Mend,
+    Mended,
+    Trouble,
+    counted,
+    nuls,
+    problem_of,
+    reworded,
+    unread,
+)
+from cortext.features.doctor.salvage.broken_utf8 import HALF, whole_value, why_not_whole
+from cortext.features.doctor.salvage.missing_results import missing_results, trouble_of
+from cortext.features.doctor.salvage.salvage_documents import head_fields, records_in
+from cortext.features.doctor.salvage.salvage_heads import (
+    fitting,
+    made_up,
+    newest,
+    values_in,
+    version_at_start,
+)
+from cortext.features.doctor.salvage.text_encoding import in_utf8, sides_of, text_of
+from cortext.formats import document
+from cortext.formats.document import Block
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.checks import refuse_newer
+from cortext.stores.document import SessionStorage
+
+_WHERE = re.compile(r" at (?:character|byte) (\d+)")
+_NULS = re.compile(rb"\0+")
+
+
+class _State(NamedTuple):
+    """A document as it is now: the session that can be had of it, None if there is none."""
+
+    session: Session | None
+    troubles: Sequence[Trouble]
+    stubs: Sequence[SessionMessage]
+
+    @property
+    def to_write(self) -> bool:
+        return any(trouble.mends for trouble in self.troubles)
+
+
+def check_document(folder: str, id: str) -> Found:
+    """What is wrong with one document."""
+    path = f"{folder}/{id}.json"
+    try:
+        state = _look(folder, id)
+    except (NewerVersionError, OSError) as error:
+        return unread(path, error)
+    troubles = [*state.troubles, *trouble_of(state.stubs)]
+    if not troubles:
+        return NOTHING
+    count = counted(len(state.session.messages) if state.session else 0, "message")
+    sentence = f"write {path} anew, with the {count} that can be read"
+    if not state.to_write:
+        sentence = f"add that there was no result to {path}" if state.stubs else ""
+    problems = [problem_of(path, trouble, sentence) for trouble in troubles]
+    mends = any(problem.mend for problem in problems)
+    return Found(problems, Mend(sentence, partial(_mend, folder, id)) if mends else None)
+
+
+def _look(folder: str, id: str) -> _State:
+    """NewerVersionError, OSError."""
+    path = f"{folder}/{id}.json"
+    data, _ = read_file_and_stat(path)
+    refuse_newer(document.decode_version(data) or version_at_start(data), path)
+    try:
+        session = document.decode(data).session
+    except ValueError as error:
+        return _rescue(folder, id, data, str(error))
+    troubles = list[Trouble]()
+    if b'"messages"' not in data:
+        troubles.append(Trouble("its messages are missing"))
+        _add_missing(session, records_in(data, id))
+        session = _with_backup(session, folder, id)
+    if HALF.search(data):
+        session = _whole(session, troubles)
+    _drop_repeated(session, troubles)
+    return _State(session, troubles, _missing_results(session))
+
+
+def _missing_results(session: Session) -> list[SessionMessage]:
+    answered = {call.id for call in session.tool_history}
+    return missing_results(session.messages, answered, session.pending)
+
+
+def _whole(session: Session, troubles: list[Trouble]) -> Session:
+    data = session.to_dict()
+    better = whole_value(data)
+    if better == data:
+        return session
+    troubles.append(Trouble("a character is cut in the middle", severity=WARNING))
+    return Session.from_decoded(cast("dict[str, Any]", better))
+
+
+def _drop_repeated(session: Session, troubles: list[Trouble]) -> None:
+    """Messages that stand there twice, word for word."""
+    once = {message.id: message for message in reversed(session.messages)}
+    kept = [m for m in session.messages if once[m.id] is m or once[m.id] != m]
+    count = len(session.messages) - len(kept)
+    if count:
+        what = "1 message stands" if count == 1 else f"{count} messages stand"
+        troubles.append(Trouble(f"{what} in it twice", severity=WARNING))
+        session.messages = kept
+
+
+def _rescue(folder: str, id: str, data: bytes, why: str) -> _State:
+    if not data.strip(b"\0 \t\r\n"):
+        return _empty(folder, id, data)
+    troubles, ours, lines = _read_as_text(data)
+    try:
+        session = document.decode(ours).session
+    except ValueError:
+        session = _of_several(ours, troubles)
+    if session is None:
+        session = _salvaged(folder, id, lines, troubles, why)
+    else:
+        _add_missing(session, records_in(lines, id))
+    if session is None:
+        return _State(
+            None, [Trouble(f"nothing of it can be read: {reworded(why)}", mends=False)], ()
+        )
+    session.id = id
+    session = _whole(session, troubles) if HALF.search(lines) else session  # not of UTF-16
+    if any(trouble.severity != WARNING for trouble in troubles):
+        session = _with_backup(session, folder, id)
+    _drop_repeated(session, troubles)
+    return _State(session, troubles, _missing_results(session))
+
+
+def _read_as_text(data: bytes) -> tuple[list[Trouble], bytes, bytes]:
+    """What is wrong with the text of a document, our side of it, and all its lines."""
+    troubles = list[Trouble]()
+    data, was = in_utf8(data)
+    if was:
+        troubles.append(Trouble(f"it is written in {was}", severity=WARNING))
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.find(b"\0")) + 1
+        troubles.append(Trouble(nuls(data.count(0)), line))
+    if text_of(data)[1]:
+        troubles.append(Trouble(why_not_whole(data), _first_bad_line(data), WARNING))
+    sides = sides_of(data)
+    if sides:
+        text = "git left conflict markers in it: our head is used, the messages of both sides stay"
+        troubles.append(Trouble(text, sides.lines[0]))
+    ours, both = (sides.ours, sides.both) if sides else (data, data)
+    # What stands behind a gap is a line of its own.
+    lines = text_of(_NULS.sub(b"\n", both))[0].encode("utf-8")
+    return troubles, text_of(_NULS.sub(b"", ours))[0].encode("utf-8"), lines
+
+
+def _empty(folder: str, id: str, data: bytes) -> _State:
+    """A document that holds nothing: its backup, or what was set aside once, may."""
+    path = f"{folder}/{id}.json"
+    found = _backup(folder, id)
+    for aside in all_set_aside(path):
+        session = _of_aside(read_file(aside), id)
+        if session is not None:
+            found = _merged(found, session)
+    text = f"it holds {len(data)} NUL bytes, and nothing else" if data.strip() else "it is empty"
+    if found is None:
+        return _State(None, [Trouble(f"{text}: what it held is not here", mends=False)], ())
+    found.id = id
+    text += f"; its backup has {counted(len(found.messages), 'message')}"
+    return _State(found, [Trouble(text)], _missing_results(found))
+
+
+def _of_aside(data: bytes, id: str) -> Session | None:
+    try:
+        return document.decode(data).session
+    except ValueError:
+        found = records_in(_read_as_text(data)[2], id)
+        return found if found.messages else None
+
+
+def _merged(one: Session | None, other: Session) -> Session:
+    if one is None:
+        return other
+    _add_missing(one, other)
+    return one
+
+
+def _first_bad_line(data: bytes) -> int:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return data.count(b"\n", 0, error.start) + 1
+    return 1
+
+
+def _of_several(data: bytes, troubles: list[Trouble]) -> Session | None:
+    """The newest of several documents in one file, with what only the others have."""
+    found = [one for one in values_in(data.decode("utf-8")) if "created_at" in one]
+    try:
+        sessions = [Session.from_decoded(one) for one in found]
+    except ValueError:
+        return None
+    if len(sessions) < 2:
+        return None
+    troubles.append(Trouble(f"it holds {len(sessions)} documents: the newest head counts"))
+    best = sessions[found.index(newest(found))]
+    for other in sessions:
+        _add_missing(best, other)
+    return best
+
+
+def _salvaged(
+    folder: str, id: str, data: bytes, troubles: list[Trouble], why: str
+) -> Session | None:
+    session, damages = document.salvage(data, id)
+    _add_missing(session, records_in(data, id))
+    backup = _backup(folder, id)
+    if not session.messages and not session.tool_history and backup is None:
+        return None
+    troubles.append(Trouble(f"it cannot be read whole: {reworded(why)}", _line_of(why, data)))
+    troubles += [Trouble(reworded(damage.detail), damage.line) for damage in damages]
+    known = backup or made_up(id, session.messages, session.created_at)
+    head = fitting(head_fields(data), _only_head(known), Session.from_decoded)
+    found = Session.from_decoded(head)
+    found.messages, found.tool_history = session.messages, session.tool_history
+    return found
+
+
+def _only_head(session: Session) -> dict[str, Any]:
+    lists = ("messages", "tool_history")
+    return {name: value for name, value in session.to_dict().items() if name not in lists}
+
+
+def _line_of(why: str, data: bytes) -> int | None:
+    """The line of what an error of the decoder speaks of."""
+    found = _WHERE.search(why)
+    return data.count(b"\n", 0, int(found[1])) + 1 if found else None
+
+
+def _backup(folder: str, id: str) -> Session | None:
+    try:
+        return document.decode(read_file(f"{folder}/{id}.backup")).session
+    except (OSError, ValueError):
+        return None
+
+
+def _with_backup(session: Session, folder: str, id: str) -> Session:
+    """With the messages that only the version before it has."""
+    backup = _backup(folder, id)
+    if backup is not None:
+        _add_missing(session, backup)
+    return session
+
+
+def _add_missing(session: Session, other: Session) -> None:
+    known = {message.id for message in session.messages}
+    more = [message for message in other.messages if message.id not in known]
+    calls = {call.id for call in session.tool_history}
+    session.tool_history += [call for call in other.tool_history if call.id not in calls]
+    if more:
+        both = [*session.messages, *more]
+        session.messages = sorted(both, key=lambda message: message.timestamp)
+
+
+def _mend(folder: str, id: str) -> Mended | None:
+    path = f"{folder}/{id}.json"
+    state = _look(folder, id)
+    if not state.to_write:
+        if not state.stubs:
+            return None
+        SessionStorage(folder).append(id, *state.stubs)
+        return Mended(f"{path} says that there was no result", [f"{folder}/{id}.backup"])
+    lock = FileLock(f"{side_dir(folder)}/locks/{id}.lock", guards=path)
+    with storage_errors("mend", path), lock:
+        session, troubles, stubs = state = _look(folder, id)
+        if session is None or not (troubles and state.to_write):
+            return None
+        session.messages = [*session.messages, *stubs]
+        refuse_link(path)
+        now = SessionStorage(folder)
+        refuse_fewer(path, lambda: now.read(id).session.messages, session.messages)
+        kept = set_aside(path, "corrupt")
+        messages = Block().extended(session.messages)
+        chunks = document.encode(session, messages, Block().extended(session.tool_history))
+        replace(path, chunks, temp_dir=side_dir(folder))
+    count = counted(len(session.messages), "message")
+    return Mended(f"{path} was written anew, with {count}", [kept])

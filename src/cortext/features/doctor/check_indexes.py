@@ -1,0 +1,61 @@
+"""What is made from the conversations: the catalog, the words, and the indexes of folders."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from functools import partial
+from urllib.parse import quote
+
+from cortext import paths
+from cortext.features.doctor.problem import NOTHING, WARNING, Found, Mend, Mended, Problem
+from cortext.index.database import Database
+
+_LARGE = 64 << 20
+"""Bytes of a database above which only its beginning is looked at, unless all is asked for."""
+_NAMES = ("index.sqlite3", "spawned.sqlite3")
+
+
+def databases(folders: Iterable[str]) -> Iterator[str]:
+    """All that are there."""
+    found = [paths.catalog(), paths.words()]
+    found += [f"{folder}/.cortext/{name}" for folder in folders for name in _NAMES]
+    return (path for path in found if os.path.isfile(path))
+
+
+def check_database(path: str, *, deep: bool = False) -> Found:
+    """Whether a database can be read; one that is at work now is let alone."""
+    why = _why_not(path, deep=deep)
+    if not why:
+        return NOTHING
+    text = f"{path} is damaged: {why}"
+    mend = f"remove {path}: it is made anew from the conversations when it is needed"
+    hint = "nothing is lost by it: everything in it is made from the conversations"
+    problem = Problem(text, hint, WARNING, path, mend=mend)
+    return Found([problem], Mend(mend, partial(_mend, path)))
+
+
+def _why_not(path: str, *, deep: bool) -> str:
+    how = "quick_check(1)" if deep or os.path.getsize(path) < _LARGE else "schema_version"
+    if not os.path.getsize(path):
+        return ""  # another process is making it just now, or will
+    try:
+        db = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=1)
+        try:
+            answer = db.execute(f"PRAGMA {how}").fetchone()[0]
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            db.close()
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+        return str(error) if damaged else ""
+    return "" if answer == "ok" or isinstance(answer, int) else str(answer)
+
+
+def _mend(path: str) -> Mended | None:
+    if not os.path.exists(path) or not _why_not(path, deep=True):
+        return None
+    Database(path, schema="", version=0).remove()
+    return Mended(f"{path} was removed, and will be made anew", [])

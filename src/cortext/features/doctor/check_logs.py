@@ -1,0 +1,250 @@
+"""The sessions of `aur spawn`: `{id}.jsonl`, whose first line is the head."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple
+
+from cortext.durability.read import read_file
+from cortext.durability.replace import (
+    all_set_aside,
+    refuse_link,
+    replace,
+    set_aside,
+    side_dir,
+    storage_errors,
+)
+from cortext.errors import NewerVersionError
+from cortext.features.doctor.nothing_lost import refuse_fewer
+from cortext.features.doctor.problem import (
+    NOTHING,
+    PROBLEM,
+    Found,
+    Mend,
+    Mended,
+    Trouble,
+    problem_of,
+    unread,
+)
+from cortext.features.doctor.salvage.broken_utf8 import whole_characters
+from cortext.features.doctor.salvage.json_scan import may_be_object
+from cortext.features.doctor.salvage.missing_results import appended, missing_results, trouble_of
+from cortext.features.doctor.salvage.salvage_heads import (
+    Head,
+    RescuedHead,
+    before_records,
+    has_fields,
+    newest,
+    refuse_later,
+    rescue_head,
+    session_of,
+)
+from cortext.features.doctor.salvage.salvage_lines import rescue_lines, unified
+from cortext.features.doctor.salvage.salvage_result import Rescued, can_be_read, with_messages
+from cortext.features.doctor.salvage.set_aside import from_aside
+from cortext.formats import log
+from cortext.formats.log import LOG
+from cortext.formats.parts import StoredRecords, join
+from cortext.formats.records import Lines, decode_record, encode_record
+from cortext.model.message import SessionMessage
+from cortext.stores.checks import refuse_newer
+from cortext.stores.log import LogStore
+
+
+class _State(NamedTuple):
+    """A log as it is now. `first` is its first line, if that is the one head that it has."""
+
+    head: RescuedHead
+    first: bytes
+    rescued: Rescued
+    stubs: Sequence[SessionMessage]
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        last = len(self.rescued.lines) + 1
+        return [*self.head.troubles, *self.rescued.troubles, *trouble_of(self.stubs, last)]
+
+    @property
+    def to_write(self) -> bool:
+        of_head = any(trouble.mends for trouble in self.head.troubles)
+        return of_head or self.rescued.to_write
+
+
+def check_log(folder: str, id: str) -> Found:
+    """What is wrong with one log."""
+    path = f"{folder}/{id}.jsonl"
+    try:
+        state = _look(path)
+    except (NewerVersionError, OSError) as error:
+        return unread(path, error)
+    if not state.troubles:
+        return NOTHING
+    sentence = _sentence(state, path)
+    problems = [problem_of(path, trouble, sentence) for trouble in state.troubles]
+    mends = any(problem.mend for problem in problems)
+    return Found(problems, Mend(sentence, partial(_mend, folder, id)) if mends else None)
+
+
+def _sentence(state: _State, path: str) -> str:
+    if state.to_write:
+        return f"write {path} anew, with {can_be_read(state.rescued)}"
+    done = [f"move the torn end of {path} away"] if state.rescued.torn else []
+    done += [f"add that there was no result to {path}"] if state.stubs else []
+    return " and ".join(done)
+
+
+def _look(path: str) -> _State:
+    """NewerVersionError, OSError."""
+    data = read_file(path)
+    refuse_later(data.partition(b"\n")[0], path)
+    if not data.strip(b"\0 \t\r\n"):
+        return _empty(path)
+    data, troubles = unified(data)
+    first, newline, rest = data.partition(b"\n")
+    if newline and _is_head(first):
+        head = rescue_head(first, _decode, 1)
+        refuse_newer(head.head, path)
+        rescued = rescue_lines(rest, LOG.records, _is_head, first=2)
+        state = _one_of(head, rescued, path, first)
+    else:
+        state = _without_head(data, path, ours=any(each.is_conflict for each in troubles))
+    rescued = state.rescued
+    if rescued.nothing and not state.first:
+        state = state._replace(head=_left(state.head))
+        troubles = [trouble._replace(mends=False) for trouble in troubles]
+    return state._replace(
+        rescued=rescued._replace(troubles=[*troubles, *rescued.troubles]),
+        stubs=missing_results(rescued.messages, rescued.answered, state.head.head.get("pending")),
+    )
+
+
+def _left(head: RescuedHead) -> RescuedHead:
+    """Where no message can be read, the file stays as it is, and its head with it."""
+    return head._replace(troubles=[trouble._replace(mends=False) for trouble in head.troubles])
+
+
+def _empty(path: str) -> _State:
+    """A file that holds nothing: what it held may have been set aside once."""
+    aside = from_aside(path, LOG.records, _is_head)
+    found = [_rescued(line) for _, line in aside.heads] if aside else []
+    text = "it is empty: what it held is not here"
+    trouble = Trouble(text, None, PROBLEM, mends=aside is not None)
+    head = RescuedHead(newest(found) if found else {}, [trouble])
+    return _State(head, b"", aside or Rescued([], [], [], b"", []), ())
+
+
+def _one_of(head: RescuedHead, rescued: Rescued, path: str, first: bytes) -> _State:
+    """With the head of line 1, if it is the only one; else the newest."""
+    if not rescued.heads:
+        return _State(head, b"" if head.troubles else first, rescued, ())
+    others = [_rescued(line) for _, line in rescued.heads]
+    for other in others:
+        refuse_newer(other, path)
+    line = rescued.heads[0][0]
+    trouble = Trouble("a second head stands here: the newest counts", line)
+    both = RescuedHead(newest([head.head, *others]), [*head.troubles, trouble])
+    return _State(both, b"", rescued, ())
+
+
+def _without_head(data: bytes, path: str, *, ours: bool) -> _State:
+    """With the newest head that stands somewhere, or the first, which is `ours`, of two sides."""
+    rescued = rescue_lines(data, LOG.records, _is_head)
+    found = [_rescued(line) for _, line in rescued.heads]
+    for one in found:
+        refuse_newer(one, path)
+    if found:
+        number = rescued.heads[0][0]
+        text = "the head is not on line 1" if number > 1 else "the head is not on a line alone"
+        head = RescuedHead(newest(found), [Trouble(text, number)])
+        return _State(RescuedHead(found[0], []) if ours else head, b"", rescued, ())
+    part, rest, number = _before_records(data)
+    head = rescue_head(before_records(part), _decode, 1)
+    if part.strip() and has_fields(head.head):
+        refuse_newer(head.head, path)
+        others = rescue_lines(rest, LOG.records, first=number)
+        # Messages that are not on lines alone stand before those that are.
+        more = len(rescued.messages) > len(others.messages)
+        return _State(head, b"", rescued if more else others, ())
+    text = "the head is missing"
+    if not rescued.nothing and not part.strip():
+        text = "the head is missing, and there are messages"
+    elif not rescued.nothing:
+        text = "the head cannot be read, and is made anew from the messages"
+    trouble = Trouble(text, 1, mends=not rescued.nothing)
+    return _State(RescuedHead({}, [trouble]), b"", rescued, ())
+
+
+def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
+    """What stands before the first record, the rest, and the number of its first line."""
+    lines = data.split(b"\n")
+    for place, line in enumerate(lines):
+        if not may_be_object(line):
+            continue
+        try:
+            decode_record(whole_characters(line) or line, LOG.records, [])
+        except ValueError:
+            continue
+        return b"\n".join(lines[:place]), b"\n".join(lines[place:]), place + 1
+    return data, b"", len(lines)
+
+
+def _rescued(line: bytes) -> Head:
+    return rescue_head(line, _decode).head
+
+
+def _is_head(line: bytes) -> bool:
+    try:
+        _decode(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _decode(line: bytes) -> Head:
+    head = log.decode_head_line(line, [])
+    join(head, Lines([], [], []), LOG)
+    return head
+
+
+def _mend(folder: str, id: str) -> Mended | None:
+    path = f"{folder}/{id}.jsonl"
+    store, state = LogStore(folder), _look(path)
+    if not state.to_write:
+        return _append(store, id, path, state)
+    with storage_errors("mend", path), store.changing(id):
+        state = _look(path)
+        if not state.to_write:
+            return None
+        refuse_link(path)
+        refuse_fewer(path, lambda: store.read(id).session.messages, state.rescued.messages)
+        lines = [_head_line(id, path, state)]
+        lines += [line + b"\n" for line in state.rescued.lines]
+        lines += [encode_record(stub, LOG.records) for stub in state.stubs]
+        kept = set_aside(path, "corrupt")
+        replace(path, lines, temp_dir=side_dir(folder))
+    return Mended(f"{path} was written anew, {with_messages(state.rescued)}", [kept])
+
+
+def _append(store: LogStore, id: str, path: str, state: _State) -> Mended | None:
+    """What an append does anyway: it moves a torn end away."""
+    if not state.rescued.torn and not state.stubs:
+        return None
+    before = all_set_aside(path)
+    store.append(id, *state.stubs)
+    store.close()
+    kept = [one for one in all_set_aside(path) if one not in before]
+    return Mended(appended(path, torn=bool(state.rescued.torn), stubs=state.stubs), kept)
+
+
+def _head_line(id: str, path: str, state: _State) -> bytes:
+    if state.first:
+        return state.first + b"\n"
+    messages = [*state.rescued.messages, *state.stubs]
+    head = {name: value for name, value in state.head.head.items() if name != "type"}
+    when = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
+    session = session_of(head, id, messages, when, LOG)
+    stored = StoredRecords(messages, state.rescued.answered, [])
+    return log.encode_head_line(session, stored)

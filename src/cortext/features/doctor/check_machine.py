@@ -1,0 +1,187 @@
+"""The machine around us: other programs of our names, network disks, versions of the tools."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+
+from cortext.durability.read import read_file
+from cortext.features.doctor.problem import NOTE, WARNING, Problem
+from cortext.model import json, wire
+
+TESTED = {"claude": "2.1.325", "codex": "0.166.0", "gemini": "0.61.0", "opencode": "1.18.33"}
+"""The release of each tool whose histories the tests hold."""
+_SCRIPTS = {"cortext": WARNING, "aur": NOTE}
+_INSTEAD = {
+    "cortext": "your tools start that one: put the folder of ours before it in PATH, or call it "
+    "`cortext-sessions`",
+    "aur": "`cortext spawn` does what our `aur spawn` does",
+}
+_REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs")
+_TYPES = {
+    0x6969: "nfs",
+    0x517B: "smb",
+    0xFF534D42: "cifs",
+    0xFE534D42: "smb2",
+    0x01021997: "9p",
+    0x5346414F: "afs",
+    0x6B414653: "afs",
+    0x00C36400: "ceph",
+    0x0BD00BD0: "lustre",
+    0x7461636F: "ocfs2",
+    0x01161970: "gfs2",
+}
+"""The file systems of a network, by what `statfs` calls them."""
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_LARGEST_SCRIPT = 1 << 16
+
+
+def check_names() -> list[Problem]:
+    """Other programs, and another package, that have our names."""
+    found: list[Problem] = []
+    for name, severity in _SCRIPTS.items():
+        first = next(_on_path(name), "")
+        if first and not _is_ours(first, name):
+            text = f"another program called `{name}` comes first on the PATH: {first}"
+            found.append(Problem(text, _INSTEAD[name], severity, first))
+    try:
+        other = metadata.distribution("cortext").version
+    except metadata.PackageNotFoundError:
+        return found
+    text = f"the package `cortext` {other}, which is not ours, is installed beside this one"
+    hint = "ours is `cortext-sessions`; the other has modules of the same name: `pip uninstall` it"
+    return [*found, Problem(text, hint, WARNING)]
+
+
+def _on_path(name: str) -> Iterator[str]:
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            yield path
+
+
+def _is_ours(path: str, name: str) -> bool:
+    """Whether a program starts us: it is the script beside this Python, or says so; what pyenv and
+    its like put into the PATH starts whatever it is told to."""
+    own = os.path.join(os.path.dirname(sys.executable), name)
+    if os.path.realpath(path) == os.path.realpath(own) or "/shims/" in path:
+        return True
+    try:
+        if os.path.getsize(path) > _LARGEST_SCRIPT:
+            return False
+        return b"cortext.cli" in read_file(path)
+    except OSError:
+        return True  # what nobody can read tells nothing
+
+
+def check_writing(folder: str) -> list[Problem]:
+    """Whether what we keep can be written. Lists do without, and say nothing of it."""
+    there = _nearest(folder)
+    if os.access(there, os.W_OK | os.X_OK):
+        return []
+    text = f"{there} cannot be written to: nothing new is kept in {folder}"
+    return [Problem(text, "check who owns the folder and its permissions", path=there)]
+
+
+def check_disks(folders: Iterable[str]) -> list[Problem]:
+    """Folders of ours on a disk of the network."""
+    mounts = _mounts()
+    found: dict[tuple[str, str], list[str]] = {}
+    for folder in folders:
+        kind, where = _mount_of(os.path.realpath(folder), mounts)
+        where = where or "a place that is not in the table of mounts"
+        # A mount that came after the table was read, or in another view of it, is known so too.
+        kind = _TYPES.get(type_of(folder), "") or kind
+        if kind in _REMOTE or kind in _TYPES.values():
+            found.setdefault((kind, where), []).append(folder)
+    return [
+        Problem(
+            f"{there[0]} is on a network disk ({kind}, at {where}): locks may not hold there",
+            "write to it from one machine at a time; appends are safe, two at once may not be",
+            NOTE,
+            there[0],
+        )
+        for (kind, where), there in found.items()
+    ]
+
+
+def type_of(folder: str) -> int:
+    """What the system calls the file system that a folder is on, or will be; 0 where it does not
+    say."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    import ctypes
+
+    answer = (ctypes.c_long * 32)()
+    try:
+        failed = ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(_nearest(folder)), answer)
+    except (AttributeError, OSError, ValueError):
+        return 0
+    return 0 if failed else answer[0] & 0xFFFFFFFF
+
+
+def _nearest(folder: str) -> str:
+    """The folder, or the one that is there in which it will be made."""
+    while folder and not os.path.exists(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def _mounts() -> list[tuple[str, str]]:
+    """Where each file system is, and of what kind; the latest last."""
+    try:
+        rows = read_mounts().decode("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+    parts = [row.split(" ") for row in rows]
+    return [(_unescape(part[1]), part[2]) for part in parts if len(part) > 2]
+
+
+def read_mounts() -> bytes:
+    """The table of mounts of this process; OSError where the system has none."""
+    with open("/proc/self/mounts", "rb") as file:
+        return file.read()
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
+
+
+def _mount_of(path: str, mounts: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    best = "", ""
+    for where, kind in mounts:
+        inside = path == where or path.startswith(where.rstrip("/") + "/")
+        if inside and len(where) >= len(best[1]):
+            best = kind, where
+    return best
+
+
+def version_of(program: str | None) -> str:
+    """The version of a tool, by where its program is and the package around it; "" if nothing
+    tells. It is not started."""
+    if program is None:
+        return ""
+    real = os.path.realpath(program)
+    folder = os.path.dirname(real)
+    for _ in range(4):
+        try:
+            package = wire.as_dict(json.decode(read_file(os.path.join(folder, "package.json"))))
+        except (OSError, ValueError):
+            folder = os.path.dirname(folder)
+            continue
+        return str(package.get("version") or "")
+    found = _VERSION.findall(real)
+    return found[-1] if found else ""
+
+
+def is_tested(tool: str, version: str) -> bool:
+    """Whether the tests know this release, or an earlier one of the same line."""
+    tested, given = (_numbers(text) for text in (TESTED.get(tool, ""), version))
+    return given <= tested
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

@@ -1,0 +1,204 @@
+"""Every store of a person: where it is, and how each thing in it is looked at."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.config import Config
+from cortext.errors import CortextError, reason_of
+from cortext.features.doctor.check_archive import check_copy, copies
+from cortext.features.doctor.check_conversations import check_folder
+from cortext.features.doctor.check_documents import check_document
+from cortext.features.doctor.check_logs import check_log
+from cortext.features.doctor.check_transcripts import check_history, histories
+from cortext.features.doctor.problem import Found
+from cortext.features.listing.standalone import log_folders, shelves
+from cortext.features.secrets.program_files import inner_folders
+from cortext.lifecycle.known import known_workspaces, program_folders
+from cortext.stores import layout
+from cortext.stores.names import session_names
+
+_METADATA = re.compile(rb'[\0\s\xef\xbb\xbf]*\{\s*"type"\s*:\s*"metadata"')
+
+
+class Item(NamedTuple):
+    """One thing that is looked at: its files, how, and what of it is nobody else's to read."""
+
+    name: str
+    files: tuple[str, ...]
+    check: Callable[[], Found]
+    private: tuple[str, ...] = ()
+
+
+class Stores(NamedTuple):
+    """The folders of a person. `failures` are places that could not be looked into, and why."""
+
+    workspaces: list[str]
+    logs: list[str]
+    documents: list[str]
+    failures: dict[str, str]
+
+    @property
+    def shelves(self) -> list[str]:
+        """The folders that have a `.cortext/` of ours."""
+        spaces = [layout.conversations_dir(root) for root in self.workspaces]
+        return [*spaces, *self.logs, *self.documents]
+
+
+def days_of(found: Stores) -> list[str]:
+    """The folders of workspaces that hold conversations."""
+    return [
+        f"{shelf}/{day}"
+        for root in found.workspaces
+        for shelf in layout.shelves(root)
+        for day in _names(layout.days, shelf, found.failures)
+    ]
+
+
+def stores() -> Stores:
+    """All that there are now. A workspace that is gone is one that was moved or deleted."""
+    failures: dict[str, str] = {}
+    here = paths.workspace_root()
+    known = dict.fromkeys([*known_workspaces(), here])
+    roots = [root for root in known if _is_folder(root, failures)]
+    logs = [paths.spawn_sessions(), *program_folders()]
+    try:
+        config = Config.load(None)
+    except CortextError:
+        documents = [paths.document_dir()]
+    else:
+        logs += log_folders(config)
+        documents = [shelf.folder for shelf in shelves(config, roots)]
+    return Stores(roots, _there(logs, failures), _there(documents, failures), failures)
+
+
+def _there(folders: Iterable[str], failures: dict[str, str]) -> list[str]:
+    return [folder for folder in dict.fromkeys(folders) if _is_folder(folder, failures)]
+
+
+def _is_folder(path: str, failures: dict[str, str]) -> bool:
+    """Whether a folder is there; what else is there, or cannot be looked at, is a failure."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, ValueError):
+        return False  # a line that is no path is a fault of the list that it stands in
+    except OSError as error:
+        failures[path] = reason_of(error)
+        return False
+    if not stat.S_ISDIR(found.st_mode):
+        failures[path] = "it is no folder"
+    return stat.S_ISDIR(found.st_mode)
+
+
+def items(found: Stores) -> Iterator[Item]:
+    """Everything that holds conversations."""
+    yield from _each(found, found.workspaces, partial(_conversations, failures=found.failures))
+    yield from _each(found, found.logs, _logs)
+    yield from _each(found, found.documents, _documents)
+    for copy in copies(found.failures):
+        yield Item(copy.path, (copy.path,), partial(check_copy, copy))
+
+
+def inner_of(found: Stores) -> Iterator[Item]:
+    """What adapters keep beside conversations: LangGraph's checkpoints, the state that sessions of
+    ADK share, and what sub-agents wrote."""
+    yield from _each(found, inner_folders(), _logs)
+
+
+def histories_of(found: Stores) -> Iterator[Item]:
+    """What the AI tools of this person wrote."""
+    for history in histories(found.failures):
+        yield Item(history.path, (history.path,), partial(check_history, history))
+
+
+def _each(
+    found: Stores, folders: Iterable[str], look: Callable[[str], Iterable[Item]]
+) -> Iterator[Item]:
+    for folder in folders:
+        try:
+            yield from look(folder)
+        except (CortextError, OSError) as error:
+            said = reason_of(error) if isinstance(error, OSError) else str(error)
+            found.failures[folder] = said
+
+
+def _places(root: str, failures: dict[str, str]) -> Iterator[layout.Place]:
+    """As `layout.places`, where a folder that cannot be looked into hides no other."""
+    for shelf in layout.shelves(root):
+        for day in _names(layout.days, shelf, failures):
+            for name in _names(layout.folders, f"{shelf}/{day}", failures):
+                yield layout.Place(shelf, day, name)
+
+
+def _names(look: Callable[[str], list[str]], folder: str, failures: dict[str, str]) -> list[str]:
+    if not _is_folder(folder, failures):
+        return []
+    try:
+        return look(folder)
+    except (CortextError, OSError) as error:
+        number = getattr(error, "errno", None)
+        failures[folder] = os.strerror(number).lower() if number else str(error)
+        return []
+
+
+def _has_session(place: layout.Place, failures: dict[str, str]) -> bool:
+    """As `Place.has_session`, which takes what cannot be looked at for what is not there."""
+    for path in (place.head, place.lines):
+        try:
+            os.lstat(path)
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError:
+            failures[place.session] = "it is no folder"
+            return False
+        except OSError as error:
+            failures[place.session] = reason_of(error)
+            return False
+        return True
+    return False
+
+
+def _conversations(root: str, failures: dict[str, str]) -> Iterator[Item]:
+    for place in _places(root, failures):
+        if layout.is_name(place.name) and _has_session(place, failures):
+            files = (place.head, place.lines)
+            # What came by git has the modes that git gives, and is others' too.
+            private = (place.session, *files) if _began_here(root, place) else ()
+            yield Item(place.folder, files, partial(check_folder, root, place), private)
+
+
+def _began_here(root: str, place: layout.Place) -> bool:
+    """As `Workspace.began`, which makes the folder that it looks into."""
+    number = place.name.partition("-")[0]
+    side = f"{layout.conversations_dir(root)}/.cortext"
+    return os.path.isdir(f"{side}/numbers/{place.day}/{number}")
+
+
+def _logs(folder: str) -> Iterator[Item]:
+    ours = folder in (paths.spawn_sessions(), paths.program_sessions())
+    for id in session_names(folder, ".jsonl"):
+        path = f"{folder}/{id}.jsonl"
+        if ours or _is_log(path):
+            yield Item(path, (path,), partial(check_log, folder, id), (path,))
+
+
+def _is_log(path: str) -> bool:
+    """Whether a file in a folder that a person named is a log, and not something else of lines."""
+    try:
+        with open(path, "rb") as file:
+            return _METADATA.match(file.read(256)) is not None
+    except OSError:
+        return True  # looking at it says why
+
+
+def _documents(folder: str) -> Iterator[Item]:
+    for id in session_names(folder, ".json"):
+        if id != "index":
+            path = f"{folder}/{id}.json"
+            yield Item(path, (path,), partial(check_document, folder, id), (path,))

@@ -1,0 +1,262 @@
+"""Whether cortext and the AI tools of a person work together, and whether all that is kept can be
+read: facts, and what is wrong.
+
+Nothing is changed and no tool is started; our own MCP server is, as they would. That a tool is not
+connected is no fault: listing, archiving and resuming need no set-up.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+
+from cortext import __version__, clock, paths
+from cortext.bridges import settings
+from cortext.bridges.commands import WITH_COMMANDS, file_name, user_folder
+from cortext.bridges.mcp_entry import entry_path
+from cortext.bridges.places import TOOLS, own_home
+from cortext.config import Config
+from cortext.durability.read import read_file
+from cortext.errors import CortextError, why
+from cortext.features.archive.archive_state import sizes
+from cortext.features.doctor.check_machine import is_tested, version_of
+from cortext.features.doctor.check_mcp import (
+    GONE,
+    UNREADABLE,
+    Entry,
+    ServerHealth,
+    entry_of,
+    server_health,
+)
+from cortext.features.doctor.checkup import Progress, look_over
+from cortext.features.doctor.problem import NOTE, Mend, Problem, unforeseen
+from cortext.features.errors_log import last_errors
+from cortext.features.setup.tool_setup import COMMANDS, found_tools, has_hooks, plan_setup
+from cortext.installation import install_command
+
+_RECENT = timedelta(days=7)
+"""How long a failure is news. The log keeps it longer."""
+ALL, SOME, NONE, NOT_USED = "all", "some", "none", "not used"
+
+
+class ToolHealth(msgspec.Struct):
+    """One tool of this machine. `program` is None where it is not on the PATH; `hooks` and
+    `commands` say how many of ours are in it: all, some, none, or that it has no use for them;
+    `server` whether it has our MCP server: present, missing, or what else is there. `version` is
+    empty where nothing tells it, and `tested` whether our tests know it or a later one."""
+
+    tool: str
+    program: str | None
+    folder: str
+    hooks: str
+    commands: str
+    server: str
+    version: str = ""
+    tested: bool = True
+
+    @property
+    def connected(self) -> bool:
+        return ALL in (self.hooks, self.commands) or SOME in (self.hooks, self.commands)
+
+
+class ArchiveHealth(msgspec.Struct):
+    """`last_sync` is when transcripts were last copied or looked for; None for never. `enabled`
+    is None where the settings cannot be read."""
+
+    folder: str
+    enabled: bool | None
+    copies: int
+    sources: int
+    packed: int
+    last_sync: datetime | None
+
+
+class Health(msgspec.Struct):
+    """All of it; `errors` are the last lines of the log, the oldest first. `conversations` is how
+    many files and folders with conversations there are, `read` how many of them were read now: the
+    others are as they were when nothing was wrong with them."""
+
+    version: str
+    program: str | None
+    tools: list[ToolHealth]
+    server: ServerHealth
+    archive: ArchiveHealth
+    errors: list[str]
+    problems: list[Problem]
+    conversations: int = 0
+    read: int = 0
+
+    @property
+    def is_well(self) -> bool:
+        """Nothing is wrong; a note tells only what to know."""
+        return all(problem.severity == NOTE for problem in self.problems)
+
+
+class Examined(NamedTuple):
+    """The facts, and what would mend what is wrong."""
+
+    health: Health
+    mends: list[Mend]
+
+
+def examine() -> Health:
+    """Look at everything. What cannot be read is a problem among the others."""
+    return diagnose().health
+
+
+def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Examined:
+    """As `examine`, with what would mend it. `deep` reads also the files that have not changed
+    since nothing was wrong with them."""
+    health = _connections()
+    looked = look_over(deep=deep, progress=progress)
+    health.conversations, health.read = looked.conversations, looked.read
+    health.problems += looked.problems
+    return Examined(health, looked.mends)
+
+
+def _connections() -> Health:
+    problems: list[Problem] = []
+    found = {tool: entry_of(tool) for tool in found_tools()}
+    tools = [_tool(tool, entry, problems) for tool, entry in found.items()]
+    program = shutil.which("cortext")
+    if program is None and any(tool.connected for tool in tools):
+        problems.append(
+            Problem(
+                "`cortext` is not on the PATH, and your tools call it by that name",
+                "put the folder of the program into PATH, where your tools are started",
+            )
+        )
+    _earlier([tool.tool for tool in tools if tool.commands == ALL], problems)
+    server = _server(found, problems)
+    errors = last_errors()
+    _judge(errors, problems)
+    return Health(__version__, program, tools, server, _archive(problems), errors, problems)
+
+
+def _tool(tool: str, entry: Entry, problems: list[Problem]) -> ToolHealth:
+    hooks, commands = _hooks(tool, problems), _commands(tool, problems)
+    program = shutil.which(tool)
+    version = version_of(program)
+    return ToolHealth(
+        tool,
+        program,
+        own_home(tool),
+        hooks,
+        commands,
+        entry.state,
+        version,
+        is_tested(tool, version),
+    )
+
+
+def _server(entries: dict[str, Entry], problems: list[Problem]) -> ServerHealth:
+    for tool, entry in entries.items():
+        if entry.state == UNREADABLE and all(entry.why not in each.text for each in problems):
+            hint = f"put it right by hand, then run `cortext setup --tools {tool}`"
+            problems.append(Problem(entry.why, hint))
+        # That `cortext` is nowhere is said of all tools at once.
+        elif entry.state == GONE and entry.command[0] != "cortext":
+            text = f"{tool} would start an MCP server that is gone: {entry.command[0]}"
+            hint = f"take the entry `cortext` out of {entry_path(tool)}, then run `cortext setup`"
+            problems.append(Problem(text, hint))
+    health = server_health([*entries.values()])
+    if health.starts is False:
+        hint = "`cortext mcp`, typed in a terminal, shows what happens"
+        if not health.package:
+            hint = f"install what it needs with `{install_command('mcp')}`"
+        problems.append(Problem(f"the MCP server does not start: {health.why}", hint))
+    return health
+
+
+def _hooks(tool: str, problems: list[Problem]) -> str:
+    if tool == "opencode":
+        return ALL if has_hooks(tool) else NOT_USED
+    path = settings.settings_path(tool)
+    try:
+        text = read_file(path).decode("utf-8", "replace") if os.path.lexists(path) else ""
+        missing = settings.missing_hooks(tool, text)
+    except (OSError, ValueError) as error:
+        hint = f"put it right by hand, then run `cortext setup --tools {tool}`"
+        problems.append(Problem(f"{path} cannot be read: {why(error)}", hint))
+        return NONE
+    wanted = settings.EVENTS.get(tool, settings.NOTIFY[-1:])
+    return _judged(f"hooks of {tool}", tool, missing, len(wanted), problems)
+
+
+def _commands(tool: str, problems: list[Problem]) -> str:
+    if tool not in WITH_COMMANDS:
+        return NOT_USED
+    folder = user_folder(tool)
+    names = [file_name(tool, command) for command in COMMANDS]
+    missing = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
+    return _judged(f"commands in {folder}", tool, missing, len(names), problems)
+
+
+def _earlier(tools: list[str], problems: list[Problem]) -> None:
+    """Commands that are there, and not as this version writes them."""
+    try:
+        changes = plan_setup(tools).changes
+    except (CortextError, OSError):
+        return  # what cannot be read was said of each tool
+    for tool in tools:
+        folder = user_folder(tool)
+        own = [c.path for c in changes if c.old is not None and os.path.dirname(c.path) == folder]
+        if own:
+            names = ", ".join(map(os.path.basename, own))
+            text = f"commands in {folder} are not as this version writes them: {names}"
+            hint = f"`cortext setup --tools {tool}` shows what would change, and asks"
+            problems.append(Problem(text, hint, NOTE, own[0]))
+
+
+def _judged(what: str, tool: str, missing: list[str], wanted: int, problems: list[Problem]) -> str:
+    """None of them is a choice, some of them a fault."""
+    if not missing:
+        return ALL
+    if len(missing) == wanted:
+        return NONE
+    hint = f"`cortext setup --tools {tool}` puts them back"
+    problems.append(Problem(f"{what} are missing: {', '.join(missing)}", hint))
+    return SOME
+
+
+def _judge(errors: list[str], problems: list[Problem]) -> None:
+    since = (clock.now() - _RECENT).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    recent = [line for line in errors if line[:20] >= since]
+    if recent:
+        times = "once" if len(recent) == 1 else f"{len(recent)} times"
+        text = f"hooks or work in the background failed {times} in the last {_RECENT.days} days"
+        problems.append(Problem(text, f"it stands in {paths.log_file()}; delete it when done"))
+
+
+def _archive(problems: list[Problem]) -> ArchiveHealth:
+    enabled = None
+    try:
+        kept, last = sizes(), _last_sync()
+    except OSError as error:
+        kept, last = [], None
+        problems += unforeseen(paths.archive(), error).problems
+    try:
+        enabled = Config.load(None)["archive.enabled"] == "on"
+    except CortextError as error:
+        problems.append(Problem(str(error), error.hint or "put it right by hand"))
+    return ArchiveHealth(
+        folder=paths.archive(),
+        enabled=enabled,
+        copies=sum(one.copies for one in kept),
+        sources=sum(one.sources for one in kept),
+        packed=sum(one.packed for one in kept),
+        last_sync=last,
+    )
+
+
+def _last_sync() -> datetime | None:
+    """By what a sync leaves: when one was started by the way, and what was remembered."""
+    folder = paths.archive()
+    names = [".started", *(os.path.join(".known", f"{tool}.json") for tool in TOOLS)]
+    found = [os.path.join(folder, name) for name in names]
+    times = [os.stat(path).st_mtime for path in found if os.path.exists(path)]
+    return datetime.fromtimestamp(int(max(times)), UTC) if times else None

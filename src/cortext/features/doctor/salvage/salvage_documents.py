@@ -1,0 +1,60 @@
+"""What can be had of a document that is not JSON as a whole. Nothing here reads or writes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from cortext.features.doctor.salvage.json_scan import fields_in, objects_in
+from cortext.features.doctor.salvage.unknown_roles import with_known_role
+from cortext.formats import document
+from cortext.model import wire
+from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.session import Session
+
+_RECORDS = re.compile(r'"(?:messages|tool_history)"\s*:|\{\s*"role"')
+
+
+def records_in(data: bytes, id: str) -> Session:
+    """Every message and tool call that stands in a text, however its lines are."""
+    session = document.salvage(data, id)[0]
+    messages = {message.id: message for message in session.messages}
+    calls = {call.id: call for call in session.tool_history}
+    for piece in objects_in(data.decode("utf-8", "replace")):
+        for value in _records(piece.value):
+            try:
+                record = _record(value)
+            except ValueError:
+                continue  # it is something else
+            if isinstance(record, SessionMessage):
+                messages.setdefault(record.id, record)
+            else:
+                calls.setdefault(record.id, record)
+    if len(messages) > len(session.messages):
+        session.messages = sorted(messages.values(), key=lambda message: message.timestamp)
+    session.tool_history = list(calls.values())
+    return session
+
+
+def _records(value: dict[str, Any]) -> list[dict[str, Any]]:
+    found = [value]
+    for name in ("messages", "tool_history"):
+        inner = value.get(name)
+        items = cast("list[Any]", inner) if isinstance(inner, list) else []
+        found += [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+    return found
+
+
+def _record(value: dict[str, Any]) -> SessionMessage | ToolInvocation:
+    if "tool_name" in value:
+        return wire.invocation_from_dict(value)
+    if "role" in value:
+        return wire.message_from_dict(with_known_role(value) or value)
+    raise ValueError("is no record")
+
+
+def head_fields(data: bytes) -> dict[str, Any]:
+    """The fields that stand before the records."""
+    text = data.decode("utf-8", "replace")
+    found = _RECORDS.search(text)
+    return fields_in(text[: found.start()] if found else text)

@@ -1,0 +1,225 @@
+"""What can be had of a damaged head. Nothing here reads or writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, cast
+
+from cortext.features.doctor.problem import WARNING, Trouble, reworded
+from cortext.features.doctor.salvage.broken_utf8 import whole_characters, whole_value, why_not_whole
+from cortext.features.doctor.salvage.json_scan import fields_in
+from cortext.features.doctor.salvage.text_encoding import in_utf8, sides_of, text_of
+from cortext.formats.folder import FOLDER, TOKENS
+from cortext.formats.log import LOG
+from cortext.formats.parts import Format, head_to_dict, join
+from cortext.formats.records import Lines
+from cortext.model import json as codec
+from cortext.model.head import HEAD
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.model.title import generate_title
+from cortext.stores.checks import refuse_newer
+from cortext.stores.layout import is_type
+
+Head = dict[str, Any]
+_Part = tuple[str, Any]
+"""A field: its name and its value."""
+_VERSION = re.compile(rb'\{\s*(?:"type"\s*:\s*"[^"]*"\s*,\s*)?"version"\s*:\s*"?(\d[\d.]*)')
+_RECORD = re.compile(rb'\{\s*(?:"type"\s*:\s*"turn"\s*,\s*)?"(?:role|content)"\s*:')
+_TIMES = ("last_active", "updated_at", "created_at")
+_FIELDS = {key.path[0] for table in (HEAD, LOG.head, FOLDER.head) for key in table.keys} - {"id"}
+
+
+class RescuedHead(NamedTuple):
+    """The head, empty if nothing of it can be had, and what is wrong."""
+
+    head: Head
+    troubles: Sequence[Trouble]
+
+
+def rescue_head(
+    data: bytes, decode: Callable[[bytes], Head], line: int | None = None
+) -> RescuedHead:
+    """The head that a file or a line holds, with every field that can be read; `decode` says
+    whether bytes are one."""
+    try:
+        head = decode(data)
+    except ValueError as error:
+        return _damaged(data, decode, reworded(str(error)), line)
+    if (whole := whole_characters(data)) is not None:
+        text = f"{why_not_whole(data)}, in the head"
+        return RescuedHead(decode(whole), [Trouble(text, line, WARNING)])
+    return RescuedHead(head, ())
+
+
+def _damaged(
+    data: bytes, decode: Callable[[bytes], Head], why: str, line: int | None
+) -> RescuedHead:
+    if not data.strip(b"\0 \r\n\t"):
+        return RescuedHead({}, [Trouble("it is empty, and was to hold the head", line)])
+    plain, was = in_utf8(data)
+    if was:
+        return _also(rescue_head(plain, decode, line), f"the head is written in {was}", line)
+    if sides := sides_of(data):
+        text = "git left conflict markers in the head: our side of it is used"
+        ours, theirs = (rescue_head(side, decode, line) for side in (sides.ours, sides.theirs))
+        return _also(ours._replace(head=theirs.head | ours.head), text, line)
+    text = text_of(data.replace(b"\0", b""))[0]
+    found = [whole_value(head) for head in values_in(text) if _is_head(head)]
+    if len(found) > 1:
+        said = f"it holds {len(found)} heads: the newest counts"
+        return RescuedHead(newest(found), [Trouble(said, line)])
+    head = found[0] if found else whole_value({"status": "paused"} | fields_in(text))
+    return RescuedHead(head, [Trouble(f"the head cannot be read whole: {why}", line)])
+
+
+def _also(found: RescuedHead, text: str, line: int | None) -> RescuedHead:
+    return found._replace(troubles=[Trouble(text, line, WARNING), *found.troubles])
+
+
+def session_of(
+    head: Head, name: str, messages: Sequence[SessionMessage], when: datetime, format: Format
+) -> Session:
+    """A session of what could be had of its head; it began `when`, if nothing tells."""
+    head = {key: value for key, value in head.items() if key not in TOKENS}
+    lines = Lines(list(messages), [], [])
+    try:
+        session = join(dict(head), lines, format)
+    except ValueError:
+        known = head_to_dict(made_up(name, messages, when), format)
+        known.pop(format.count_key, None)
+        nested = {key.path[1]: key.path[0] for key in format.head.keys if len(key.path) > 1}
+        fields = fitting(head, known, lambda one: join(one, Lines([], [], []), format), nested)
+        session = join(fields, lines, format)
+    session.id = name
+    return session
+
+
+def fitting(
+    head: Head, known: Head, fits: Callable[[Head], object], nested: Mapping[str, str] | None = None
+) -> Head:
+    """What is `known` of a session, with every field of a head that can be used: `fits` raises
+    ValueError for what cannot. `nested` are the names of fields inside others, by theirs."""
+    known = dict(known)
+    inside = nested or {}
+    _fit(list(_parts(head, inside)), known, fits, frozenset(inside.values()))
+    return known
+
+
+def _fit(
+    parts: Sequence[_Part], known: Head, fits: Callable[[Head], object], holders: frozenset[str]
+) -> None:
+    """Add them all, if they fit; else what fits of either half: so the one that is damaged is found
+    among thousands in some steps."""
+    if not parts:
+        return
+    new = _with(known, parts, holders)
+    try:
+        fits(dict(new))
+    except ValueError:
+        if len(parts) > 1:
+            half = len(parts) // 2
+            _fit(parts[:half], known, fits, holders)
+            _fit(parts[half:], known, fits, holders)
+        return  # else this one field is what is damaged
+    known.update(new)
+
+
+def _with(known: Head, parts: Sequence[_Part], holders: frozenset[str]) -> Head:
+    """A head with these fields; one that holds others keeps those that it has."""
+    new = dict(known)
+    copied: set[str] = set()
+    for name, value in parts:
+        old = new.get(name)
+        if name not in holders or not (isinstance(value, dict) and isinstance(old, dict)):
+            new[name] = value
+            continue
+        if name not in copied:
+            new[name] = old = dict(cast("Head", old))
+            copied.add(name)
+        cast("Head", old).update(cast("Head", value))
+    return new
+
+
+def _parts(head: Head, nested: Mapping[str, str]) -> Iterator[_Part]:
+    """The fields one by one, also those inside others, where that has them."""
+    for name, value in head.items():
+        if name in nested.values() and isinstance(value, dict):
+            yield from ((name, {key: item}) for key, item in cast("Head", value).items())
+        elif name in nested and nested[name] not in head:
+            yield nested[name], {name: value}
+        else:
+            yield name, value
+
+
+def refuse_later(data: bytes, path: str) -> None:
+    """NewerVersionError for the head of a later release, whatever else it looks like."""
+    try:
+        value: Any = codec.decode(data)
+    except ValueError:
+        value = None
+    refuse_newer(cast("Head", value) if isinstance(value, dict) else version_at_start(data), path)
+
+
+def version_at_start(data: bytes) -> Head:
+    """The version that a file begins with which cannot be read: it always stands first."""
+    found = _VERSION.match(data)
+    return {"version": found[1].decode()} if found else {}
+
+
+def newest(heads: Sequence[Head]) -> Head:
+    """Of several heads of one session the one that was written last."""
+    latest = max(range(len(heads)), key=lambda place: (_time(heads[place]), place))
+    return heads[latest]
+
+
+def _time(head: Mapping[str, Any]) -> str:
+    return next((str(head[name]) for name in _TIMES if head.get(name)), "")
+
+
+def _is_head(value: Head) -> bool:
+    return "role" not in value and len(_FIELDS & value.keys()) > 1
+
+
+def has_fields(head: Head) -> bool:
+    """Whether something that only a head has can be read."""
+    return bool((_FIELDS - {"status"}) & head.keys())
+
+
+def before_records(data: bytes) -> bytes:
+    """What stands before the first record, also where that is not on a line alone: what it says is
+    not said of the session."""
+    found = _RECORD.search(data)
+    return data[: found.start()] if found else data
+
+
+def values_in(text: str) -> Iterator[Head]:
+    """The JSON objects that stand in a text one after the other."""
+    import json
+
+    decoder, at = json.JSONDecoder(strict=False), text.find("{")
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(value, dict):
+            yield cast("Head", value)
+        at = text.find("{", end)
+
+
+def made_up(name: str, messages: Sequence[SessionMessage], when: datetime) -> Session:
+    """The head of a session that has none: from its messages and its name. It began `when`, if it
+    has no messages."""
+    times = [message.timestamp for message in messages] or [when]
+    session = Session(name, created_at=times[0], updated_at=max(times), status="paused")
+    session.messages = list(messages)
+    number, _, rest = name.partition("-")
+    kind, _, topic = rest.partition("-")
+    if number.isdecimal() and kind and is_type(kind):
+        session.kind = kind
+    asked = any(message.role == "user" for message in messages)
+    session.title = generate_title(session) if asked or not topic else topic.replace("-", " ")
+    return session

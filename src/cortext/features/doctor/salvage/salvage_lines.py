@@ -1,0 +1,310 @@
+"""What can be had of damaged lines, and what is wrong with them. Nothing here reads or writes."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from cortext.features.doctor.problem import CONFLICT, NOTE, WARNING, Trouble, nuls, reworded
+from cortext.features.doctor.salvage.broken_utf8 import (
+    HALF,
+    whole_record,
+    why_not_whole,
+    without_checksum,
+)
+from cortext.features.doctor.salvage.json_scan import (
+    inner_messages,
+    line_of,
+    may_be_object,
+    objects_in,
+)
+from cortext.features.doctor.salvage.line_collector import Collected
+from cortext.features.doctor.salvage.salvage_result import Rescued, in_time
+from cortext.features.doctor.salvage.text_encoding import in_utf8, sides_of, text_of
+from cortext.features.doctor.salvage.unknown_roles import with_known_role
+from cortext.formats import checksum
+from cortext.formats.records import Record, RecordTable, decode_lines, decode_record
+from cortext.model import json, wire
+
+_NULS = re.compile(rb"\0+")
+_ODD = re.compile(rb"\n[^{\n]")
+"""A line that no writer of ours begins so."""
+_SOME = 4096
+"""Bytes at the beginning of a file in which much that is wrong shows already."""
+_FILLING = " \t\r\n[],"
+IsHead = Callable[[bytes], bool]
+
+
+def rescue_lines(
+    data: bytes, table: RecordTable, is_head: IsHead | None = None, *, first: int = 1
+) -> Rescued:
+    """Every record that can be had of lines, of which the first has the number `first`."""
+    quick = _quickly(data, table)
+    if quick is not None:
+        return quick
+    data, troubles = unified(data, first)
+    rescued = _Rescue(table, is_head).run(data, first)
+    if any(trouble.is_conflict for trouble in troubles):
+        rescued = in_time(rescued)
+    if rescued.nothing:
+        troubles = [trouble._replace(mends=False) for trouble in troubles]
+    return rescued._replace(troubles=[*troubles, *rescued.troubles])
+
+
+def unified(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
+    """Lines in UTF-8, with both sides of what git left in conflict, and what was wrong."""
+    troubles: list[Trouble] = []
+    data, was = in_utf8(data)
+    if was:
+        troubles.append(Trouble(f"it is written in {was}", first, WARNING))
+    sides = sides_of(data)
+    if sides:
+        text = f"{CONFLICT}: the messages of both sides are kept"
+        troubles.append(Trouble(text, sides.lines[0] + first - 1))
+        data = sides.both
+    return data, troubles
+
+
+def _quickly(data: bytes, table: RecordTable) -> Rescued | None:
+    """For lines with which nothing at all is wrong: they are many."""
+    if not data.endswith(b"\n") and data:
+        return None
+    if HALF.search(data) or b'"crc"' in data or _ODD.search(data):
+        return None
+    if decode_lines(data[: data.find(b"\n", _SOME) + 1], table).damages:
+        return None
+    found = decode_lines(data, table)
+    lines = [line for line in data.split(b"\n") if line.strip()]
+    if found.damages or len(lines) != len(found.messages):
+        return None
+    answered = frozenset(call.id for _, call in found.invocations)
+    return Rescued(lines, found.messages, (), b"", (), answered)
+
+
+class _Row(NamedTuple):
+    """A line that is no record."""
+
+    number: int
+    line: bytes
+
+
+class _Rescue:
+    def __init__(self, table: RecordTable, is_head: IsHead | None) -> None:
+        self._table, self._is_head = table, is_head
+        self._waiting: list[_Row] = []
+        self._got = Collected()
+
+    def run(self, data: bytes, first: int) -> Rescued:
+        *whole, tail = (line.rstrip(b"\r") for line in data.split(b"\n"))
+        joined = False
+        for number, line in enumerate(whole, first):
+            after = whole[number - first + 1] if number - first + 1 < len(whole) else b""
+            if joined:
+                joined = False
+            elif self._goes_on(line, after):
+                self._got.say("a newline stands in the middle of a message", number, WARNING)
+                self._line(line + after, number)
+                joined = True
+            elif line.strip():
+                self._line(line, number)
+        torn = self._tail(tail, first + len(whole)) if tail.strip() else b""
+        self._look_into_waiting()
+        return self._got.rescued(torn)
+
+    def _line(self, line: bytes, number: int) -> None:
+        pieces = [line]
+        if b"\0" in line:
+            self._got.say(nuls(line.count(b"\0")), number)
+            pieces = [piece for piece in _NULS.split(line) if piece.strip()]
+            self._got.lost += not pieces
+        for piece in pieces:
+            self._piece(piece, number)
+
+    def _goes_on(self, line: bytes, after: bytes) -> bool:
+        """Whether two lines are one message: readers that look at no newlines find it."""
+        if not line.startswith(b"{") or line.endswith(b"}") or after.startswith(b"{"):
+            return False
+        return after.rstrip().endswith(b"}") and self._is_record(line + after)
+
+    def _piece(self, piece: bytes, number: int) -> None:
+        if not may_be_object(piece):
+            self._waiting.append(_Row(number, piece))
+            return
+        if self._is_head is not None and self._is_head(piece):
+            self._look_into_waiting()
+            self._got.heads.append((number, piece))
+            return
+        piece = self._checked(piece, number)
+        whole = whole_record(piece, self._table)
+        try:
+            record = decode_record(whole or piece, self._table, notes := [])
+        except ValueError:
+            if not self._is_of_another_role(whole or piece, number):
+                self._waiting.append(_Row(number, piece))
+            return
+        self._look_into_waiting()
+        if whole is not None:
+            text = f"{why_not_whole(piece)}, in message {record.message.id!r:.60}"
+            self._got.say(text, number, WARNING)
+        for note in notes:
+            self._got.say(note, number, NOTE, mends=False)
+        self._got.take(whole or piece, record, number)
+
+    def _is_of_another_role(self, line: bytes, number: int) -> bool:
+        """Whether nothing but its role keeps a line from being a message; then it is taken."""
+        key = self._table.names.get("role", "role")
+        try:
+            value = wire.as_dict(json.decode(checksum.unseal(line)))
+            known = with_known_role(without_checksum(value), key)
+            if known is None:
+                return False
+            line = json.encode(known)
+            record = decode_record(line, self._table, [])
+        except ValueError:
+            return False
+        self._look_into_waiting()
+        text = f"its `{key}` is {value[key]!r:.60}, which is none that we know: "
+        self._got.say(f"{text}it is kept as {known[key]}", number)
+        self._got.take(line, record, number)
+        return True
+
+    def _look_into_waiting(self) -> None:
+        """Of lines that are no records one by one: those that stand in them otherwise, as in a
+        list, several on a line, or over many lines."""
+        if not self._waiting:
+            return
+        rows, self._waiting = self._waiting, []
+        parts = [text_of(row.line)[0] for row in rows]
+        starts = list(accumulate((len(part) + 1 for part in parts[:-1]), initial=0))
+        text, used, found = "\n".join(parts), set[int](), 0
+        for piece in objects_in(text):
+            first = bisect_right(starts, piece.start) - 1
+            before, number = len(self._got.heads), rows[first].number
+            got = self._wants(piece.value) and self._found(line_of(text, piece), number)
+            inner = filter(self._wants, inner_messages(piece.value))
+            got += sum(self._found(json.encode(value), number) for value in inner)
+            if got:
+                used.update(range(first, bisect_right(starts, piece.end - 1)))
+                found += got - (len(self._got.heads) - before)
+        self._tell(rows, parts, used, found)
+
+    def _tell(self, rows: Sequence[_Row], parts: Sequence[str], used: set[int], found: int) -> None:
+        if found:
+            are = "1 message is" if found == 1 else f"{found} messages are"
+            self._got.say(f"{are} not on a line alone", rows[0].number, WARNING)
+        for place, (row, part) in enumerate(zip(rows, parts, strict=True)):
+            if place in used:
+                continue
+            if part.strip(_FILLING):
+                self._cannot_read(row)
+            elif not used:
+                self._got.say("brackets stand here, and no message", row.number, WARNING)
+
+    def _wants(self, value: dict[str, Any]) -> bool:
+        """Whether an object may be a head or a record: a file may hold very many that are not."""
+        return self._is_head is not None or self._table.names.get("role", "role") in value
+
+    def _found(self, line: bytes, number: int) -> bool:
+        """Whether an object is a head or a record, and is taken."""
+        if self._is_head is not None and self._is_head(line):
+            self._got.heads.append((number, line))
+            return True
+        line = self._resealed(line, number)
+        line = whole_record(line, self._table) or line
+        try:
+            record = decode_record(line, self._table, [])
+        except ValueError:
+            dated = self._dated(line)
+            if dated is None:
+                return False
+            text = "a message has no time: it gets that of the one before it"
+            self._got.say(text, number, WARNING)
+            line, record = dated
+        self._got.take(line, record, number)
+        return True
+
+    def _dated(self, line: bytes) -> tuple[bytes, Record] | None:
+        """A message without a time that can be read, with that of the one before."""
+        if not self._got.messages:
+            return None
+        try:
+            value = wire.as_dict(json.decode(checksum.unseal(line)))
+            if not isinstance(value.get("content"), str):
+                return None
+            value["timestamp"] = wire.iso(self._got.messages[-1].timestamp)
+            dated = json.encode(value)
+            return dated, decode_record(dated, self._table, [])
+        except (ValueError, OverflowError):
+            return None
+
+    def _cannot_read(self, row: _Row) -> None:
+        if not self._got.lose(row.number):
+            return
+        try:
+            decode_record(row.line, self._table, [])
+            why = "it is none of ours"
+        except ValueError as error:
+            why = reworded(str(error))
+        self._got.say(f"this is no message that can be read: {why}", row.number)
+
+    def _checked(self, line: bytes, number: int) -> bytes:
+        """A line as its checksum says that it was."""
+        if checksum.is_sound(line):
+            return line
+        better = checksum.mended(line)
+        if better is not None and self._is_record(better):
+            id = decode_record(better, self._table, []).message.id
+            text = f"one bit of message {id!r:.60} is flipped: its checksum tells which"
+            self._got.say(text, number)
+            return better
+        id = decode_record(line, self._table, []).message.id if self._is_record(line) else "?"
+        text = f"message {id!r:.60} is not what was written: its checksum is another"
+        self._got.say(text, number, mends=False)
+        return line
+
+    def _resealed(self, line: bytes, number: int) -> bytes:
+        """A record that another program wrote in its own way: a checksum is of our way."""
+        if checksum.KEY.encode() not in line or not self._is_record(line):
+            return line
+        value = wire.as_dict(json.decode(line))
+        if checksum.KEY not in value:
+            return line
+        ours = json.encode(value)
+        if checksum.is_sealed(ours) and checksum.is_sound(ours):
+            return ours
+        better = checksum.mended(ours) if checksum.is_sealed(ours) else None
+        if better is not None and self._is_record(better):
+            return self._checked(ours, number)
+        text = "a checksum is not of what stands here, and is taken away"
+        self._got.say(text, number, WARNING)
+        return json.encode(without_checksum(value))
+
+    def _tail(self, tail: bytes, number: int) -> bytes:
+        """What is torn off the end; nothing, where it is whole or belongs to what is before it."""
+        if self._is_whole(tail.strip(b"\0")):
+            self._line(tail, number)
+            return b""
+        size = "1 byte was" if len(tail) == 1 else f"{len(tail)} bytes were"
+        end = "its end" if len(tail) == 1 else "their end"
+        self._got.say(f"the last line is torn: {size} not written to {end}", number, WARNING)
+        return tail
+
+    def _is_whole(self, tail: bytes) -> bool:
+        if not tail.strip(_FILLING.encode()) or self._is_record(tail):
+            return bool(tail)
+        text = "\n".join(text_of(line)[0] for line in (*(r.line for r in self._waiting), tail))
+        start = len(text) - len(text_of(tail)[0])
+        ends = [piece for piece in objects_in(text) if piece.end > start]
+        return any(
+            self._is_record(line_of(text, piece)) or inner_messages(piece.value) for piece in ends
+        )
+
+    def _is_record(self, line: bytes) -> bool:
+        try:
+            decode_record(line, self._table, [])
+        except ValueError:
+            return False
+        return True

@@ -1,0 +1,409 @@
+"""Conversations of workspaces, sessions of tools, of `aur spawn` and of programs: listing them, and
+finding the one that is meant.
+
+This module is imported by every list, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from cortext import paths
+from cortext.config import Config
+from cortext.features.listing.folder_filters import below, once
+from cortext.features.listing.standalone import became, list_apart, named, not_elsewhere
+from cortext.features.manage.auto_pause import pause_and_record, rested
+from cortext.index.catalog import Catalog
+from cortext.index.listed import AUR, DOCUMENT, Listed, latest
+from cortext.lifecycle.inactivity import find_idle, show_effective_status
+from cortext.lifecycle.known import known_workspaces, remember_workspace
+
+
+class Wanted(NamedTuple):
+    """Which conversations a list holds, and in which order; `None` and empty mean any. With a
+    `tool` of "" there are only conversations of workspaces among them."""
+
+    kind: str | None = None
+    status: str | None = None
+    tags: Sequence[str] = ()
+    since: int | None = None
+    with_session: bool = False
+    words: str = ""
+    order: str = "updated_at"
+    tool: str | None = None
+    owner: str | None = None
+
+    @property
+    def may_be_had_in_tool(self) -> bool:
+        """Whether what was said in an AI tool can be among them."""
+        return self.tool not in ("", AUR, DOCUMENT)
+
+    @property
+    def may_be_session(self) -> bool:
+        """Whether a session of an AI tool can be among them."""
+        return (
+            self.may_be_had_in_tool
+            and self.kind in (None, "", "chat")
+            and self.status in (None, "", "active", "paused")
+            and not (self.tags or self.owner)
+        )
+
+    @property
+    def may_be_apart(self) -> bool:
+        """Whether a session of `aur spawn`, or of a program, can be among them."""
+        return self.tool in (None, AUR, DOCUMENT)
+
+
+EVERYTHING = Wanted()
+_PATIENCE = 1.0
+"""Seconds that a list looks at transcripts which it does not know."""
+_RECENT_MICROS = 86_400 * 1_000_000
+_ORDERS: dict[str, Callable[[Listed], Any]] = {
+    "created_at": lambda row: -row.created_at,
+    "title": lambda row: row.title.casefold(),
+    "id": lambda row: row.id,
+    "message_count": lambda row: -row.messages,
+    "total_tokens": lambda row: -row.tokens,
+}
+
+
+class Listing(NamedTuple):
+    """What was found, and the workspaces that are gone or moved."""
+
+    rows: list[Listed]
+    missing: list[str]
+
+
+class Conversations:
+    """Those of one workspace, with personal ones and sessions of tools, of `aur spawn` and of
+    programs that were had in its folder. Outside any workspace, what was had in the current folder,
+    and last the personal ones of which nobody knows where they were had. With `everywhere`, all
+    that are known."""
+
+    def __init__(self, root: str, *, everywhere: bool = False) -> None:
+        self.root = root
+        self.everywhere = everywhere
+        self.folder: str = paths.current_folder() if root == paths.personal_workspace() else root
+        self.config: Config = Config.load(root)
+        self.pause_minutes: float = float(self.config["sessions.pause_minutes"])
+        self.missing: list[str] = []
+        self.idle: list[Listed] = []
+        """The conversations that count as paused because they are idle: `paused` on disk, or still
+        `active` there."""
+        self.damaged: list[str] = []
+        """What is wrong with files of sessions that cannot be listed."""
+        self.has_transcripts: bool = False
+        """Whether tools have written anything, as far as a list had a look."""
+        self.left: int = 0
+        """How many transcripts nobody looked at yet."""
+        self.searched: tuple[int, int] | None = None
+        """How many conversations `find` looked through for the words, and of how many."""
+        self.origin: str = ""
+        """The session that `find` was asked for, where it found what was made of it."""
+        self._kept: list[Listed] = []
+
+    def __enter__(self) -> Conversations:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the catalog; whoever asks next opens it again."""
+        if "_catalog" in self.__dict__:
+            self._catalog.close()
+
+    def list(
+        self,
+        wanted: Wanted = EVERYTHING,
+        *,
+        everywhere: bool | None = None,
+        patience: float | None = _PATIENCE,
+        copies: bool = False,
+        empty: bool = False,
+    ) -> Listing:
+        """The latest first; workspaces that are gone or moved are named. Transcripts that are not
+        known are looked at for about `patience` seconds; None is until all are. What several copies
+        of a workspace have is listed once, unless `copies` are wanted. Sessions of `aur spawn`
+        without a turn are listed only with `empty`."""
+        everywhere = self.everywhere if everywhere is None else everywhere
+        rows, missing = self._conversations(everywhere)
+        apart: list[Listed] = []
+        if wanted.may_be_apart:
+            apart = self._apart(rows, wanted.tool, everywhere, patience)
+            if not empty:
+                apart = [row for row in apart if row.tool != AUR or not row.is_empty]
+        sessions: Sequence[Listed] = ()
+        if wanted.may_be_had_in_tool:
+            rows, sessions = self._sessions(rows, apart, everywhere, patience)
+        rows = self._with_status(rows)
+        if not everywhere:
+            apart = below(apart, self.folder)
+        elif not copies:
+            rows = once(rows, self.root)
+        if not wanted.may_be_session:
+            sessions = ()
+        if apart or sessions:
+            several = rows or apart  # else they are in order, and may be many
+            rows = [*rows, *apart, *sessions]
+            rows = sorted(rows, key=latest, reverse=True) if several else rows
+            if not everywhere and self.root == paths.personal_workspace():
+                rows = [row for part in _by_place(rows) for row in part]
+        if wanted != EVERYTHING:
+            rows = filtered(rows, wanted)
+        return Listing(rows, missing)
+
+    def _conversations(self, everywhere: bool) -> tuple[list[Listed], list[str]]:
+        """Those of workspaces; with a workspace's own, the personal ones that were had in its
+        folder, perhaps before it was made one. And the workspaces that are not there."""
+        roots, missing = self._roots(everywhere)
+        rows = self._catalog.list(roots) if roots else []
+        personal = paths.personal_workspace()
+        if everywhere or not os.path.isdir(personal):
+            return rows, missing
+        if self.root == personal:
+            placed, unknown = _by_place(rows)
+            rows = [*below(placed, self.folder), *unknown]
+        elif had := below(self._catalog.list([personal]), self.folder):
+            rows = sorted([*rows, *had], key=latest, reverse=True)
+        return rows, missing
+
+    def _apart(
+        self, known: Sequence[Listed], tool: str | None, everywhere: bool, patience: float | None
+    ) -> list[Listed]:
+        """The sessions of `aur spawn` and of programs of which no conversation is known."""
+        roots = dict.fromkeys((self.root, *known_workspaces()))
+        found = list_apart(self._catalog, self.config, roots, tool, patience)
+        notes = found.notes
+        if notes and not everywhere:
+            others = tuple(paths.project_document_dir(root) for root in roots if root != self.root)
+            notes = [note for note in notes if not note.startswith(others)]
+        self.damaged = notes
+        self._kept = [*found.spawned, *found.documents]
+        return not_elsewhere(self._catalog, found, known)
+
+    def _with_status(self, rows: list[Listed]) -> list[Listed]:
+        """Return the rows as lists show them, and note which ones are idle."""
+        shown = show_effective_status(rows, self.pause_minutes)
+        self.idle = [*find_idle(rows, self.pause_minutes), *rested(shown)]
+        return shown
+
+    def _sessions(
+        self,
+        rows: list[Listed],
+        apart: Sequence[Listed],
+        everywhere: bool,
+        patience: float | None,
+    ) -> tuple[list[Listed], Sequence[Listed]]:
+        """The conversations with what was said since in the tools that have them, and the sessions
+        of tools that belong to none."""
+        found = self._catalog.tool_sessions([*rows, *apart], patience=patience)
+        self.left, self.has_transcripts = found.left, found.there
+        if found.grown:
+            from cortext.features.listing.list_refresh import take_in_grown
+
+            rows = take_in_grown(self._catalog, rows, found.grown, patience)
+        sessions = found.rows if everywhere else below(found.rows, self.folder)
+        limit = int(time.time() * 1_000_000) - _RECENT_MICROS
+        if not any(row.last_active >= limit for row in sessions):
+            return rows, sessions
+        from cortext.bridges.live import live_sessions
+
+        live = live_sessions()
+        if not live:
+            return rows, sessions
+        ids = {id for _, id in live}
+        return rows, [
+            row._replace(status="active") if row.key in ids and (row.tool, row.key) in live else row
+            for row in sessions
+        ]
+
+    def pause_idle(self, idle: Sequence[Listed]) -> Sequence[Listed]:
+        """Pause idle conversations on disk, unless they were announced since they were last active.
+        Return those that are paused now, for the caller to announce."""
+        new = self._catalog.find_unannounced(idle) if idle else ()
+        return pause_and_record(self._catalog, new) if new else ()
+
+    def find(
+        self,
+        query: str,
+        wanted: Wanted = EVERYTHING,
+        *,
+        contents: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Sequence[Listed]:
+        """The one that is meant, several, or none. The id that a list shows comes before any other
+        name, and of what has the same kind of name, what is here before what is elsewhere; a number
+        is that of the last list, wherever it led. With `contents`, if nothing is called so: those
+        in which the words were said; `searched` then says how many were looked through, and
+        `progress` is told while new ones are."""
+        from cortext.index.resolve import is_number
+
+        self.searched, self.origin = None, ""
+        here = self._all(wanted, self.everywhere)
+        listings = [here]
+        found = named(query, here) or self._numbered(query, here)
+        if not found and len(query.split()) > 1:
+            # Several words are hardly an id, so that no other place can know it better.
+            found = self._by_any_name(query, listings)
+        if not found:
+            # What is meant may be in what was not read: another of that name would be wrong.
+            if not (self.everywhere or self._catalog.unread):
+                listings.append(self._all(wanted, True))
+            found = self._by_any_name(query, listings)
+        if found:
+            return once(found, self.root)
+        if self._catalog.unread:
+            raise _could_not_read(self._catalog.unread[0])
+        if not contents or is_number(query):
+            return []
+        return once(self._with_contents(query, listings, progress), self.root)
+
+    def _all(self, wanted: Wanted, everywhere: bool) -> list[Listed]:
+        """All that can be meant."""
+        listing = self.list(wanted, everywhere=everywhere, patience=None, copies=True, empty=True)
+        rows, self.missing = listing
+        return rows
+
+    def _by_any_name(self, query: str, listings: Sequence[list[Listed]]) -> list[Listed]:
+        """What has it as the best kind of name that anything has it as."""
+        from cortext.index.resolve import by_other_id, by_part
+
+        for names in (named, by_other_id, self._became, by_part):
+            for rows in listings:
+                if found := names(query, rows):
+                    return found
+        return []
+
+    def _became(self, query: str, rows: Sequence[Listed]) -> list[Listed]:
+        """The conversations that were made of a session which is not listed itself."""
+        from cortext.index.resolve import by_other_id
+
+        ids = {row.key for row in by_other_id(query, self._kept)}
+        if len(query.split()) == 1:  # no id has a space in it
+            ids.add(query.strip())
+        found = became(ids, rows) if ids else []
+        self.origin = next((row.key for row in self._kept if found and row.key in ids), "")
+        return found
+
+    def _with_contents(
+        self,
+        query: str,
+        listings: Sequence[Sequence[Listed]],
+        progress: Callable[[int, int], None] | None,
+    ) -> list[Listed]:
+        from cortext.features.search.find_conversation import Contents
+
+        said = Contents(progress)
+        seen: set[tuple[str, str]] = set()
+        looked = of = 0
+        for rows in listings:
+            new = [row for row in rows if row.identity not in seen]
+            seen.update(row.identity for row in new)
+            found = said.having(query, new)
+            looked, of = looked + found.looked, of + found.all
+            self.searched = looked, of
+            if found.rows:
+                return found.rows
+        return []
+
+    def active(self) -> list[Listed]:
+        """Those that are going on; if none is, those that were never stopped."""
+        rows = self.list(Wanted(tool="")).rows
+        going_on = [row for row in rows if row.status == "active"]
+        return going_on or self.idle
+
+    def remember_shown(self, rows: Sequence[Listed]) -> None:
+        """Let the numbers of this list be good for the next command in this terminal."""
+        self._catalog.remember_shown(_terminal(), rows)
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return Catalog.at_home()
+
+    def shown_as(self, query: str) -> tuple[str, str] | None:
+        """The identity of what has this number in the last list of this terminal."""
+        text = query.strip()
+        if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
+            return None
+        return self._catalog.shown(_terminal(), int(text))
+
+    def _numbered(self, query: str, rows: Sequence[Listed]) -> list[Listed]:
+        """What has a number in the last list of this terminal, which may have been of anywhere."""
+        shown = self.shown_as(query)
+        if shown is None:
+            return []
+        found = [row for row in rows if row.identity == shown]
+        if not found:
+            everything = self.list(everywhere=True, patience=None, copies=True).rows
+            found = [row for row in everything if row.identity == shown]
+        return found
+
+    def _roots(self, everywhere: bool) -> tuple[list[str], list[str]]:
+        remember_workspace(self.root)
+        if not everywhere:
+            return [self.root] if os.path.isdir(self.root) else [], []
+        roots = list(dict.fromkeys([self.root, *known_workspaces()]))
+        there = [root for root in roots if os.path.isdir(root)]
+        personal = paths.personal_workspace()
+        return there, [root for root in roots if root not in there and root != personal]
+
+
+def filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
+    tests: list[Callable[[Listed], bool]] = []
+    if wanted.tool:
+        tests.append(lambda row: wanted.tool in row.tools)
+    if wanted.kind:
+        tests.append(lambda row: row.kind == wanted.kind)
+    if wanted.status:
+        tests.append(lambda row: row.status == wanted.status)
+    if wanted.tags:
+        tests.append(lambda row: set(wanted.tags) <= set(row.tags))
+    if wanted.owner:
+        from cortext.index.showing import shown
+
+        owner = shown(wanted.owner)  # as rows have it
+        tests.append(lambda row: row.owner == owner)
+    if wanted.since is not None:
+        tests.append(lambda row: row.last_active >= (wanted.since or 0))
+    if wanted.with_session:
+        tests.append(lambda row: bool(row.status))
+    for test in tests:
+        rows = [*filter(test, rows)]
+    if wanted.words:
+        from cortext.index.resolve import with_words
+
+        rows = with_words(wanted.words, rows)
+    return sorted(rows, key=_ORDERS[wanted.order]) if wanted.order in _ORDERS else rows
+
+
+def _could_not_read(what: str) -> Exception:
+    from cortext.errors import SessionStorageError
+
+    return SessionStorageError(f"could not read {what}", hint="nothing was changed")
+
+
+def _by_place(rows: list[Listed]) -> tuple[list[Listed], list[Listed]]:
+    """All but the personal conversations of which nobody knows in which folder they were had, and
+    these."""
+    personal = paths.personal_workspace()
+    unknown = [row for row in rows if row.root == personal and row.where == personal]
+    paths_of = {row.path for row in unknown}
+    placed = [row for row in rows if row.root != personal or row.path not in paths_of]
+    return placed if unknown else rows, unknown
+
+
+def _terminal() -> str:
+    """What the numbers of a list are good for: this terminal, else whatever started us."""
+    session = os.getsid(0)
+    for fd in (0, 1, 2):
+        try:
+            # Another terminal may get the name of one that was closed.
+            return f"{os.ttyname(fd)} {session}"
+        except OSError:
+            continue
+    return f"session {session}"

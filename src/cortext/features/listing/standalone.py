@@ -1,0 +1,152 @@
+"""Sessions that no AI tool has and no workspace: those of `aur spawn`, and those that programs
+keep, as documents or as logs. Lists have them beside the others.
+
+This module is imported by every list, so it imports next to nothing, and looks at an index only
+where there is a folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from os.path import isdir
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.config import Config
+from cortext.index.catalog import Catalog
+from cortext.index.documents import Shelf
+from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.index.tools import made_of
+from cortext.lifecycle.inactivity import show_effective_status
+from cortext.lifecycle.known import document_folders, program_folders
+
+
+class Apart(NamedTuple):
+    """The sessions of each kind, and what is wrong with files that have none."""
+
+    spawned: list[Listed]
+    documents: list[Listed]
+    notes: list[str]
+
+
+def shelves(config: Config, roots: Iterable[str]) -> list[Shelf]:
+    """The folders in which programs may keep documents: the default one, those of workspaces,
+    those that they chose, and those that a person named; only such as are there."""
+    default, *chosen = document_folders()
+    found = [Shelf(default)]
+    found += [Shelf(paths.project_document_dir(root), root) for root in roots]
+    named = map(os.path.abspath, config["sources.documents"])
+    found += [Shelf(folder) for folder in (*chosen, *named)]
+    return [shelf for shelf in found if isdir(shelf.folder)]
+
+
+def log_folders(config: Config) -> list[str]:
+    """The folders in which programs may keep logs: the default one, those that they chose, and
+    those that a person named; only such as are there."""
+    named = map(os.path.abspath, config["sources.documents"])
+    return [folder for folder in dict.fromkeys([*program_folders(), *named]) if isdir(folder)]
+
+
+def list_apart(
+    catalog: Catalog,
+    config: Config,
+    roots: Iterable[str],
+    tool: str | None,
+    patience: float | None,
+) -> Apart:
+    """All that there are now; of one kind, if `tool` says which. `roots` are the workspaces in
+    which programs may keep documents. What is new is read for about `patience` seconds."""
+    found = Apart([], [], [])
+    if tool in (None, AUR) and isdir(paths.spawn_sessions()):
+        _add_spawned(found)
+    if tool in (None, DOCUMENT) and (there := shelves(config, roots)):
+        rows, notes = catalog.document_sessions(there, patience=patience)
+        # Programs do not tell when they leave a session, so inactivity decides.
+        minutes = float(config["sessions.pause_minutes"])
+        found.documents.extend(show_effective_status(rows, minutes))
+        found.notes.extend(notes)
+    if tool in (None, DOCUMENT):
+        for folder in log_folders(config):
+            _add_logs(found, folder, float(config["sessions.pause_minutes"]))
+    return found
+
+
+def _add_logs(found: Apart, folder: str, minutes: float) -> None:
+    from cortext.errors import CortextError
+    from cortext.index.spawned import SpawnIndex
+
+    try:
+        # Programs do not say that they have one open.
+        with SpawnIndex(folder, DOCUMENT, lost="active") as index:
+            rows = index.list()
+    except CortextError as error:
+        found.notes.append(str(error))
+        return
+    found.documents.extend(show_effective_status(rows, minutes))
+
+
+def _add_spawned(found: Apart) -> None:
+    from cortext.errors import CortextError
+    from cortext.features.spawn.spawn_list import list_spawned
+
+    try:
+        # Only `aur` itself tells what was interrupted from what was paused.
+        found.spawned.extend(list_spawned(lost="paused"))
+    except CortextError as error:
+        found.notes.append(str(error))
+
+
+def not_elsewhere(catalog: Catalog, found: Apart, known: Sequence[Listed]) -> list[Listed]:
+    """Those that are nowhere else: neither is a conversation of `known` the same, or a session of
+    another kind, nor was a conversation made of it that has gone on since."""
+    spawned, kept, _ = found
+    if not (spawned or kept):
+        return []
+    if copies := catalog.copies(known):
+        spawned = [r for r in spawned if r.last_active > copies.get(f"{AUR}:{r.key}", -1)]
+        kept = [r for r in kept if r.last_active > copies.get(f"{DOCUMENT}:{r.key}", -1)]
+    spawned = _not_among(spawned, known)
+    return [*spawned, *_not_among(kept, [*known, *spawned])]
+
+
+def _not_among(rows: list[Listed], known: Sequence[Listed]) -> list[Listed]:
+    """Without those that one of `known` is too: it has the same id and beginning, and as much."""
+    if not rows:
+        return rows
+    ids = {row.id for row in known}.intersection([row.key for row in rows])
+    if not ids:
+        return rows
+    said = {(row.id, row.created_at): row.messages for row in known if row.id in ids}
+    return [
+        row
+        for row in rows
+        if row.key not in ids or row.messages > said.get((row.key, row.created_at), -1)
+    ]
+
+
+def called(query: str, rows: Sequence[Listed]) -> list[Listed]:
+    """What is kept in the file, or the folder, that is named; or the conversations that were made
+    of the session that is called so, if that is not listed itself."""
+    from cortext.index.resolve import by_other_id
+
+    return named(query, rows) or by_other_id(query, rows) or became({query.strip()}, rows)
+
+
+def named(query: str, rows: Sequence[Listed]) -> list[Listed]:
+    """What is kept in the file, or the folder, that is named, or is listed under this id."""
+    from cortext.index.resolve import by_id
+
+    text = query.strip()
+    if not text.startswith("/"):
+        return by_id(text, rows)
+    path = text.rstrip("/")
+    return [
+        row for row in rows if (row.path if row.tool else f"{row.root}/{row.path}") in (text, path)
+    ]
+
+
+def became(ids: Iterable[str], rows: Sequence[Listed]) -> list[Listed]:
+    """The conversations that were made of sessions of these ids."""
+    parents = {f"{tool}:{id}" for tool in (AUR, DOCUMENT) for id in ids}
+    return [row for row in rows if made_of(row) and row.parent_id in parents]

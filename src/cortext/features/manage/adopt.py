@@ -1,0 +1,120 @@
+"""A conversation of a workspace, made of a session that belongs to none.
+
+That of an AI tool is bound to it. One made of a session of `aur spawn`, or of one that a program
+keeps, says so in its `parent_id`, as TOOL:ID. The session itself is left as it is: what is said in
+it later is taken in when the conversation is made of it again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.features.capture.bindings import Bound
+from cortext.features.capture.consent import allow, is_allowed
+from cortext.features.capture.current_session import chat_of, row_in_list
+from cortext.features.listing.load_row import read_all
+from cortext.index.catalog import Catalog
+from cortext.index.listed import Listed
+from cortext.index.tools import made_of
+from cortext.lifecycle.known import known_workspaces
+from cortext.lifecycle.workspace import Workspace
+from cortext.model.session import Session
+from cortext.stores.layout import Place
+
+
+class Kept(NamedTuple):
+    """The conversation, whether it is a new one, and what could not be read of the session."""
+
+    bound: Bound
+    is_new: bool
+    notes: Sequence[str] = ()
+
+    @property
+    def row(self) -> Listed:
+        """As lists have it."""
+        return row_in_list(self.bound)
+
+
+def keep(row: Listed, root: str = "") -> Kept:
+    """The conversation that was made of a session before, with what is new; else a new one in a
+    workspace, which is the one that the session was had in unless `root` says another."""
+    session, damages, _, _ = read_all(row)
+    notes = [f"{d.path}{f', line {d.line}' if d.line else ''}: {d.detail}" for d in damages]
+    made = _made_before(row)
+    place = made or _begin(row, session, root or _workspace_of(row))
+    _take(Workspace(place.root), place.place, session)
+    if made is None:
+        _say_whence(row, place, session)
+    return Kept(place, made is None, notes)
+
+
+def as_conversation(row: Listed, *, at_rest: bool = False) -> Listed:
+    """A row that can be arranged: the conversation of a session, in the workspace that it was had
+    in; a conversation as it is. That of a tool's session which is `at_rest` has its times."""
+    if not row.tool:
+        return row
+    if row.is_apart:
+        return keep(row).row
+    made = chat_of(_workspace_of(row), row.tool, row.key, row.path, at_rest=at_rest)
+    return row_in_list(made)
+
+
+def _workspace_of(row: Listed) -> str:
+    there = row.cwd and os.path.isdir(row.cwd)
+    return paths.workspace_root(row.cwd) if there else paths.personal_workspace()
+
+
+def _made_before(row: Listed) -> Bound | None:
+    """A head comes with git: only what was made on this machine is added to."""
+    roots = [root for root in known_workspaces() if os.path.isdir(root)]
+    with Catalog.at_home() as catalog:
+        rows = catalog.list(list(dict.fromkeys([paths.workspace_root(), *roots])))
+    for other in rows:
+        if f"{row.tool}:{row.key}" in made_of(other) and is_allowed(other.place, row.tool, row.key):
+            return Bound(other.root, other.place)
+    return None
+
+
+def _begin(row: Listed, session: Session, root: str) -> Bound:
+    workspace = Workspace(root)
+    ended = max(session.updated_at, row.active_at)
+    made = workspace.chat(
+        row.title or session.title, {}, cwd=row.cwd, began=session.created_at, ended=ended
+    ).session
+    return Bound(root, workspace.store.place_of(made.id, made))
+
+
+def _take(workspace: Workspace, place: Place, session: Session) -> None:
+    """Add what the conversation does not have yet; the other head stays."""
+    have = {message.id for message in workspace.store.read_what_is_left(place).messages}
+    new = [message for message in session.messages if message.id not in have]
+    if new:
+        workspace.store.append(f"{place.day}/{place.name}", *new)
+
+    def change(head: Session) -> bool:
+        known = {call.id for call in head.tool_history}
+        head.tool_history += [call for call in session.tool_history if call.id not in known]
+        head.updated_at = max(head.updated_at, session.updated_at)
+        return False
+
+    workspace.change(place, change)
+
+
+def _say_whence(row: Listed, made: Bound, session: Session) -> None:
+    """Last of all: a conversation that says what it was made of has everything."""
+    allow(made.place, row.tool, row.key)
+
+    def change(head: Session) -> bool:
+        for name in ("agent", "model", "owner", "summary", "tags", "tools", "stop_reason"):
+            setattr(head, name, getattr(session, name))
+        head.total_prompt_tokens = session.total_prompt_tokens
+        head.total_completion_tokens = session.total_completion_tokens
+        head.status = "completed" if session.status == "completed" else "paused"
+        head.native = []
+        head.parent_id = f"{row.tool}:{row.key}"
+        return False
+
+    Workspace(made.root).change(made.place, change)

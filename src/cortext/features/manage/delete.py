@@ -1,0 +1,160 @@
+"""Deleting conversations: into the trash, from which they can be had back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from datetime import timedelta
+
+from cortext import clock, paths
+from cortext.durability.replace import all_set_aside, remove_if_there, storage_errors
+from cortext.durability.trash import Trash, TrashEntry
+from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
+from cortext.features.resume.handoff_files import forget_handed
+from cortext.features.secrets.program_files import agents_of, state_of
+from cortext.index.catalog import Catalog
+from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.index.spawned import SUFFIX, SpawnIndex
+from cortext.lifecycle.summaries import remove_summaries
+from cortext.lifecycle.workspace import Workspace
+from cortext.stores.log import LogStore
+
+
+def delete(row: Listed, *, unless: Callable[[], bool] | None = None) -> TrashEntry:
+    """Move a conversation, its folder with the markdown, to the trash; `unless` something is true
+    now that was not when it was chosen."""
+    workspace = Workspace(row.root)
+    with workspace.changing(row.place):
+        if unless is not None and unless():
+            raise CortextError("it was used meanwhile")
+        return _trash().put(f"{row.key}: {row.title}", [row.place.folder])
+
+
+def delete_log(row: Listed) -> TrashEntry:
+    """Move a session that a program keeps as a log to the trash, with all that its adapter keeps of
+    it alone: what was set aside, sub-agents, the state of a framework. What several sessions share
+    stays. A program that goes on with it begins it anew."""
+    with ExitStack() as held:
+        for path in filter(None, (row.path, state_of(row))):
+            folder, name = os.path.split(path)
+            held.enter_context(LogStore(folder).changing(name.removesuffix(SUFFIX)))
+        if not os.path.lexists(row.path):
+            raise SessionNotFoundError(row.key, path=row.path)
+        label = f"{row.key}: {row.title}" if row.title else row.key
+        return _trash().put(label, files_of_log(row))
+
+
+def files_of_log(row: Listed) -> list[str]:
+    """The files that are a program's session, its own log first."""
+    logs = [row.path, state_of(row), *(agent.path for agent in agents_of(row))]
+    return [file for path in logs if path for file in (path, *all_set_aside(path))]
+
+
+def rests_since(row: Listed, limit: int) -> bool:
+    """Whether nothing was said in a conversation since a time, in microseconds since 1970. Lists
+    may not know yet what was said to one that rests."""
+    if row.last_active >= limit:
+        return False
+    if not row.status:
+        return True
+    store = Workspace(row.root).store
+    if store.head(row.path).status != row.status:
+        return False
+    last = store.tail(row.path, 1)
+    return not last or last[0].timestamp < clock.from_micros(limit)
+
+
+def list_trash() -> list[TrashEntry]:
+    """What is in the trash, the latest first."""
+    return _trash().list()
+
+
+def restore(given: str) -> TrashEntry:
+    """Put back what was deleted: by its number in the list, without leading zeros; by its id or the
+    beginning of the conversation's; or by words of its label."""
+    trash = _trash()
+    entries = trash.list()
+    number = int(given) if len(given) < 7 and given.isascii() and given.isdecimal() else 0
+    if 0 < number <= len(entries) and not given.startswith("0"):
+        return trash.restore(entries[number - 1].id)
+    entry = find_entry(given)
+    if entry is None:
+        missing = SessionNotFoundError(given)
+        missing.hint = "`cortext trash` lists what can be brought back"
+        raise missing
+    return trash.restore(entry.id)
+
+
+def find_entry(given: str) -> TrashEntry | None:
+    """What was deleted, by its id or the beginning of the conversation's, or by words of its
+    label; None if nothing is called that, AmbiguousIdError if several are."""
+    entries, words = _trash().list(), given.casefold().split()
+    if not words:
+        return None
+    found = (
+        [entry for entry in entries if entry.id.startswith(given) and len(given) > 3]
+        or [entry for entry in entries if entry.label.startswith(given)]
+        or [entry for entry in entries if all(word in entry.label.casefold() for word in words)]
+    )
+    if len(found) > 1:
+        raise AmbiguousIdError(given, [f"{entry.id} ({entry.label})" for entry in found])
+    return found[0] if found else None
+
+
+def empty(older_than_days: float = 0) -> list[TrashEntry]:
+    """Remove for good what was deleted that long ago, also what the catalog and the search index
+    knew of it. If a word of it has to stay in the index, so does all of it in the trash."""
+    limit = clock.now() - timedelta(days=older_than_days)
+    trash = _trash()
+    if not any(entry.deleted_at <= limit for entry in trash.list()):
+        return []
+    _purge_words()
+    # What was handed to an agent later has no word of it, and may be read just now.
+    forget_handed(limit.timestamp())
+    gone = trash.empty(older_than_days)
+    origins = [origin for entry in gone for origin in entry.origins]
+    try:
+        with Catalog.at_home() as catalog:
+            catalog.purge()
+    finally:
+        _purge_lists(origins)
+        for origin in origins:
+            _forget_locks(origin)
+    return gone
+
+
+def _purge_lists(origins: Iterable[str]) -> None:
+    """What lists know of logs stands beside these."""
+    spawned = paths.spawn_sessions()
+    logs = {os.path.dirname(origin) for origin in origins if origin.endswith(SUFFIX)}
+    for folder in {spawned, *logs}:
+        with storage_errors("empty the trash of", folder):
+            remove_summaries(folder)
+        if os.path.exists(os.path.join(folder, ".cortext", "spawned.sqlite3")):
+            with SpawnIndex(folder, AUR if folder == spawned else DOCUMENT) as index:
+                index.purge()
+
+
+def _purge_words() -> None:
+    from cortext.features.search.search import Search
+    from cortext.features.search.text_refresh import purge
+    from cortext.index.words import Words
+
+    with Words.at_home() as words:
+        purge(words, Search(words).rows)
+
+
+def _forget_locks(folder: str) -> None:
+    """Locks are named after what they guard; of what is gone for good, they need not tell."""
+    head, name = os.path.split(folder)
+    shelf, day = os.path.split(head)
+    # Whoever has a log open may hold its lock: that stays.
+    if os.path.lexists(folder) or name.endswith(SUFFIX):
+        return
+    for kind in ("lock", "change.lock"):
+        remove_if_there(os.path.join(shelf, ".cortext", "locks", f"{day}~{name}.{kind}"))
+
+
+def _trash() -> Trash:
+    return Trash(paths.trash())

@@ -1,0 +1,76 @@
+"""Putting conversations in order: new titles, tags, forks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cortext.errors import CortextError
+from cortext.index.listed import Listed, NotOursError
+from cortext.lifecycle.workspace import Started, Workspace
+from cortext.model.session import Session
+
+
+def ours(row: Listed) -> Listed:
+    """The conversation; of a session of a tool or a program, one that is made of it."""
+    from cortext.features.manage.adopt import as_conversation
+
+    return as_conversation(row, at_rest=row.status != "active")
+
+
+def as_title(words: str) -> str:
+    """A title as it is kept; CortextError if nothing of it can be seen."""
+    text = " ".join(words.split())
+    if not text:
+        raise CortextError("a title has at least one character that can be seen")
+    return text
+
+
+def rename(row: Listed, title: str) -> Session:
+    """Give a conversation another title. Its id and folder stay, so links to it hold."""
+    text = as_title(title)
+
+    def change(session: Session) -> bool:
+        session.title = text
+        return False
+
+    return _workspace(row).change(row.place, change)
+
+
+def tag(row: Listed, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Session:
+    """Add tags to a conversation, and take some away."""
+    wanted, unwanted = ([_tag(name) for name in names] for names in (add, remove))
+
+    def change(session: Session) -> bool:
+        kept = [name for name in session.tags if _tag(name) not in unwanted]
+        session.tags = [name for name in dict.fromkeys([*kept, *wanted]) if name]
+        return False
+
+    return _workspace(row).change(row.place, change)
+
+
+def _tag(name: str) -> str:
+    """A tag as people type it, with or without the sign that lists put before it."""
+    return " ".join(name.split()).lstrip("#")
+
+
+def fork(row: Listed, *, at: int | None = None, title: str = "") -> Started:
+    """A new conversation that goes on from message `at` of another; without it, from the end."""
+    workspace = _workspace(row)
+    count = len(workspace.store.read_what_is_left(row.place).messages)
+    if at is not None and at > count:
+        raise CortextError(
+            f"{row.key} has {count} messages, so there is no message {at}",
+            hint=f"`cortext show {row.key}` shows them",
+        )
+    return workspace.fork(row.place, at, key=row.key, title=title)
+
+
+def _workspace(row: Listed) -> Workspace:
+    """The workspace of a conversation; one without a session gets it now. NotOursError for a
+    session of a tool, which is the tool's to arrange."""
+    if row.tool:
+        raise NotOursError(row.tool, row.key)
+    workspace = Workspace(row.root)
+    if not row.status:
+        workspace.adopt(row.place, title=row.title, kind=row.kind)
+    return workspace

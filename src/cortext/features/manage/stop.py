@@ -1,0 +1,49 @@
+"""Stopping a conversation, for now or for good."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cortext.errors import InvalidTransitionError
+from cortext.features.capture.capture import capture
+from cortext.features.manage.adopt import as_conversation
+from cortext.features.manage.git_commit import Recorder
+from cortext.index.listed import Listed
+from cortext.lifecycle.workspace import Workspace
+from cortext.model.secrets import mask_text
+from cortext.model.session import Session
+
+
+class Stopped(NamedTuple):
+    """What a person is told: no secret is in it."""
+
+    title: str
+    summary: str
+    notes: list[str]
+
+
+def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stopped:
+    """Save a conversation as paused, or as completed, with what was said in the tools.
+
+    A session becomes a conversation first: to stop one is to want it kept.
+    Without a summary one is made from what was said. A folder without a session gets one.
+    """
+    row = as_conversation(row)
+    workspace = Workspace(row.root)
+    recorder = Recorder(workspace)
+    notes: list[str] = []
+
+    def commit(session: Session) -> None:
+        verb = "done" if completed else "stop"
+        notes.extend(recorder.record(row.place, session, verb=verb))
+
+    if not row.status:
+        workspace.adopt(row.place, title=row.title, kind=row.kind)
+    notes += [f"warning: {note}" for note in capture(row.root, row.place, whole=True).notes]
+    try:
+        session = workspace.stop(row.place, summary=summary or "", completed=completed, then=commit)
+    except InvalidTransitionError as error:
+        again = f"`cortext resume {row.key} --reopen` goes on with it"
+        error.hint = f"{again}, `cortext done {row.key}` saves it as it is"
+        raise
+    return Stopped(mask_text(session.title)[0], mask_text(session.summary)[0], notes)

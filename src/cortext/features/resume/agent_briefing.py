@@ -1,0 +1,199 @@
+"""What an agent gets to go on with a conversation, and making it active again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from cortext.clock import ago
+from cortext.errors import CortextError, InvalidTransitionError
+from cortext.formats.briefing import context_block, escape_field, escape_lines
+from cortext.formats.window import render_briefing_history
+from cortext.index.listed import Listed
+from cortext.lifecycle.types import Types
+from cortext.model.ids import new_id
+from cortext.model.session import Session
+from cortext.stores.layout import document_in
+
+WAS_COMPLETE = "this conversation was marked complete"
+
+
+class Briefing(NamedTuple):
+    """Everything for an agent, in the order in which it is to be read."""
+
+    warnings: list[str]
+    command: str
+    id: str
+    document: str
+    context: str
+    history: str
+
+    @property
+    def opening(self) -> str:
+        """All but the history, as text."""
+        about = [f"The ID of this conversation: {escape_field(self.id)}"]
+        if self.document:
+            about.append(f"The markdown of this conversation: {escape_field(self.document)}")
+        parts = (escape_lines(self.command.rstrip("\n")), "\n".join(about), self.context)
+        return "\n\n".join(part for part in parts if part)
+
+
+def brief(
+    row: Listed,
+    *,
+    budget: int,
+    tools: Sequence[str] | None = None,
+    servers: Callable[[], Sequence[str]] | None = None,
+    with_history: bool = True,
+) -> Briefing:
+    """Return the briefing of a conversation, and change nothing.
+
+    `tools` are those that the agent has now. If they are not known, `servers` returns the names of
+    the MCP servers that are configured for it; it is called only if the conversation had tools.
+    """
+    session, damages = _read(row)
+    missing = _missing(session, tools, servers)
+    return Briefing(
+        [*_warnings(row, session, missing), *damages],
+        _command(row, session),
+        row.key,
+        _document(row),
+        context_block(
+            kind=session.kind or row.kind or "chat",
+            title=session.title or row.title,  # of a head that is lost, the markdown's
+            last_active=ago(row.last_active),
+            exchanges=sum(message.role == "user" for message in session.messages),
+            summary=session.summary or _digest(session),
+        ),
+        render_briefing_history(
+            session,
+            nonce=new_id().replace("-", ""),
+            budget=budget,
+            show=lambda number: f"cortext show {row.key} --message {number}",
+        )
+        if with_history
+        else "",
+    )
+
+
+def activate(row: Listed, *, reopen: bool) -> str:
+    """A conversation goes on; one that was completed only when that is meant. A tool's session
+    has no status of ours. "", or why it stays as it was."""
+    if row.tool:
+        return ""
+    refuse_complete(row, reopen=reopen)
+    if fixed := why_fixed(row):
+        return fixed
+    from cortext.lifecycle.workspace import Workspace
+
+    workspace = Workspace(row.root)
+    if not row.status:
+        workspace.adopt(row.place, title=row.title, kind=row.kind)
+    try:
+        workspace.reactivate(row.place, reopen=reopen)
+    except InvalidTransitionError:
+        raise _complete(row) from None
+    return ""
+
+
+def why_fixed(row: Listed) -> str:
+    """What to say of one that can be read and not written, on a read-only disk or in somebody
+    else's folder; "" for the others. It is gone on with all the same."""
+    if row.tool or os.access(row.place.folder, os.W_OK):
+        return ""
+    status = f" {row.status}" if row.status else " as it was"
+    return (
+        f"its folder cannot be written: it stays{status}, and what is said now is not added to it"
+    )
+
+
+def refuse_complete(row: Listed, *, reopen: bool) -> None:
+    """CortextError for one that was completed, unless that is meant."""
+    if row.status == "completed" and not reopen:
+        raise _complete(row)
+
+
+def _complete(row: Listed) -> CortextError:
+    return CortextError(
+        f"{row.key} was marked complete", hint="`--reopen` goes on with it all the same"
+    )
+
+
+def _read(row: Listed) -> tuple[Session, list[str]]:
+    """The session, as far as there is one, and what is wrong with it."""
+    from cortext.features.listing.load_row import read
+
+    if not row.status:
+        known = row.kind in Types(row.root).names()
+        command = f"/workspace.{row.kind}" if known else ""
+        session = Session(row.id, title=row.title, kind=row.kind, command=command)
+        return session, ["its session was deleted: only its markdown is left"]
+    session, damages = read(row)
+    return session, [
+        f"{d.path}{'' if d.line is None else f', line {d.line}'}: {d.detail}" for d in damages
+    ]
+
+
+def _command(row: Listed, session: Session) -> str:
+    """The text of the original command, as it is today."""
+    if row.tool or not session.command:
+        return ""
+    return Types(row.root).command(session.kind)
+
+
+def _document(row: Listed) -> str:
+    if row.tool:
+        return ""
+    name = document_in(row.place.folder)
+    return f"{row.place.folder}/{name}" if name else ""
+
+
+def _digest(session: Session) -> str:
+    from cortext.model.digest import digest
+
+    return digest(session.messages)
+
+
+def configured_servers(row: Listed, tool: str = "", folder: str = "") -> list[str]:
+    """Return the MCP servers that are configured now for a tool in a folder.
+
+    Without a tool, the last tool of the conversation counts. If it has none, return the servers of
+    all tools: a server that no tool has is missing in each of them.
+    """
+    from cortext.bridges.places import TOOLS
+    from cortext.bridges.servers import mcp_servers
+
+    tools = [tool] if tool else [name for name in row.tools if name in TOOLS][-1:]
+    folder = folder or row.where
+    return sorted({name for each in tools or TOOLS for name in mcp_servers(each, folder)})
+
+
+def _missing(
+    session: Session,
+    tools: Sequence[str] | None,
+    servers: Callable[[], Sequence[str]] | None,
+) -> list[str]:
+    """Return the tools that a conversation had and that an agent lacks, as far as that is known.
+
+    All recorded MCP tools count, and all recorded MCP servers, also those that were never used.
+    """
+    if not session.tools or (tools is None and servers is None):
+        return []
+    from cortext.bridges.servers import without_server, without_tool
+
+    if tools is not None:
+        return without_tool(session.tools, tools)
+    return without_server(session.tools, servers() if servers else ())
+
+
+def _warnings(row: Listed, session: Session, missing: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    if row.status == "completed":
+        found.append(WAS_COMPLETE)
+    hashed = "" if row.tool else session.prompt_hash
+    if hashed and hashed != Types(row.root).command_hash(session.kind):
+        found.append("the agent's instructions have changed since this conversation began")
+    if missing:
+        found.append(f"this conversation had tools that are missing now: {', '.join(missing)}")
+    return found

@@ -1,0 +1,192 @@
+"""Asking an old conversation a question: one turn on a fork of it, with the tool's tools off."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import NamedTuple, NoReturn
+
+from cortext import paths
+from cortext.bridges.launch import (
+    IN_A_COPY,
+    Plan,
+    ask_plan,
+    deny_everything,
+    forget_plan,
+    require,
+)
+from cortext.bridges.writing import Written
+from cortext.durability.read import read_first_line
+from cortext.durability.replace import make_private_dir, remove_if_there, storage_errors
+from cortext.errors import CortextError, reason_of
+from cortext.features.capture.capture import capture
+from cortext.features.resume.native_sessions import find_native
+from cortext.features.resume.reopen import folder_for, write_copy
+from cortext.features.spawn.agent_process import Talk
+from cortext.index.listed import Listed
+
+log: logging.Logger = logging.getLogger("cortext.features")
+_PATIENCE = 900.0
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_Handler = Callable[[int, FrameType | None], object] | signal.Handlers
+_LAST = 2000  # characters of what a tool complained about are shown
+
+
+class Answer(NamedTuple):
+    """What the tool said, and what there is to say about how it was asked."""
+
+    text: str
+    notes: list[str]
+
+
+def require_question(text: str) -> None:
+    """CortextError if nothing is asked."""
+    if not text.strip():
+        raise CortextError("there is no question", hint="`cortext ask ID 'Why did we do that?'`")
+
+
+def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[str] = ()) -> Answer:
+    """The answer of a tool to a question about a conversation. That is brought up to date first;
+    then neither it nor any file is changed, even where work was pending in it. CortextError if the
+    tool fails."""
+    require(tool)
+    require_question(question)
+    if row.status and not row.tool:
+        capture(row.root, row.place)
+    native = find_native(row, tool)
+    with _handling(_end), tempfile.TemporaryDirectory(prefix="cortext-") as folder:
+        denying = os.path.join(folder, "deny.toml")
+        with open(denying, "xb") as file:
+            file.write(deny_everything())
+        if native and tool not in IN_A_COPY:
+            plan = ask_plan(tool, native.id, question, native.cwd, denying=denying, extra=extra)
+            return Answer(_run(plan), [])
+        cwd, notes = (_empty_folder(), list[str]()) if tool in IN_A_COPY else folder_for(row)
+        written = write_copy(row, tool, cwd=cwd, budget=budget)
+        hidden = False
+        try:
+            hidden = _hide(written, tool, wait=1.0)
+            plan = ask_plan(tool, written.id, question, cwd, denying=denying, extra=extra)
+            return Answer(_run(plan), notes)
+        finally:
+            with _handling(signal.SIG_IGN):
+                _remove(written, forget_plan(tool, written.id, cwd))
+                if not hidden:
+                    _hide(written, tool, wait=10.0)
+
+
+@contextmanager
+def _handling(handler: _Handler) -> Generator[None]:
+    """SIGTERM and SIGHUP, where they are not ignored already: nohup means it. In the main thread,
+    which alone gets signals."""
+    numbers: list[signal.Signals] = []
+    if threading.current_thread() is threading.main_thread():
+        numbers = [n for n in _ENDING if signal.getsignal(n) is not signal.SIG_IGN]
+    before = [(number, signal.signal(number, handler)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handled in before:
+            signal.signal(number, handled)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    """As Ctrl+C does, so that what was made for the question goes first."""
+    raise SystemExit(128 + number)
+
+
+def _empty_folder() -> str:
+    """A folder of ours with nothing in it, the same one each time: a tool remembers its folders.
+    Where something was left in it, the next one. Not a shared temp folder: tools read settings of
+    the folders above too."""
+    number = 0
+    while True:
+        folder = os.path.join(paths.running(), f"asking-{number}" if number else "asking")
+        with storage_errors("write", folder):
+            make_private_dir(folder)
+            if not os.listdir(folder):
+                return folder
+        number += 1
+
+
+def _hide(written: Written, tool: str, *, wait: float) -> bool:
+    """Let no list have the copy, also if it is archived; whether that could be seen to: a sync may
+    be at work."""
+    from cortext.features.archive.archive_sync import pass_over
+
+    try:
+        pass_over(tool, written.id, wait=wait)
+    except CortextError as error:
+        log.info("%s, a copy for a question, may be listed: %s", written.id, error)
+        return False
+    return True
+
+
+def _remove(written: Written, plan: Plan | None) -> None:
+    """The copy, which was made for this question alone, and what the tool left of it: Gemini CLI
+    resumes in a second file, if it does so in another minute than the first was made."""
+    if plan:
+        try:
+            _run(plan, patience=60.0)
+        except CortextError as error:
+            log.warning(
+                "%s was made for a question, and stays in %s: %s", written.id, plan.tool, error
+            )
+        return
+    beside = os.path.dirname(written.path)
+    for name in os.listdir(beside):
+        path = os.path.join(beside, name)
+        if path == written.path or (written.id[:8] in name and _is_of(path, written.id)):
+            remove_if_there(path)
+
+
+def _is_of(path: str, id: str) -> bool:
+    try:
+        return id.encode() in read_first_line(path, 1 << 16)
+    except OSError as error:
+        log.warning("%s may be a copy that was made for a question, and stays: %s", path, error)
+        return False
+
+
+def _run(plan: Plan, *, patience: float | None = None) -> str:
+    """What the program writes. By a file: through a pipe one of them loses the end of it."""
+    try:
+        talk = Talk(plan, by_file=True)
+    except OSError as error:
+        why = reason_of(error)
+        raise CortextError(f"{plan.tool} cannot be started: {why}") from error
+    patience = patience or _PATIENCE
+    try:
+        until = time.monotonic() + patience
+        talk.write((plan.given or "").encode("utf-8", "replace"))
+        talk.end_input()
+        answer = b"".join(talk.read(until)).decode("utf-8", "replace")
+        code = talk.wait(until)
+        why = talk.complaints() or answer.strip()
+    finally:
+        talk.stop()
+    if code is None:
+        raise CortextError(f"{plan.tool} did not answer within {patience:g} s")
+    if code:
+        said = f"{plan.tool} failed ({code}): {why[-_LAST:]}"
+        raise CortextError(said, hint=_hint(why))
+    return answer
+
+
+def _hint(why: str) -> str:
+    """What a person can do about a complaint that we know."""
+    if "--skip-git-repo-check" in why:
+        return "Codex answers only in a git repository: `git init` there, or `--tool` another"
+    if "UnknownError" in why or "ModelNotFound" in why:  # all that OpenCode says of it
+        return (
+            "a question is asked outside the project, whose opencode.json may have named the "
+            "model: name it in your own configuration of OpenCode, or `--tool` another"
+        )
+    return ""

@@ -1,0 +1,256 @@
+"""What was decided about a topic: sentences that were said, and where.
+
+No model is asked. A sentence decides by its words ("we agreed on", "let's use"), by what it answers
+to (`choices.py`), or it is what an agent advised and the person then said yes to. Those about the
+topic come first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from cortext.errors import CortextError
+from cortext.features.search.decision_answers import chosen, offers, picked, picks
+from cortext.features.search.search import Hit
+from cortext.formats.history import is_abandoned
+from cortext.formats.query import folded, parse, spaced
+from cortext.index.database import micros
+from cortext.index.listed import Listed
+from cortext.model import cues
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+
+_CONVERSATIONS = 30
+_HITS = 200
+_LONGEST = 20_000
+"""Characters of a message that are looked at."""
+_SHORTEST, _SENTENCE = 8, 500
+_DECIDED = (
+    *cues.DECIDED,
+    *("decided that", "decided:", "we chose", "i chose", "we've chosen", "opted for", "settled on"),
+    *("settled:", "the decision", "final decision", "we ruled out", "we rejected", "sticking with"),
+    *("from now on", "we're going to use", "we are going to use", "we won't", "is final"),
+    *("off the table", "out of scope", "the winner is", "we have to", "we must"),
+    *("decision recorded", "decision made", "we voted", "team voted", "final answer"),
+)
+_CHOSEN = (
+    *cues.CHOSEN,
+    *("use ", "go with", "stick with", "keep ", "drop ", "always ", "never ", "don't use"),
+    *("do not use", "we won't", "we will ", "we'll ", "i prefer", "i want ", "make it "),
+    *("i don't want ", "we don't want "),
+    *("go for ", "i'm going with", "let us ", "scrap ", "remove "),
+)
+"""What decides if the person says it; at the beginning of a sentence, for short ones."""
+_STARTS = tuple(cue for cue in _CHOSEN if cue not in cues.CHOSEN)
+# "It is what it is." has that one too; `_CLAIMS` knows more.
+_SAID = tuple(cue for cue in cues.CHOSEN if cue != "it is.")
+_SO = re.compile(r"(?:(?:ok(?:ay)?|alright|fine|good|right|so|then|and|also|please|now)[,:]? )+")
+"""What may stand before the word that decides."""
+_BEGINS = re.compile(
+    r"let(?:'s| us) (?!see|look|talk|discuss|think|start|begin|try|continue|check|wait|test|debug"
+    r"|find|go (?:over|through|back|on)|say|have a look|know|me)"
+    r"|(?:switch to|swap|exclude|park|ship) |replace [\w ]{1,40} (?:with|by) "
+    r"|we (?:stay|ship|stick|skip|settle) |[^,]{2,60}, so (?:we |let's )?(?:use|keep|take|drop) "
+    r"|[^,;:]{2,60} for now(?:[,.!]|$)"
+    r"|no (?!(?:idea|problem|worries|rush|hurry|need|thanks|thank|clue|luck|matter|doubt|way|one"
+    r"|tests?|errors?|failures?|change|difference|it|that|this|i|we|you|not|there)\b)[\w-]+"
+)
+"""How a sentence of a person begins that decides, whatever follows."""
+_CLAIMS = re.compile(
+    r"(?!.*\b(?:what|how|who|where|why|which|whatever|wonder|know|than|like)\b)[^,;:?]{2,60} it is"
+    r"(?:[,.!;]|$)"
+)
+_EXCEPT = re.compile(
+    r"(?:[^\s,]+ ){3,}[^\s,]+, (?:and )?no (?!(?:other|idea|problem|worries|rush|hurry|need|thanks"
+    r"|matter|doubt|errors?|failures?|change|difference)\b)[\w-]+(?: [\w-]+){0,3}[.!]*$"
+)
+"""What a person rules out at the end: "we stay on luxon, no new library"."""
+_FIX = re.compile(r"make it (?:work|compile|pass|run|build)\b")
+_DONE = re.compile(
+    r"(?:that's |it's |and that's )?(?:settled|final|decided|a decision|done deal)[.!]*"
+)
+"""A sentence that makes one of the sentence before it."""
+_YES = re.compile(
+    r"(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|sounds good|perfect|great|good|do (?:it|that)|go ahead|"
+    r"fine|right|exactly|please do|ja|oui|sí|si|d'accord|vale|はい|好的?|да)\b[\s,.!]*+",
+    re.IGNORECASE,
+)
+_ANSWER = 160
+"""Characters of a yes: what is longer says something else."""
+_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
+_LEAD = re.compile(r"[\s>#*+•-]*+(?:\d{1,3}[.)]\s+)?+(?:\[[ xX]\]\s*)?+")
+_HEADING = re.compile(
+    r"\W*(?:final |key |the )?(?:decisions?|decided|agreed|entscheidung(?:en)?)\W*"
+)
+_MARKS = re.compile(r"\*\*|__|`|~~")
+_WORD = re.compile(r"[^\W_]+")
+_CLAUSE = re.compile(r"[,;:،]\s|\s[—–-]\s|、")
+
+
+class Decision(NamedTuple):
+    """A sentence that decides. `message_id` is the message's own; "" if it has none."""
+
+    row: Listed
+    number: int
+    message_id: str
+    role: str
+    time: int
+    sentence: str
+    score: int
+
+
+def get_decisions(
+    topic: str,
+    find: Callable[[str, int], Sequence[Hit]],
+    read: Callable[[Listed], Session],
+    *,
+    most: int = 10,
+) -> list[Decision]:
+    """What was decided about a topic, what fits best first, of these the newest. `find` gives the
+    newest texts that have some words, so many at most."""
+    stems = _stems(topic)
+    if not stems:
+        return []
+    rows: dict[tuple[str, str], Listed] = {}
+    for query in dict.fromkeys((topic, " OR ".join(f"{stem}*" for stem in stems))):
+        for hit in find(query, _HITS):
+            rows.setdefault(hit.row.identity, hit.row)
+    found: list[Decision] = []
+    for row in list(rows.values())[:_CONVERSATIONS]:
+        try:
+            messages = read(row).messages
+        except (OSError, CortextError):
+            continue  # what is gone since it was found decides nothing
+        found += _about(row, messages, stems)
+    found.sort(key=lambda each: (each.score, each.time), reverse=True)
+    unique = {each.sentence.casefold(): each for each in reversed(found)}
+    return [each for each in found if unique[each.sentence.casefold()] is each][:most]
+
+
+def decisions_in(messages: Sequence[SessionMessage]) -> Iterator[tuple[int, str]]:
+    """The sentences that decide, each with the number of its message, counted from 1."""
+    advice: tuple[int, str] | None = None
+    is_offered = is_picked = was_asked = False
+    for number, message in enumerate(messages, 1):
+        if message.role not in ("user", "assistant") or is_abandoned(message):
+            continue
+        text, by_person = message.content[:_LONGEST], message.role == "user"
+        decided = list(_decided(text, by_person=by_person))
+        sentences = [each for line in text.split("\n") for each in _sentences(line)]
+        further = ""
+        if by_person:
+            further = chosen(text, sentences) if is_offered else ""
+        elif is_picked:
+            further = picked(sentences)
+        decided += [further] if further and further not in decided else []
+        yield from ((number, sentence) for sentence in decided)
+        is_picked = by_person and is_offered and picks(text)
+        is_offered = not by_person and offers(sentences, was_asked=was_asked)
+        was_asked = by_person and "?" in text
+        if not by_person:
+            advised = _advised(text)
+            advice = (number, advised) if advised and advised not in decided else None
+        elif advice:
+            if len(text) <= _ANSWER and _YES.match(text.strip()):
+                yield advice
+            advice = None
+
+
+def _about(
+    row: Listed, messages: Sequence[SessionMessage], stems: Sequence[str]
+) -> Iterator[Decision]:
+    title = _counted(f"{row.title} {row.summary}", stems)
+    for number, sentence in decisions_in(messages):
+        message = messages[number - 1]
+        near = " ".join(m.content[:_LONGEST] for m in messages[max(number - 2, 0) : number])
+        told, around = _counted(sentence, stems), _counted(near, stems)
+        # All of the words in the sentence say more than any number of them around it.
+        score = 4 * told + 2 * around + title
+        if told or around or title == len(stems):
+            time = micros(message.timestamp)
+            yield Decision(row, number, message.id, message.role, time, sentence, score)
+
+
+def _decided(text: str, *, by_person: bool) -> Iterator[str]:
+    listed = False
+    for line in text.split("\n"):
+        if _HEADING.fullmatch(line.casefold()):
+            listed = True
+            continue
+        if not line.strip() or line.lstrip().startswith("#"):
+            listed = listed and not line.strip()
+            continue
+        is_item = line.lstrip()[:1] in ("-", "*", "+", "•") or line.lstrip()[:1].isdigit()
+        if listed and is_item:
+            yield _cleaned(line)
+            continue
+        listed = False
+        before = ""
+        for sentence in _sentences(line):
+            if by_person and before and _DONE.fullmatch(sentence.casefold()):
+                yield before
+            decides = _decides(sentence, by_person=by_person)
+            if decides:
+                yield sentence
+            before = "" if decides else sentence
+
+
+def _decides(sentence: str, *, by_person: bool) -> bool:
+    if sentence.rstrip("\"'”’)] ")[-1:] in ("?", "？", "؟"):
+        return False
+    text = sentence.casefold().replace("’", "'")
+    if _CLAIMS.match(text) and not cues.NOT_YET.search(text):
+        return True
+    if by_person:
+        lead = _SO.match(text)
+        bare = text[lead.end() :] if lead else text
+        if (bare.startswith(_STARTS) and not _FIX.match(bare)) or _BEGINS.match(bare):
+            return True
+        if _EXCEPT.match(text) and not cues.ASKING.match(bare):
+            return True
+    for cue in (*_DECIDED, *(_SAID if by_person else ())):
+        at = text.find(cue)
+        if at == 0 or (at > 0 and not (cue[0].isascii() and text[at - 1].isalnum())):
+            clause = max((m.end() for m in _CLAUSE.finditer(text[:at])), default=0)
+            if not cues.NOT_YET.search(text[clause:at]):
+                return True
+    return False
+
+
+def _advised(text: str) -> str:
+    """The last sentence in which an agent recommends something."""
+    found = ""
+    for line in text.split("\n"):
+        for sentence in _sentences(line):
+            said = sentence.casefold().replace("’", "'")
+            if any(cue in said for cue in cues.ADVISED):
+                found = sentence
+    return found
+
+
+def _sentences(line: str) -> Iterator[str]:
+    for part in _END.split(line):
+        sentence = _cleaned(part)
+        if len(sentence) >= _SHORTEST:
+            yield sentence
+
+
+def _cleaned(text: str) -> str:
+    lead = _LEAD.match(text)
+    bare = _MARKS.sub("", text[lead.end() if lead else 0 :])
+    return " ".join(bare.split())[:_SENTENCE]
+
+
+def _stems(topic: str) -> list[str]:
+    """The words of a topic without their endings, and without those that say nothing."""
+    tokens = [token for term in parse(topic).terms for token in term.tokens]
+    telling = [token for token in tokens if token not in cues.COMMON] or tokens
+    return list(dict.fromkeys(token[: max(4, len(token) - 3)] for token in telling))
+
+
+def _counted(text: str, stems: Sequence[str]) -> int:
+    """How many of the stems begin a word of a text."""
+    words = " " + " ".join(_WORD.findall(spaced(folded(text))))
+    return sum(f" {stem}" in words for stem in stems)

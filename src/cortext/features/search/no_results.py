@@ -1,0 +1,118 @@
+"""Why a search found nothing, and what may have been meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from cortext.features.search.partial_matches import apart, telling, typed
+from cortext.features.search.results import Finder, Question
+from cortext.features.search.search import Narrow
+from cortext.formats.query import Clause, Query, Term, parse
+from cortext.index.listed import Listed
+from cortext.index.resolve import nearest
+from cortext.index.vocabulary import unknown
+
+_CLOSE = 85
+"""How alike a title is that may have been meant, of 100."""
+_SHORTEST = 4
+"""Characters that may be a title with mistakes: fewer are a part of any."""
+_FREED: dict[str, Callable[[Question], Question]] = {
+    "--tool": lambda q: q._replace(wanted=q.wanted._replace(tool=None)),
+    "--type": lambda q: q._replace(wanted=q.wanted._replace(kind=None)),
+    "--status": lambda q: q._replace(wanted=q.wanted._replace(status=None)),
+    "--tag": lambda q: q._replace(wanted=q.wanted._replace(tags=())),
+    "--owner": lambda q: q._replace(wanted=q.wanted._replace(owner=None)),
+    "--in": lambda q: q._replace(narrow=q.narrow._replace(folder="")),
+    "--role": lambda q: q._replace(narrow=q.narrow._replace(role="")),
+    "--since": lambda q: q._replace(narrow=q.narrow._replace(since=None)),
+    "--until": lambda q: q._replace(narrow=q.narrow._replace(until=None)),
+    "--conversation": lambda q: q._replace(only=None),
+}
+"""A question without one of the options that leave less."""
+
+
+class Nothing(NamedTuple):
+    """What there is to say: whether there was a word to look for; the words that were not wanted,
+    and that all have which was found; the options without any one of which something is found, and
+    whether it is without all of them; those that leave no conversation at all; the words that are
+    nowhere, each with the nearest or ""; and titles that are alike."""
+
+    asked: bool = True
+    excluded: Sequence[str] = ()
+    narrowed: Sequence[str] = ()
+    elsewhere: bool = False
+    empty: Sequence[str] = ()
+    unknown: Sequence[tuple[str, str]] = ()
+    titles: Sequence[Listed] = ()
+
+
+def why_nothing(finder: Finder, question: Question) -> Nothing:
+    """The first reason that explains it."""
+    query = parse(question.text)
+    whole = query.whole
+    if whole is None:
+        return Nothing(asked=False, excluded=_words(query.dropped))
+    if question.is_filtered and (found := _narrowed(finder, question)):
+        return found
+    if whole.unwanted:
+        without = question._replace(most=1)
+        if finder.answer(without, Query(whole._replace(unwanted=()))).groups:
+            unwanted = [p for p in whole.unwanted if isinstance(p, Term)]
+            return Nothing(excluded=_words(unwanted) or ["what is not wanted"])
+    terms = telling([term for term in query.terms if not term.is_prefix])
+    # Any title is like words that make a sentence.
+    text = " ".join(map(typed, telling([word for term in query.terms for word in apart(term)])))
+    return Nothing(unknown=_unknown(finder, terms), titles=_alike(text, finder.rows))
+
+
+def _unknown(finder: Finder, terms: Sequence[Term]) -> list[tuple[str, str]]:
+    """What was typed that has a word which is nowhere; what is written without spaces once. The
+    index knows words of all conversations, and of texts that are gone."""
+    rows = finder.among(Question(""))
+
+    def is_said(word: str) -> bool:
+        return bool(finder.having(Query(Clause((Term((word,)),))), rows, Narrow(), most=1))
+
+    words = [word for term in terms for word in apart(term)]
+    nearest_to = unknown([token for word in words for token in word.tokens], is_said)
+    found: dict[str, str] = {}
+    for word in words:
+        if any(token in nearest_to for token in word.tokens):
+            found[typed(word)] = nearest_to[word.tokens[0]] if len(word.tokens) == 1 else ""
+    return [*found.items()]
+
+
+def _words(terms: Sequence[Term]) -> list[str]:
+    return [*map(typed, terms)]
+
+
+def _narrowed(finder: Finder, question: Question) -> Nothing | None:
+    """Which of the options it was; None if there is nothing without them either."""
+    question = question._replace(most=1)
+    given = [name for name, free in _FREED.items() if free(question) != question]
+    empty = [name for name in given if not finder.among(_only(question, name))]
+    if empty:
+        return Nothing(empty=empty)
+    if not finder.answer(Question(question.text, most=1)).groups:
+        return None
+    narrowed = [name for name in given if finder.answer(_FREED[name](question)).groups]
+    return Nothing(narrowed=narrowed, elsewhere=True)
+
+
+def _only(question: Question, name: str) -> Question:
+    """The question with one option alone."""
+    for other, free in _FREED.items():
+        question = question if other == name else free(question)
+    return question
+
+
+def _alike(text: str, rows: list[Listed]) -> list[Listed]:
+    if len(text) < _SHORTEST:
+        return []
+    from rapidfuzz import fuzz, utils
+
+    def score(row: Listed) -> float:
+        return fuzz.WRatio(text, row.title, processor=utils.default_process)
+
+    return [row for row in nearest(text, rows) if score(row) >= _CLOSE]

@@ -1,0 +1,173 @@
+"""What comes near a question that nothing answers: people ask in sentences, and what they remember
+of one conversation stands in several messages of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from cortext.features.search.results import Answer, Finder, Group, Question
+from cortext.features.search.search import Spots, hits
+from cortext.formats.folding import is_alone
+from cortext.formats.query import Clause, Query, Term, parse
+from cortext.index.listed import Listed
+from cortext.index.words import Identity, Spot
+
+LOOSE, WITHOUT, APART, SOME = "loose", "without", "apart", "some"
+_HOW = {
+    LOOSE: "no message has these words side by side; these have all of them",
+    WITHOUT: "no message has all of these words",
+    APART: "no message has all of these words; these conversations have, in different messages",
+    SOME: "no message has all of these words; these have some of them",
+}
+_SENTENCE = """
+a about all also am an and any are as at be been but by can could did do does done for from
+get gets getting go goes going got had has have he her here him his how i if in into is it its just
+know let like made make makes making me might my need needed needs no not of off on one or our out
+please put remember said say see she should so some something tell than that the their them then
+there these they thing things think this those to up us use used uses using want wanted wants was
+way we were what when where which who whom whose why will with would you your
+"""
+_SMALL = frozenset(_SENTENCE.split())
+"""Words that make a sentence, and say little about what it is about."""
+_ENDING = re.compile(r"(?<=...)(?:ings|ing|ed|es|s|d|e)$")
+_ENDINGS = ("", "e", "s", "es", "d", "ed", "ing")
+_MOST = 8
+"""Words that are looked for: all pairs of more are too many."""
+_TOLD = 80
+"""Characters of a word that are said again."""
+_CONVERSATIONS = 6
+_LOOKED = 1000
+
+
+class Nearly(NamedTuple):
+    """What was found, and `how` it is near: the words not side by side; without some of them; in
+    different messages of one conversation; or only some of them. `without` are words that were
+    given up."""
+
+    answer: Answer
+    how: str
+    without: Sequence[str] = ()
+
+
+def told(found: Nearly) -> str:
+    """How it is near, in words; as clean as what was typed."""
+    if found.how == WITHOUT and not found.without:
+        return f"{_HOW[WITHOUT]}; with other endings, these have"
+    return _HOW[found.how] + (f"; without: {', '.join(found.without)}" if found.without else "")
+
+
+def nearly(finder: Finder, question: Question) -> Nearly | None:
+    """What has most of what was typed, the best first; None if nothing has, or too little was
+    typed to leave anything out."""
+    whole = parse(question.text).whole
+    if whole is None or whole.either:
+        return None
+    terms = [part for part in whole.wanted if isinstance(part, Term)]
+    parts = [apart(term) for term in terms]
+    words = [*{word.tokens: word for each in parts for word in each}.values()]
+    if len(terms) < len(whole.wanted) or len(words) < 2:
+        return None
+    near = _Near(finder, question._replace(best=True), whole.unwanted)
+    if any(len(each) > 1 for each in parts) and (found := near.all_of(words)):
+        return Nearly(found, LOOSE)
+    if not any(map(_tells, words)):
+        return None  # any part of it is everywhere
+    kept = telling(words)[:_MOST]
+    return near.best(kept, [typed(word) for word in words if word not in kept])
+
+
+def telling(words: Sequence[Term]) -> Sequence[Term]:
+    """Those that say what it is about; all, if none does."""
+    return [word for word in words if _tells(word)] or words
+
+
+def _tells(word: Term) -> bool:
+    first = word.tokens[0]
+    # A letter or a digit is a part of code that was taken apart.
+    return first not in _SMALL and (len(word.tokens) > 1 or len(first) > 1 or not first.isascii())
+
+
+def typed(term: Term) -> str:
+    """What a person typed, as one word where that was one; what is too long to be told is cut."""
+    whole = "".join(
+        token if not n or is_alone(token) or is_alone(term.tokens[n - 1]) else f" {token}"
+        for n, token in enumerate(term.tokens)
+    )
+    return whole if len(whole) <= _TOLD else f"{whole[:_TOLD]}…"
+
+
+def apart(term: Term) -> list[Term]:
+    """The words of a phrase, each for itself; what is written without spaces stays whole."""
+    if len(term.tokens) == 1 or not all(map(str.isascii, term.tokens)):
+        return [term]
+    return [Term((token,)) for token in term.tokens]
+
+
+def _forms(term: Term) -> list[Term]:
+    """The word with each of the endings that it may have."""
+    (word, *more) = term.tokens
+    if more or term.is_prefix or not word.isascii() or not word.isalpha():
+        return [term]
+    roots = word, _ENDING.sub("", word)
+    forms = dict.fromkeys([word, *(f"{root}{end}" for root in roots for end in _ENDINGS)])
+    return [Term((form,)) for form in forms]
+
+
+class _Near:
+    """What is looked for besides, and never with what was not wanted."""
+
+    def __init__(
+        self, finder: Finder, question: Question, unwanted: tuple[Term | Clause, ...]
+    ) -> None:
+        self._finder, self._question, self._unwanted = finder, question, unwanted
+        self._rows = finder.among(question)
+
+    def all_of(self, parts: Sequence[Term | Clause]) -> Answer | None:
+        found = self._finder.answer(self._question, Query(Clause(tuple(parts), self._unwanted)))
+        return found if found.groups else None
+
+    def best(self, words: Sequence[Term], without: list[str]) -> Nearly | None:
+        """All of the words, in one message or in one conversation; else as many as there are."""
+        said = {word: self._said(word) for word in words}
+        there = [form for form in said.values() if form]
+        without = without + [typed(word) for word in words if not said[word]]
+        if there and (found := self.all_of(there)):
+            return Nearly(found, WITHOUT, without)
+        if len(there) > 1 and (found := self._in_one(there)):
+            return Nearly(found, APART, without)
+        pairs = [Clause(pair) for pair in combinations(there, 2)]
+        found = self._one_of(pairs) or self._one_of(there)
+        return Nearly(found, SOME, without) if found else None
+
+    def _said(self, word: Term) -> Term | Clause | None:
+        """The forms of a word that there are."""
+        found = [form for form in _forms(word) if self._having(form, self._rows, most=1)]
+        return Clause((*found,), either=True) if len(found) > 1 else found[0] if found else None
+
+    def _one_of(self, parts: Sequence[Term | Clause]) -> Answer | None:
+        return self.all_of([Clause(tuple(parts), either=True)]) if parts else None
+
+    def _having(
+        self, part: Term | Clause, rows: dict[Identity, Listed], most: int
+    ) -> dict[Identity, Spot]:
+        query = Query(Clause((part,), self._unwanted))
+        return self._finder.having(query, rows, self._question.narrow, most=most)
+
+    def _in_one(self, parts: Sequence[Term | Clause]) -> Answer | None:
+        """The conversations that have all of them, each with the newest message for each."""
+        rows = self._rows
+        by_part: list[dict[Identity, Spot]] = []
+        for part in parts:
+            by_part.append(self._having(part, rows, most=_LOOKED))
+            rows = {key: rows[key] for key in by_part[-1]}
+        latest = sorted(rows.values(), key=lambda row: row.last_active, reverse=True)
+        either = Query(Clause(tuple(parts), either=True))
+        groups: list[Group] = []
+        for row in latest[:_CONVERSATIONS]:
+            spots = {found[row.identity].number: found[row.identity] for found in by_part}
+            said = [spots[number] for number in sorted(spots)]
+            groups.append(Group(row, list(hits(Spots(said, more=False), rows, either)), more=False))
+        return Answer(groups, more=len(latest) > len(groups)) if groups else None

@@ -1,0 +1,210 @@
+"""What a search shows: by conversation, never much of one, the newest or the best first."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted, filtered
+from cortext.features.listing.folder_filters import below
+from cortext.features.search.search import Hit, Narrow, Search, Texts, hits
+from cortext.formats.query import Query, Term, find, parse
+from cortext.index.listed import Listed
+from cortext.index.words import MARKDOWN, TITLE, Identity, Spot
+
+_LOOKED_AT = 200
+"""Places in one conversation that are looked at."""
+_RANKED = 2000
+"""Texts that are read to tell which are the best: the newest, for `_PATIENCE` seconds."""
+_PATIENCE = 1.0
+_STEEP, _LONG = 1.2, 0.75
+"""How soon more of a word tells no more, and how much less a word tells in a long text."""
+
+
+class Question(NamedTuple):
+    """What is asked: the words, in which conversations and texts, how many, how many of one
+    conversation, whether the best or the newest come first; and of one conversation alone."""
+
+    text: str
+    wanted: Wanted = EVERYTHING
+    narrow: Narrow = Narrow()
+    most: int = 20
+    each: int = 3
+    best: bool = False
+    only: Identity | None = None
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.wanted != EVERYTHING or self.narrow != Narrow() or self.only)
+
+
+class Group(NamedTuple):
+    """A conversation, what is shown of that which was found in it, and whether there is more."""
+
+    row: Listed
+    hits: list[Hit]
+    more: bool
+
+
+class Answer(NamedTuple):
+    """What was found, and whether more could be shown."""
+
+    groups: list[Group]
+    more: bool
+
+    @property
+    def exact(self) -> list[bool]:
+        """Of each text that is shown, whether it has the signs that were typed."""
+        return [hit.exact for group in self.groups for hit in group.hits]
+
+
+class Finder(Search):
+    """A search that answers a person."""
+
+    def answer(self, question: Question, query: Query | None = None) -> Answer:
+        """What there is to show; of another query, if it is not what the text says."""
+        query, rows = query or parse(question.text), self.among(question)
+        if not query or not rows:
+            return Answer([], more=False)
+        best, most = question.best, question.most
+        each = 0 if best or question.only else question.each
+        looked = _RANKED if best else max(_LOOKED_AT, 2 * most) if question.only else most
+        found = self._spots(query, rows, question.narrow, looked, each)
+        spots = _once(found.found, rows, query)
+        if best:
+            spots = _best_first(spots, rows, query)
+        taken, crowded, left = _spread(spots, question)
+        shown = list(hits(found._replace(found=taken), rows, query))
+        if self._read_anew(shown):
+            return self.answer(question, query)
+        by_row: dict[Identity, list[Hit]] = {}
+        for hit in shown:
+            by_row.setdefault(hit.row.identity, []).append(hit)
+        groups = [Group(rows[key], said, key in crowded) for key, said in by_row.items()]
+        return Answer(groups, more=found.more or left)
+
+    @property
+    def conversations(self) -> Conversations:
+        """All that can be listed."""
+        return self._conversations
+
+    def having(
+        self, query: Query, rows: dict[Identity, Listed], narrow: Narrow, *, most: int
+    ) -> dict[Identity, Spot]:
+        """Of each of these conversations that has it, the newest text with it."""
+        return self.telling_signs(query, rows, narrow, most=most)[0]
+
+    def telling_signs(
+        self, query: Query, rows: dict[Identity, Listed], narrow: Narrow, *, most: int
+    ) -> tuple[dict[Identity, Spot], set[Identity]]:
+        """As `having`, with those in which nothing has the signs that were typed."""
+        first: dict[Identity, Spot] = {}
+        found = self._spots(query, rows, narrow, most, each=1)
+        for spot in found.found:
+            # A message says more than a title.
+            if spot.identity not in first or first[spot.identity].number <= TITLE < spot.number:
+                first[spot.identity] = spot
+        exact = {spot.identity for spot in found.found if spot.id not in found.loose}
+        return first, first.keys() - exact
+
+    def only(self, takes: Callable[[Listed], bool]) -> Finder:
+        """The same over fewer conversations; what it has read is not read again."""
+        fewer = object.__new__(Finder)
+        fewer._words, fewer._conversations = self._words, self._conversations
+        fewer.rows = [row for row in self.rows if takes(row)]
+        # Who has not all of them does not bring the index up to date.
+        fewer._anew = {row.identity for row in fewer.rows}
+        return fewer
+
+    def among(self, question: Question) -> dict[Identity, Listed]:
+        """The conversations that may have it."""
+        if not question.is_filtered:
+            return self._all_rows
+        rows = below(filtered(self.rows, question.wanted), question.narrow.folder)
+        if question.only:
+            rows = [row for row in rows if row.identity == question.only]
+        return self._each_once(rows)
+
+
+def _once(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> list[Spot]:
+    """Without the titles of conversations in which something else has the words, and without
+    documents that have them only in their heading."""
+    titled = {spot.identity for spot in spots if spot.number == TITLE}
+    texts = Texts()
+
+    def says(spot: Spot) -> bool:
+        if spot.number != MARKDOWN or spot.identity not in titled:
+            return spot.number != TITLE
+        return bool(find(texts.of(rows[spot.identity], spot), query.terms))
+
+    said = {spot for spot in spots if says(spot)}
+    alone = titled - {spot.identity for spot in said}
+    return [
+        spot for spot in spots if spot in said or (spot.number == TITLE and spot.identity in alone)
+    ]
+
+
+def _spread(spots: Sequence[Spot], question: Question) -> tuple[list[Spot], set[Identity], bool]:
+    """Those to show, the conversations that have more of them, and whether more could be shown."""
+    counts: dict[Identity, int] = {}
+    taken: list[Spot] = []
+    crowded: set[Identity] = set()
+    left = False
+    for spot in spots:
+        count = counts[spot.identity] = counts.get(spot.identity, 0) + 1
+        fits = count <= question.each or bool(question.only)
+        if fits and len(taken) < question.most:
+            taken.append(spot)
+        else:
+            crowded.add(spot.identity)
+            left = left or fits
+    return taken, crowded, left
+
+
+def _best_first(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> list[Spot]:
+    """By how much they say about the words (BM25, among themselves). What there is no time to read
+    comes after the rest, the newest first."""
+    terms = list(dict.fromkeys(query.terms))
+    if len(terms) > 1:
+        # Where they follow one another, they are meant together.
+        terms.append(Term(tuple(token for term in terms for token in term.tokens)))
+    read = dict(_counted(spots, rows, terms))
+    if not read:
+        return list(spots)
+    mean = sum(length for _, length in read.values()) / len(read) or 1
+    rarity = [
+        math.log(1 + (len(read) + 0.5) / (0.5 + sum(1 for counts, _ in read.values() if counts[n])))
+        for n in range(len(terms))
+    ]
+
+    def score(spot: Spot) -> float:
+        counts, length = read.get(spot, ((), 0))
+        damping = _STEEP * (1 - _LONG + _LONG * length / mean)
+        return sum(
+            weight * count / (count + damping)
+            for weight, count in zip(rarity, counts, strict=False)
+            if count
+        )
+
+    return sorted(spots, key=score, reverse=True)
+
+
+def _counted(
+    spots: Sequence[Spot], rows: dict[Identity, Listed], terms: Sequence[Term]
+) -> Iterator[tuple[Spot, tuple[tuple[int, ...], int]]]:
+    """How often each term stands in each text, and how long that is; a conversation at a time, so
+    that no more than one of them is in memory."""
+    end = time.monotonic() + _PATIENCE
+    by_row: dict[Identity, list[Spot]] = {}
+    for spot in spots:
+        by_row.setdefault(spot.identity, []).append(spot)
+    for identity, group in by_row.items():
+        texts = Texts()
+        for spot in group:
+            if time.monotonic() > end:
+                return
+            text = texts.of(rows[identity], spot)
+            counts = tuple(len(find(text, [term])) for term in terms)
+            yield spot, (counts, len(text))

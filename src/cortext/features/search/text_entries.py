@@ -1,0 +1,284 @@
+"""What is new in a conversation since the full-text index read it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+from cortext.bridges.recent import Mark
+from cortext.durability.read import open_file, read_file, read_range
+from cortext.errors import CortextError, where_and_why
+from cortext.features.capture.transcript_reader import beside, end_now, news
+from cortext.features.capture.transcripts import Found
+from cortext.features.listing.load_row import Read, read_all, read_from, transcript_of
+from cortext.features.search.text_refresh import print_of
+from cortext.features.secrets.index_redactions import mask_of, text_without, without
+from cortext.formats.folder import FOLDER
+from cortext.formats.log import LOG
+from cortext.formats.query import spaced
+from cortext.formats.records import RecordTable, decode_lines
+from cortext.formats.wording import wording
+from cortext.index.database import micros, plain
+from cortext.index.listed import Listed
+from cortext.index.words import MARKDOWN, SIDE, TITLE, Entry, Work
+from cortext.lifecycle.types import Types
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores import layout
+
+if TYPE_CHECKING:
+    from cortext.features.secrets.redact_value import Marker
+
+_log = logging.getLogger("cortext.features")
+STUB = 300
+"""Characters at each end of what a tool printed that can be found: errors stand at the last."""
+_END = 64
+"""Bytes by which a file that has grown is known again."""
+_LONGEST = 2**32 - 1
+_New = tuple[list[Entry], "State", bool]
+"""What is new, the state to remember, and whether what was there is kept."""
+
+
+class State(NamedTuple):
+    """What is remembered of a conversation: what told that it had changed; which file, how much of
+    it is in the index, how many messages, and a checksum of the end of that, or of a transcript, of
+    all that was said; checksums of the title, the markdown and what its sub-agents said; and of a
+    transcript the rest of a mark, and what changes with its sub-agents."""
+
+    print: str = ""
+    inode: int = 0
+    size: int = 0
+    held: int = 0
+    end: int = 0
+    title: int = 0
+    document: int = 0
+    side: int = 0
+    lines: int = 0
+    last: int = 0
+    beside: int = 0
+
+    @property
+    def mark(self) -> Mark:
+        """How far a transcript is in the index."""
+        return Mark(self.inode, self.size, self.lines, f"{self.last:032x}")
+
+    def at(self, mark: Mark) -> State:
+        """With a transcript in the index up to a mark."""
+        last = int(mark.end or "0", 16)
+        return self._replace(inode=mark.inode, size=mark.size, lines=mark.lines, last=last)
+
+    @classmethod
+    def read(cls, text: str) -> State:
+        print, _, numbers = text.partition("\n")
+        return cls(print, *map(int, numbers.split()))
+
+    def __str__(self) -> str:
+        return f"{self.print}\n{' '.join(map(str, self[1:]))}"
+
+
+def read_new(row: Listed, known: str) -> Work | None:
+    """What the index has to take in; None if the conversation cannot be read now, then what is
+    there stays, and the next time it is tried again."""
+    # What is written while we read is new the next time.
+    old, print = State.read(known), print_of(row)
+    try:
+        if row.tool and not row.is_log:
+            new, state, keep = _of_tool(row, old)
+        else:
+            new, state, keep = _of_lines(row, old)
+        more, state = _about(row, old if keep else State(), state._replace(print=print))
+    except FileNotFoundError:
+        return None
+    except (OSError, CortextError) as error:
+        _log.warning("%s is not searched: %s", row.key, where_and_why(error))
+        return None
+    return row.identity, str(state), [*more, *new], keep
+
+
+def _about(row: Listed, old: State, state: State) -> tuple[list[Entry], State]:
+    """The title with the summary, and the markdown, if they are new."""
+    new: list[Entry] = []
+    title = f"{row.title}\n{row.summary}"
+    state = state._replace(title=crc32(title.encode()))
+    if state.title != old.title:
+        new.append(Entry(TITLE, "title", row.last_active, spaced(title)))
+    if row.tool:
+        return new, state
+    name = layout.document_in(row.place.folder)
+    data = read_file(os.path.join(row.place.folder, name)) if name else b""
+    state = state._replace(document=crc32(data))
+    if state.document != old.document:
+        text = spaced(plain(_written(data.decode("utf-8", "replace"), row)))
+        new.append(Entry(MARKDOWN, "document", row.last_active, text))
+    return new, state
+
+
+def _written(markdown: str, row: Listed) -> str:
+    """What somebody wrote: without the lines that every conversation of the type begins with."""
+    given = set(Types(row.root).template(row.kind).split("\n"))
+    return "\n".join([line for line in markdown.split("\n") if line not in given])
+
+
+def _of_tool(row: Listed, old: State) -> _New:
+    """Of a transcript only that is read which came since, where that tells what was said."""
+    if row.is_apart:
+        return _all_of(row, read_all(row), old)
+    transcript = transcript_of(row)
+    mask = mask_of(row.tool, row.key, transcript[1].path)
+    try:
+        found = _since(transcript, old, mask) if old.size else None
+    except (OSError, CortextError):
+        found = None  # reading all of it says what is wrong
+    return found or _anew(row, transcript, old, mask)
+
+
+def _since(transcript: Found, old: State, mask: Marker | None) -> _New | None:
+    """What is new; None where all of it has to be read."""
+    aside = beside(*transcript)
+    if old.side if aside is None else _sum(aside) != old.beside:
+        return None
+    changed = news(*transcript, old.mark)
+    # A tool notes at its leisure what came of a person's words, which stay as they are.
+    if changed is None or any(message.role != "user" for message in changed.again):
+        return None
+    told = _told(changed.new, mask)
+    new = [_entry(number, each) for number, each in enumerate(told, old.held + 1)]
+    state = old._replace(held=old.held + len(new), end=_digest(new, old.end))
+    return new, state.at(changed.mark), True
+
+
+def _anew(row: Listed, transcript: Found, old: State, mask: Marker | None) -> _New:
+    """All of a transcript, and where to go on from the next time."""
+    mark = _end(transcript)
+    aside = beside(*transcript) if mark else None
+    # A secret that is cut in two is none that could be masked.
+    longest = None if mask else 2 * STUB
+    new, state, keep = _all_of(row, read_from(row, transcript, longest), old, mask)
+    if mark is None or _end(transcript) != mark:
+        return new, state, keep  # it grew while it was read
+    return new, state.at(mark)._replace(beside=_sum(aside or "")), keep
+
+
+def _end(transcript: Found) -> Mark | None:
+    try:
+        return end_now(*transcript)
+    except (OSError, CortextError):
+        return None  # reading it says what is wrong
+
+
+def _all_of(row: Listed, found: Read, old: State, mask: Marker | None = None) -> _New:
+    """All that is there; what it began with is in the index if it begins so still."""
+    told = _told(found.session.messages, mask)
+    entries = [_entry(number, each) for number, each in enumerate(told, 1)]
+    keep = 0 < old.held <= len(entries) and _digest(entries[: old.held]) == old.end
+    new = entries[old.held :] if keep else entries
+    said = text_without(side_text(found.side), mask)
+    side = _sum(said)
+    if side != (old.side if keep else 0):
+        new.insert(0, Entry(SIDE, "agents", row.last_active, spaced(plain(said))))
+    return new, State(held=len(entries), end=_digest(entries), side=side), keep
+
+
+def _told(messages: Sequence[SessionMessage], mask: Marker | None) -> Iterable[SessionMessage]:
+    return messages if mask is None else (without(each, mask) for each in messages)
+
+
+def side_text(side: Iterable[Session]) -> str:
+    """All that sub-agents said, and were told."""
+    return "\n".join(
+        message.content
+        for session in side
+        for message in session.messages
+        if message.role in ("user", "assistant")
+    )
+
+
+def _sum(text: str) -> int:
+    return crc32(text.encode("utf-8", "replace"))
+
+
+def _digest(entries: Sequence[Entry], found: int = 0) -> int:
+    """Of what they say, after others: not every tool gives its messages ids, and the last one may
+    grow."""
+    for entry in entries:
+        found = crc32(entry.text.encode("utf-8", "replace"), found)
+    return found
+
+
+def _of_lines(row: Listed, old: State) -> _New:
+    """Of a file of lines only those are read that came since."""
+    path = row.path if row.tool else row.place.lines
+    table = LOG.records if row.tool else FOLDER.records
+    try:
+        fd = open_file(path)
+    except FileNotFoundError:
+        if row.status:
+            raise
+        return [], State(), False  # a folder without a session
+    try:
+        begin = first_line_end(fd) if row.tool else 0
+        found = os.fstat(fd)
+        # With every new head a log is another file.
+        inode, size = 0 if row.tool else found.st_ino, found.st_size - begin
+        keep = inode == old.inode and 0 < old.size <= size and _last(fd, begin, old.size) == old.end
+        start, count = (old.size, old.held) if keep else (0, 0)
+        data = read_range(fd, begin + start, begin + size)
+        data = data[: data.rfind(b"\n") + 1]
+        end = _last(fd, begin, start + len(data))
+    finally:
+        os.close(fd)
+    new = list(_entries(data, table, start, count))
+    return new, State("", inode, start + len(data), count + len(new), end), keep
+
+
+def first_line_end(fd: int) -> int:
+    """Where the turns of a log begin: its first line is written anew again and again."""
+    step = 1 << 12
+    while True:
+        data = os.pread(fd, step, 0)
+        cut = data.find(b"\n") + 1
+        if cut or len(data) < step:
+            return cut or len(data)
+        step *= 16
+
+
+def _last(fd: int, begin: int, size: int) -> int:
+    return crc32(read_range(fd, begin + max(size - _END, 0), begin + size))
+
+
+def _entries(data: bytes, table: RecordTable, at: int, number: int) -> Iterator[Entry]:
+    """The messages of lines, each with its place. Lines that hold none have no number, as they
+    have none where a conversation is shown."""
+    lines = data.split(b"\n")[:-1]
+    messages = decode_lines(data, table).messages
+    if len(messages) != len(lines):
+        yield from _one_by_one(lines, table, at, number)
+        return
+    for line, message in zip(lines, messages, strict=True):
+        number += 1
+        yield _entry(number, message, at, len(line))
+        at += len(line) + 1
+
+
+def _one_by_one(
+    lines: Sequence[bytes], table: RecordTable, at: int, number: int
+) -> Iterator[Entry]:
+    for line in lines:
+        for message in decode_lines(line + b"\n", table).messages:
+            number += 1
+            yield _entry(number, message, at, len(line))
+        at += len(line) + 1
+
+
+def _entry(number: int, message: SessionMessage, at: int = 0, size: int = 0) -> Entry:
+    if size > _LONGEST:
+        at = size = 0
+    text = wording(message)
+    if message.role == "tool" and len(text) > 2 * STUB:
+        text = f"{text[:STUB]}\n{text[-STUB:]}"
+    if not text.isascii():
+        text = spaced(plain(text))
+    return Entry(number, message.role, micros(message.timestamp), text, at, size)

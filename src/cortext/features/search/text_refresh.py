@@ -1,0 +1,272 @@
+"""Keeping the full-text index in step with what is listed: only what is new is read.
+
+This module is imported by every search, so what reads is imported when something is new.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+from cortext.errors import reason_of
+from cortext.index.listed import Listed
+from cortext.index.words import AnewError, Identity, Words, Work
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+_BATCH = 4 << 20
+"""Characters that are added to the index at once."""
+_DAY = 86_400
+_RECENT = 30 * _DAY
+_WAIT = 1.0
+"""Seconds that another process is waited for which adds to the index."""
+_CANNOT = "the index cannot be written: "
+Progress = Callable[[int, int], None]
+
+
+class Refreshed(NamedTuple):
+    """How many conversations were read, how many texts came in, how many conversations are left
+    for another time, and why, if that is not because there was no time."""
+
+    read: int = 0
+    messages: int = 0
+    left: int = 0
+    why: str = ""
+
+
+def refresh(
+    words: Words,
+    rows: Sequence[Listed],
+    *,
+    patience: float | None = None,
+    progress: Progress | None = None,
+    anew: Collection[Identity] = (),
+) -> Refreshed:
+    """Bring the index up to date with these rows, which are all that there are, and with those
+    that are to be read `anew`. With `patience` the newest are read, for so many seconds. While
+    another process does the same, its end is waited for about as long, and then what is there has
+    to do."""
+    mark, day = _mark(rows), int(time.time()) // _DAY
+    marked = words.mark()
+    if marked == (mark, day) and not anew:
+        return Refreshed()
+    if words.is_fixed:
+        return Refreshed(left=len(_changed(words, rows)), why="the index cannot be written")
+    look = _Look(rows, mark, day, whole=marked[1] != day)
+    with _alone(words, patience) as why:
+        if why:
+            return Refreshed(left=len(_changed(words, rows)), why=why)
+        try:
+            found = _Refresh(words, patience, progress).run(look, anew)
+        except AnewError:
+            found = _Refresh(words, patience, progress).run(look)
+        if found.why and not words.known_any():
+            # There is nothing to answer from.
+            words.leave_disk(found.why.removeprefix(_CANNOT))
+            found = _Refresh(words, None, progress).run(look)
+        return found
+
+
+def purge(words: Words, rows: Sequence[Listed]) -> None:
+    """Leave no word in the index of what is not among these rows, which are all that there are.
+    SessionLockedError while another process adds to it, which may have read such words already."""
+    from cortext.durability.lock import FileLock
+    from cortext.durability.replace import storage_errors
+
+    if not os.path.lexists(words.path):
+        return
+    with storage_errors("remove", words.path), FileLock(words.lock, guards=words.path):
+        words.purge({row.identity for row in rows})
+
+
+class _Look(NamedTuple):
+    """All rows, the mark of them and the day, and whether the markdown of each is looked at: once a
+    day of those that rest for long."""
+
+    rows: Sequence[Listed]
+    mark: int
+    day: int
+    whole: bool
+
+
+def _mark(rows: Sequence[Listed]) -> int:
+    """What is different whenever a print of what is recent is; never 0."""
+    # Whole columns at once: with many rows this is what a search takes its time for.
+    roots, paths, keys, _, times, texts = zip(*rows, strict=True) if rows else ((),) * 6
+    recent = _recently()
+    markdown = [
+        _markdown(f"{root}/{path}", text)
+        for time, root, path, text in zip(times, roots, paths, texts, strict=True)
+        if time > recent and root.startswith("/")
+    ]
+    parts = chain(roots, paths, keys, texts, markdown, (str(times),))
+    return crc32("\n".join(parts).encode("utf-8", "replace"), len(rows)) + 1
+
+
+def print_of(row: Listed) -> str:
+    """What is different whenever there is something new to find: in the lines or the head, and in
+    the markdown."""
+    known = f"{row.last_active} {crc32(row.text.encode('utf-8', 'replace')):x}"
+    return known if row.tool else f"{known}|{_markdown(f'{row.root}/{row.path}', row.text)}"
+
+
+def _markdown(folder: str, text: str) -> str:
+    """When it was last written. It has the name of the type, nearly always."""
+    for path in (f"{folder}/{text.split(chr(10), 2)[1]}.md", folder):
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        return f"{found.st_size} {found.st_mtime_ns}"
+    return ""
+
+
+def _recently() -> int:
+    return int((time.time() - _RECENT) * 1_000_000)
+
+
+def _changed(
+    words: Words, rows: Sequence[Listed], *, whole: bool = False
+) -> list[tuple[Listed, str]]:
+    """Those that are not as the index knows them, each with what is known."""
+    return _compare(words, rows, whole=whole)[0]
+
+
+def _compare(
+    words: Words, rows: Sequence[Listed], *, whole: bool
+) -> tuple[list[tuple[Listed, str]], list[Identity]]:
+    """As `_changed`, and what is gone."""
+    known, recent = words.known(), 0 if whole else _recently()
+    changed: list[tuple[Listed, str]] = []
+    for row in rows:
+        root, path, _, _, last_active, text = row
+        ours = root.startswith("/")
+        state = known.pop((root, path) if ours else row.identity, "")
+        lines, _, markdown = state.partition("\n")[0].partition("|")
+        if (
+            lines != f"{last_active} {crc32(text.encode('utf-8', 'replace')):x}"
+            or (ours and last_active > recent and markdown != _markdown(f"{root}/{path}", text))
+        ):  # fmt: skip
+            changed.append((row, state))
+    return changed, [*known]
+
+
+@contextmanager
+def _alone(words: Words, patience: float | None) -> Generator[str]:
+    """While this goes on nobody else adds to the index; or why that cannot be."""
+    if not words.lock:
+        yield ""
+        return
+    from cortext.durability.lock import FileLock
+    from cortext.errors import SessionLockedError
+
+    lock = FileLock(words.lock, wait=_WAIT if patience is None else patience)
+    try:
+        lock.__enter__()
+    except SessionLockedError:
+        yield "another process is reading them"
+        return
+    except OSError as error:
+        yield f"{_CANNOT}{reason_of(error)}"
+        return
+    try:
+        yield ""
+    finally:
+        lock.__exit__(None, None, None)
+
+
+class _Refresh:
+    """One of them, by the only process that does it."""
+
+    def __init__(self, words: Words, patience: float | None, progress: Progress | None) -> None:
+        self._words = words
+        self._end = None if patience is None else time.monotonic() + patience
+        self._progress = progress
+        self._batch: list[Work] = []
+        self._waiting = 0
+        self._writer: ThreadPoolExecutor | None = None
+        self._written: Future[int] | None = None
+        self._messages = 0
+
+    def run(self, look: _Look, anew: Collection[Identity] = ()) -> Refreshed:
+        import sqlite3
+
+        changed: list[tuple[Listed, str]] = []
+        try:
+            if anew:
+                self._words.forget(anew)
+            changed, gone = _compare(self._words, look.rows, whole=look.whole)
+            if gone:
+                self._words.drop(gone)
+            try:
+                done, unread = self._read(changed)
+            finally:
+                if self._writer is not None:
+                    self._writer.shutdown()
+            left = len(changed) - done
+            if not left and not self._words.is_settled:
+                self._words.settle()
+            if not (left or unread):
+                self._words.set_mark(look.mark, look.day, len(look.rows))
+        except sqlite3.DatabaseError as error:
+            # Nothing is lost: what is not in it is read by the next search.
+            return Refreshed(0, self._messages, len(changed), f"{_CANNOT}{error}")
+        return Refreshed(done - unread, self._messages, left)
+
+    def _read(self, changed: list[tuple[Listed, str]]) -> tuple[int, int]:
+        """Read them; how many were looked at, and how many of these could not be read. The oldest
+        go in first: the greater the number of a text, the newer it is."""
+        if not changed:
+            return 0, 0
+        from cortext.features.search.text_entries import read_new
+
+        changed.sort(key=lambda each: each[0].last_active, reverse=self._end is not None)
+        done = unread = 0
+        for row, state in changed:
+            if self._end is not None and time.monotonic() > self._end:
+                break
+            work = read_new(row, state)
+            done += 1
+            if work is None:
+                unread += 1
+                continue
+            self._add(work)
+            if self._progress:
+                self._progress(done, len(changed))
+        self._flush()
+        self._wait()
+        return done, unread
+
+    def _add(self, work: Work) -> None:
+        self._batch.append(work)
+        self._waiting += sum([len(entry.text) for entry in work[2]])
+        if self._waiting > _BATCH:
+            if self._end is None and self._writer is None:
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._writer = ThreadPoolExecutor(1)
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write what was read. Where there is much, the next is read meanwhile."""
+        self._wait()
+        if not self._batch:
+            return
+        if self._end is not None:
+            self._batch.reverse()
+        batch, self._batch, self._waiting = self._batch, [], 0
+        if self._writer is None:
+            self._messages += self._words.put_all(batch)
+        else:
+            self._written = self._writer.submit(self._words.put_all, batch, bulk=True)
+
+    def _wait(self) -> None:
+        if self._written is not None:
+            written, self._written = self._written, None
+            self._messages += written.result()

@@ -1,0 +1,204 @@
+"""What was masked in the archive's copies, so that no sync brings it back.
+
+`archive/.masked` has one line for each copy: `["TOOL","NAME","KEY",["FINGERPRINT",…]]`, with the
+name of the key that the fingerprints were made with. None of it tells what was masked. A copy that
+has a line follows its file as that is without these secrets, so that it can be compared with it at
+any time. With another key nobody knows which secrets these were: then it is without all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import DecodeError, ValidationError
+from msgspec.json import Decoder
+
+from cortext import paths
+from cortext.durability.follow import Known, Tail
+from cortext.durability.packed import MOST, SUFFIX, pack, read_packed
+from cortext.durability.read import read_blocks, read_file
+from cortext.durability.replace import make_private_dir, replace, storage_errors, temp_name
+from cortext.durability.replace import write_new as write
+from cortext.features.archive.archive_state import temp_dir
+from cortext.features.secrets.redact_value import Marker, key_name, masked_file
+from cortext.model import json
+from cortext.model.secrets import Mask, kind_only, without_prints
+
+_log = logging.getLogger("cortext.archive")
+_MARK = re.compile(rb"\[redacted [a-z0-9-]+ ([0-9a-f]{12})\]")
+
+
+class Prints(NamedTuple):
+    """The fingerprints of what is masked in one copy, and the name of their key."""
+
+    key: str
+    prints: frozenset[str]
+
+
+class _Line(NamedTuple):
+    tool: str
+    name: str
+    key: str
+    prints: list[str]
+
+
+_decode = Decoder(_Line).decode
+
+
+def path() -> str:
+    """It is not there before anything was masked in the archive."""
+    return os.path.join(paths.archive(), ".masked")
+
+
+class Masks:
+    """What is masked in the copies of one tool, by their names. Whoever changes it holds the
+    archive's lock."""
+
+    def __init__(self, tool: str) -> None:
+        self._tool = tool
+        self._others: list[_Line] = []
+        self._copies: dict[str, Prints] = {}
+        self._changed = False
+        for line in _read():
+            if line.tool == tool:
+                self._copies[line.name] = Prints(line.key, frozenset(line.prints))
+            else:
+                self._others.append(line)
+
+    def of(self, name: str, *, is_new: bool) -> Marker | None:
+        """The mask of a copy; None if it has none. A `new` copy has that of all others: a session
+        that was forked has the words of the first."""
+        if name in self._copies:
+            return _marker([self._copies[name]])
+        return self.of_all() if is_new else None
+
+    def has(self, name: str) -> bool:
+        """Whether something is masked in a copy."""
+        return name in self._copies
+
+    def of_all(self) -> Marker | None:
+        """The mask of what is about several sessions."""
+        return _marker(self._copies.values()) if self._copies else None
+
+    def add(self, name: str, prints: Iterable[str]) -> None:
+        """These are masked in a copy from now on."""
+        old, key = self._copies.get(name), key_name()
+        if old and old.key != key:
+            return  # all of them are
+        new = Prints(key, frozenset(prints) | (old.prints if old else frozenset()))
+        if new.prints and new != old:
+            self._copies[name], self._changed = new, True
+
+    def put(self, name: str, used: Iterable[str]) -> None:
+        """As `add`, of a copy that was brought to the key that there is now."""
+        old = self._copies.pop(name, None)
+        if old and old.key == key_name():
+            self._copies[name] = old
+        self.add(name, used)
+
+    def move(self, old: str, new: str) -> None:
+        if old in self._copies:
+            self._copies[new], self._changed = self._copies.pop(old), True
+
+    def save(self) -> None:
+        """SessionStorageError; then it is as before."""
+        if not self._changed:
+            return
+        own = [_Line(self._tool, name, key, sorted(prints)) for name, (key, prints) in self._items]
+        lines = [json.encode(line) + b"\n" for line in (*self._others, *own)]
+        with storage_errors("write", path()):
+            make_private_dir(paths.archive())
+            replace(path(), lines)
+        self._changed = False
+
+    @property
+    def _items(self) -> list[tuple[str, Prints]]:
+        return sorted(self._copies.items())
+
+
+def _marker(of: Iterable[Prints]) -> Marker:
+    given, key = list(of), key_name()
+    if any(one.key != key for one in given):
+        return Marker()
+    return Marker(prints=frozenset[str]().union(*(one.prints for one in given)))
+
+
+def _read() -> Iterator[_Line]:
+    try:
+        lines = read_file(path()).split(b"\n")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    damaged: list[tuple[int, Exception]] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            if line:
+                yield _decode(line)
+        except (DecodeError, ValidationError, UnicodeDecodeError) as error:
+            damaged.append((number, error))
+    for number, error in damaged[:1]:
+        more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
+        text = "line %d of %s is damaged, and not used: %s%s"
+        _log.warning(text, number, path(), error, more)
+
+
+def write_masked(source: str, name: str, mask: Mask) -> str:
+    """What a file holds without its secrets, in the temp folder, with the file's time. Whoever
+    asked for it removes it."""
+    temp = os.path.join(temp_dir(), temp_name("masked"))
+    found = os.stat(source)
+    if ".jsonl" in name:
+        write(temp, (masked_file(name, block, mask) for block in read_blocks(source)))
+    else:
+        write(temp, [masked_file(name, read_file(source), mask)])
+    os.utime(temp, ns=(found.st_mtime_ns, found.st_mtime_ns))
+    return temp
+
+
+def settle(target: str, masked: str, name: str) -> Known | None:
+    """Bring a copy to its file, whose masked form is given, if all that differs between them are
+    masks: one was made with another key, or a process was killed between two steps. What is known
+    of the copy then; None if nothing was done."""
+    held, new = b"".join(read_packed(target)), read_file(masked)
+    if new.startswith(held):
+        return None
+    whole = new[: new.rfind(b"\n") + 1] if ".jsonl" in name else new
+    if not _alike(whole, name).startswith(_alike(held, name)):
+        return None
+    found = os.stat(target)
+    packed = replace(target, members(whole), temp_dir=temp_dir()).st_size
+    os.utime(target, ns=(found.st_mtime_ns, found.st_mtime_ns))
+    return known_of(whole)._replace(packed=packed)
+
+
+def _alike(data: bytes, name: str) -> str:
+    """What is the same whatever was masked of it, and with which key."""
+    plain = masked_file(name, data, kind_only)
+    return without_prints(plain.decode("utf-8", "surrogateescape"))
+
+
+def marks_in(data: bytes) -> set[str]:
+    """The fingerprints of what was masked before."""
+    return {found.decode() for found in _MARK.findall(data)}
+
+
+def known_of(data: bytes) -> Known:
+    """What is known of a copy that holds these bytes, without how long it is."""
+    tail = Tail()
+    for _ in tail.watch([data]):
+        pass
+    return Known("", len(data), 0, tail.digest)
+
+
+def members(data: bytes) -> Iterator[bytes]:
+    """Packed, in parts that fit into a member."""
+    for start in range(0, len(data), MOST):
+        yield pack(memoryview(data)[start : start + MOST])
+
+
+def name_of(path: str, home: str) -> str:
+    """What a copy, or a file of a tool, is called in the archive's notes."""
+    return os.path.relpath(path, home).removesuffix(SUFFIX).removesuffix(".zst")

@@ -1,0 +1,75 @@
+"""What stands in the checkpoints of a thread of LangGraph, for whoever looks for secrets.
+
+Values that are no plain JSON are packed there as LangGraph packs them (MessagePack in base64), and
+named by what they hold: a changed one would be missed by all that share it. So they are read here
+and never written.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+
+from cortext.durability.read import read_file
+from cortext.features.secrets.redact_value import is_suspect
+from cortext.model import json
+
+_PACKED = frozenset(("msgpack", "json", "bytes", "bytearray", "pickle"))
+_ENCRYPTED = b'["msgpack+'
+_AS_IS = "surrogateescape"
+
+
+def checkpoint_values(path: str, unread: list[str]) -> Iterator[Any]:
+    """The lines that look like holding a secret, unpacked; of what is encrypted `unread` tells.
+    OSError."""
+    hidden = False
+    for line in read_file(path).split(b"\n"):
+        try:
+            value = _opened(json.decode(line)) if line else None
+        except (ValueError, RecursionError):
+            value = line.decode("utf-8", _AS_IS)
+        hidden = hidden or _ENCRYPTED in line
+        if value is not None and is_suspect(_flat(value)):
+            yield value
+    if hidden:
+        unread.append(f"{path}: its values are encrypted")
+
+
+def _flat(value: Any) -> bytes:
+    return value.encode("utf-8", _AS_IS) if isinstance(value, str) else json.encode(value)
+
+
+def _opened(value: Any) -> Any:
+    """JSON with all that is packed in it as what it means."""
+    if isinstance(value, dict):
+        return {str(k): _opened(one) for k, one in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        items = cast("list[Any]", value)
+        if len(items) == 2 and all(isinstance(one, str) for one in items) and items[0] in _PACKED:
+            return _unpacked(items[1])
+        return [_opened(one) for one in items]
+    if isinstance(value, bytes):
+        return _from_bytes(value)
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def _unpacked(text: str) -> Any:
+    try:
+        return _from_bytes(b64decode(text, validate=True))
+    except ValueError:
+        return text
+
+
+def _from_bytes(data: bytes) -> Any:
+    try:
+        return _opened(msgspec.msgpack.decode(data, ext_hook=_extension))
+    except (msgspec.MsgspecError, ValueError, TypeError):
+        return data.decode("utf-8", _AS_IS)
+
+
+def _extension(_code: int, data: memoryview) -> Any:
+    """A class of Python, packed: its name, and what it is made with."""
+    return bytes(data)

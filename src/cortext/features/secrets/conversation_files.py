@@ -1,0 +1,62 @@
+"""The files that have something of a conversation beside its session: what its folder holds, what
+lies around it, and what is called after a session's file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from cortext.durability.replace import all_set_aside
+from cortext.features.secrets.file_readers import Unread, noting
+from cortext.features.secrets.temp_files import is_temp
+from cortext.index.listed import Listed
+from cortext.stores.layout import Place, conversations_dir
+
+
+def text_files(place: Place, unread: Unread | None = None) -> Iterator[str]:
+    """All files in a conversation's folder: its session, what was set aside, what editors and sync
+    programs left. No links, and nothing of git. A folder that cannot be read is `unread`."""
+    for folder, folders, names in os.walk(place.folder, onerror=noting(unread)):
+        folders[:] = sorted(name for name in folders if name != ".git")
+        for name in sorted(names):
+            path = f"{folder}/{name}"
+            if os.path.isfile(path) and not os.path.islink(path):
+                yield path
+
+
+def loose_files(row: Listed) -> list[str]:
+    """The files that lie among the folders of a workspace's days, or of the day's conversations."""
+    place = row.place
+    found: list[str] = []
+    folders = (conversations_dir(row.root), place.shelf, f"{place.shelf}/{place.day}")
+    for folder in dict.fromkeys(folders):
+        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        whole = (f"{folder}/{name}" for name in names if not is_temp(name))
+        found += [path for path in whole if os.path.isfile(path) and not os.path.islink(path)]
+    return found
+
+
+def beside(path: str) -> list[str]:
+    """What was kept of a file when it was found damaged, or replaced, and what others left that is
+    called after it: conflicted copies, and the backups of editors."""
+    folder, name = os.path.split(path)
+    if not os.path.isdir(folder):
+        return []
+    stem, ending = os.path.splitext(name)
+    after = re.compile(rf"\.?{re.escape(stem)}(?![\w-])(?P<rest>.*)", re.DOTALL)
+    found = {*all_set_aside(path)}
+    for other in os.listdir(folder):
+        match, whole = after.fullmatch(other), os.path.join(folder, other)
+        if match is None or other in (name, f"{stem}.backup") or _is_another(match, ending):
+            continue
+        if os.path.isfile(whole) and not os.path.islink(whole):
+            found.add(whole)
+    return sorted(found)
+
+
+def _is_another(match: re.Match[str], ending: str) -> bool:
+    """Whether it is a session of its own, whose id begins like this one."""
+    rest = match["rest"]
+    conflict = "conflict" in rest or " " in rest
+    return rest.endswith((ending, ".backup")) and not conflict

@@ -1,0 +1,148 @@
+"""Reading files for secrets: what stands in each, as text or JSON, that is worth a closer look."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, cast
+
+from cortext.durability.packed import SUFFIX, read_packed
+from cortext.durability.read import open_file, read_file
+from cortext.errors import reason_of
+from cortext.features.secrets.redact_value import has_lines, is_suspect, suspect_lines, value_of
+
+_COLD, _ZSTD, _GZIP = ".zst", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08"
+
+
+class Piece(NamedTuple):
+    """A message's number or 0, its role, the file that it is in, its text or JSON, and whether
+    that file is ours: what is a tool's own is never changed."""
+
+    message: int
+    role: str
+    path: str
+    value: Any
+    ours: bool = True
+
+
+Unread = list[str]
+"""What could not be looked at, and why."""
+
+
+def of_files(
+    paths: Iterable[str], role: str, unread: Unread, *, ours: bool = True, having: bytes = b""
+) -> Iterator[Piece]:
+    """What is in files of any kind, also compressed ones; of an index of many sessions only the
+    lines `having` an id."""
+    for path in paths:
+        try:
+            yield from (
+                Piece(0, role, path, value, ours) for value in _values(path, unread, having)
+            )
+        except OSError as error:
+            unread.append(f"{path}: {why(error)}")
+
+
+def why(error: Exception) -> str:
+    """Why something could not be looked at, to stand in a sentence."""
+    return reason_of(error) if isinstance(error, OSError) else str(error)
+
+
+def noting(unread: Unread | None) -> Callable[[OSError], None] | None:
+    """What `os.walk` tells of folders that it cannot read; one that is gone, or
+    a file, has nothing to list."""
+    if unread is None:
+        return None
+
+    def note(error: OSError) -> None:
+        if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            unread.append(f"{error.filename}: {reason_of(error)}")
+
+    return note
+
+
+def _values(path: str, unread: Unread, having: bytes) -> Iterator[Any]:
+    data = content(path, unread)
+    if not has_lines(path, data):
+        yield from [data.decode("utf-8", "surrogateescape")] if is_suspect(data) else ()
+        return
+    only = having if os.path.basename(path) == "session_index.jsonl" else b""
+    for line in suspect_lines(data):
+        if line and only in line:
+            yield value_of(line)
+
+
+def content(path: str, unread: Unread) -> bytes:
+    """All that a file holds; what is damaged of a compressed one is named."""
+    if is_zstd(path):
+        return _unpacked(path, unread)
+    if is_compressed(path):
+        return b"".join(read_packed(path, lambda text: unread.append(f"{path}: {text}")))
+    return read_file(path)
+
+
+def is_compressed(path: str) -> bool:
+    """Whether it is packed as the archive's copies are; in the trash these have other names."""
+    return path.endswith(SUFFIX) or _begins(path, _GZIP)
+
+
+def is_zstd(path: str) -> bool:
+    """Whether it is packed as Codex packs old sessions."""
+    return path.endswith(_COLD) or _begins(path, _ZSTD)
+
+
+def _begins(path: str, magic: bytes) -> bool:
+    fd = open_file(path)
+    try:
+        return os.pread(fd, len(magic), 0) == magic
+    finally:
+        os.close(fd)
+
+
+def _unpacked(path: str, unread: Unread) -> bytes:
+    import subprocess
+
+    try:
+        done = subprocess.run(["zstd", "-dcq", "--", path], capture_output=True, check=False)
+    except FileNotFoundError:
+        unread.append(f"{path}: the program zstd, which unpacks it, is missing")
+        return b""
+    if done.returncode:
+        unread.append(f"{path}: it cannot be unpacked whole")
+    return done.stdout
+
+
+def of_lines(path: str, head: str) -> Iterator[Piece]:
+    """The lines of a log. Only messages have numbers; what else there is has the role `head`."""
+    data = read_file(path)
+    if not is_suspect(data):
+        return
+    number = 0
+    for line in data.split(b"\n"):
+        value = value_of(line)
+        role = _role(value)
+        number += bool(role)
+        if is_suspect(line):
+            yield Piece(number if role else 0, role or head, path, value)
+
+
+def of_document(path: str, head: str, backup: str) -> Iterator[Piece]:
+    """A program's document, and the version before it."""
+    data = read_file(path)
+    if is_suspect(data):
+        value = value_of(data)
+        rest = cast("dict[str, Any]", value) if isinstance(value, dict) else {"text": value}
+        messages: Any = rest.get("messages")
+        if isinstance(messages, list):
+            for number, message in enumerate(cast("list[Any]", messages), 1):
+                yield Piece(number, _role(message) or head, path, message)
+            rest = {key: item for key, item in rest.items() if key != "messages"}
+        yield Piece(0, head, path, rest)
+    older = f"{path.removesuffix('.json')}.backup"
+    if os.path.isfile(older) and is_suspect(data := read_file(older)):
+        yield Piece(0, backup, older, value_of(data))
+
+
+def _role(value: Any) -> str:
+    role: Any = cast("dict[str, Any]", value).get("role") if isinstance(value, dict) else ""
+    return role if isinstance(role, str) else ""

@@ -1,0 +1,62 @@
+"""Keeping what was masked in the archive out of the search index as well: the tool has it still,
+and the index is made of the tool's own file."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from cortext import paths
+from cortext.bridges.places import archive_home, home_of, own_home
+from cortext.durability.packed import SUFFIX
+from cortext.model import wire
+from cortext.model.message import SessionMessage
+
+if TYPE_CHECKING:
+    from cortext.features.secrets.archive_redactions import Masks
+    from cortext.features.secrets.redact_value import Marker
+
+
+def mask_of(tool: str, id: str, path: str) -> Marker | None:
+    """What stays masked of a tool's session, given its transcript: all that was masked in copies
+    of that tool, if it was in the copy of this one, or this one has no copy yet. None if nothing
+    does. CortextError where the key is damaged."""
+    # Most people never masked anything: they need not wait for what looks for secrets.
+    try:
+        found = os.stat(os.path.join(paths.archive(), ".masked"))
+    except OSError:
+        return None
+    from cortext.features.secrets.archive_redactions import name_of
+
+    stamp = found.st_ino, found.st_size, found.st_mtime_ns
+    masks = _masks(tool, paths.archive(), stamp)
+    home = home_of(tool, path) or own_home(tool)
+    name = name_of(path, home) if tool != "opencode" else f"sessions/{id}.jsonl"
+    is_new = not os.path.exists(os.path.join(archive_home(tool), name + SUFFIX))
+    return masks.of_all() if is_new or masks.has(name) else None
+
+
+def without(message: SessionMessage, mask: Marker) -> SessionMessage:
+    """A message as its copy in the archive has it."""
+    from cortext.features.secrets.redact_value import masked_value
+
+    told = cast("dict[str, Any]", masked_value(wire.message_to_dict(message), mask))
+    return wire.message_from_dict(told)
+
+
+def text_without(text: str, mask: Marker | None) -> str:
+    """The same for a text."""
+    if mask is None:
+        return text
+    from cortext.model.secrets import mask_text
+
+    return mask_text(text, mask)[0]
+
+
+@lru_cache(maxsize=8)
+def _masks(tool: str, _archive: str, _stamp: tuple[int, int, int]) -> Masks:
+    """Read once for all sessions."""
+    from cortext.features.secrets.archive_redactions import Masks
+
+    return Masks(tool)

@@ -1,0 +1,126 @@
+"""Leaving no word of what was masked in the lists and the search index.
+
+What is to be forgotten is written down before anything is masked: a process that is killed between
+leaves files without the secret, and an index that still has it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from msgspec import DecodeError, ValidationError
+from msgspec.json import decode
+
+from cortext import paths
+from cortext.durability.live import live_holder
+from cortext.durability.lock import FileLock
+from cortext.durability.read import read_file
+from cortext.durability.replace import (
+    collect_errors,
+    remove_if_there,
+    replace,
+    storage_errors,
+)
+from cortext.errors import CortextError
+from cortext.features.resume.handoff_files import forget_handed
+from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.lifecycle.summaries import remove_summaries
+from cortext.model import json
+
+Identity = tuple[str, str]
+
+
+@contextmanager
+def forgetting(rows: Sequence[Listed]) -> Generator[list[CortextError]]:
+    """Forget the words of these conversations after the block, which masks something in them.
+
+    Yield a list for the failures of the block; if the words cannot be forgotten, that is added.
+    A note on disk names these conversations until their words are forgotten. SessionStorageError
+    if the note cannot be written, SessionLockedError if another process holds it; the block does
+    not run then.
+    """
+    failures: list[CortextError] = []
+    with _noting():
+        every = {row.identity for row in rows} | _unfinished()
+        with storage_errors("write", begun_path()):
+            replace(begun_path(), [json.encode(sorted(every))])
+        yield failures
+        with collect_errors(failures, "remove masked words from", "the lists and the search index"):
+            forget_words(rows)
+
+
+def is_unfinished() -> bool:
+    """Whether somebody was killed before the words were forgotten."""
+    return os.path.exists(begun_path()) and live_holder(_lock_path()) is None
+
+
+def forget_words(rows: Sequence[Listed] | None = None) -> None:
+    """Leave no word of what these conversations held, and of those that were remembered, in the
+    lists and the search index, which are made anew when they are needed. Without conversations, do
+    what somebody was killed before, unless another has done it meanwhile."""
+    if rows is not None:
+        _forget(rows)
+        return
+    with _noting():
+        if os.path.exists(begun_path()):
+            _forget(())
+
+
+def _forget(rows: Sequence[Listed]) -> None:
+    from cortext.features.listing.conversation_list import Conversations
+    from cortext.features.search.text_refresh import purge
+    from cortext.index.catalog import Catalog
+    from cortext.index.spawned import SpawnIndex
+    from cortext.index.words import Words
+
+    changed = {row.identity for row in rows} | _unfinished()
+    failures: list[CortextError] = []
+    conversations = Conversations(paths.workspace_root(), everywhere=True)
+    # With little patience, what nobody had the time to look at would stay as it was known.
+    everything = conversations.list(copies=True, patience=None).rows
+    with collect_errors(failures, "clear", "the search index"), Words.at_home() as words:
+        purge(words, [row for row in everything if row.identity not in changed])
+    with collect_errors(failures, "clear", "the catalog"), Catalog.at_home() as catalog:
+        catalog.purge({os.path.dirname(row.path) for row in everything if row.tool == DOCUMENT})
+    logs = {os.path.dirname(row.path): row.tool for row in everything if row.is_log}
+    for folder, tool in {**logs, paths.spawn_sessions(): AUR}.items():
+        with collect_errors(failures, "clear the index of", folder):
+            with SpawnIndex(folder, tool) as index:
+                index.purge()
+            remove_summaries(folder)
+    with collect_errors(failures, "clear", "what was handed to tools"):
+        forget_handed()
+    if failures:
+        raise CortextError(
+            f"masked words may still be listed or found: {'; '.join(map(str, failures))}",
+            hint="`cortext doctor --fix` removes them, and so does the next `cortext redact`",
+        )
+    remove_if_there(begun_path())
+
+
+def begun_path() -> str:
+    """What names the conversations that somebody masks something in now."""
+    return f"{paths.redaction_key()}.begun"
+
+
+def _lock_path() -> str:
+    """What is held meanwhile: who is killed holds it no more, so others know."""
+    return f"{begun_path()}.lock"
+
+
+@contextmanager
+def _noting() -> Generator[None]:
+    lock = FileLock(_lock_path(), guards=begun_path())
+    with ExitStack() as held:
+        with storage_errors("write", begun_path()):
+            held.enter_context(lock)
+        yield
+
+
+def _unfinished() -> set[Identity]:
+    try:
+        return set(decode(read_file(begun_path()), type=list[Identity]))
+    except (FileNotFoundError, DecodeError, ValidationError, UnicodeDecodeError):
+        return set()

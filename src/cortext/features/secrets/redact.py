@@ -1,0 +1,272 @@
+"""Taking secrets out of what is ours: conversations of workspaces, sessions of `aur spawn`,
+documents of programs, and what is in the trash. What a tool itself keeps is never touched.
+
+In the place of each stands `[redacted FAMILY FINGERPRINT]`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from cortext.durability.live import live_holder, mark_path
+from cortext.durability.read import read_file
+from cortext.durability.replace import collect_errors, replace, side_dir, storage_errors
+from cortext.errors import CortextError, SessionStorageError
+from cortext.features.secrets.archive_redactions import members
+from cortext.features.secrets.conversation_files import beside, loose_files, text_files
+from cortext.features.secrets.file_readers import Unread, content, is_compressed, is_zstd
+from cortext.features.secrets.program_files import as_row, inner_files, is_checkpoints
+from cortext.features.secrets.redact_value import Marker, masked_file, masked_line, masked_value
+from cortext.features.secrets.scan import LEFT, STATE, TRASH, Finding, origins_of, scan_own
+from cortext.features.secrets.temp_files import files_in, sweep, temp_folders
+from cortext.index.listed import Listed
+from cortext.lifecycle.workspace import Workspace
+from cortext.model.secrets import Mask
+from cortext.stores.layout import conversations_dir
+
+_IN_GIT = (
+    "git still has the secret in its history, which is not touched: change the secret, or rewrite "
+    "the history with a tool for that"
+)
+
+
+class Redacted(NamedTuple):
+    """How many secrets were masked, in which files, what a person should know, and what failed."""
+
+    pieces: int
+    files: list[str]
+    notes: list[str]
+    failures: list[CortextError]
+
+
+def path_of(row: Listed) -> str:
+    """Return the folder of a conversation in a workspace, or the file of another one."""
+    return row.path if row.tool else row.place.folder
+
+
+def refuse_live(row: Listed) -> None:
+    """CortextError if somebody is writing to a conversation now, and would do so with the secret
+    in memory."""
+    if row.is_apart:
+        holder = live_holder(mark_path(os.path.dirname(row.path), row.key))
+        if holder:
+            raise _is_live(row, f"{holder} has it open")
+        return
+    from cortext.bridges.live import live_sessions
+
+    own = {row.key} if row.tool else set(row.native)
+    for tool, id in live_sessions():
+        if id in own:
+            raise _is_live(row, f"it is going on in {tool}")
+
+
+def redact(row: Listed, findings: Sequence[Finding] | None = None) -> Redacted:
+    """Mask the secrets of one conversation in its own files; with `findings`, only these.
+
+    Each file is old or new at every instant. Line count, ids and times stay. Temp files that killed
+    processes left are removed. A failed step is added to `failures`, and the others still run. A
+    tool's own session has no file of ours: see `redacting_copies`.
+    """
+    refuse_live(row)
+    if row.tool and not row.is_apart and row.tool not in (TRASH, STATE):
+        return Redacted(0, [], [f"{row.path} is the tool's own file, and is not touched"], [])
+    notes: list[str] = []
+    failures: list[CortextError] = []
+    had = _look(row, failures) or []
+    mask = Marker({one.secret for one in findings} if findings is not None else None)
+    _mask(row, mask, notes, failures)
+    left = _look(row, failures)
+    gone = _masked(had, left) if left is not None else []
+    files = sorted({one.path for one in gone})
+    return Redacted(len(gone), files, [*notes, *_about_git(row, files, failures)], failures)
+
+
+def note_vanished(found: Iterable[Finding], failures: list[CortextError]) -> None:
+    """Add a failure for each file of these findings that vanished, or for the folder that vanished
+    with it. The file may still exist elsewhere, unmasked."""
+    paths = {one.path for one in found if one.role != LEFT and not os.path.lexists(one.path)}
+    named = {error.path for error in failures if isinstance(error, SessionStorageError)}
+    failures += [
+        SessionStorageError(
+            f"could not mask {path}: it vanished meanwhile",
+            path=path,
+            hint="if it was moved, `cortext scan --all` may find it",
+        )
+        for path in sorted({_first_missing(path) for path in paths - named} - named)
+    ]
+
+
+def _first_missing(path: str) -> str:
+    """Return the highest folder above the path that is missing, or the path itself."""
+    while not os.path.lexists(os.path.dirname(path)):
+        path = os.path.dirname(path)
+    return path
+
+
+def _look(row: Listed, failures: list[CortextError]) -> list[Finding] | None:
+    """Return the secrets in the files of a conversation; None if these cannot be read."""
+    with collect_errors(failures, "look for secrets in", path_of(row)):
+        return scan_own(row)
+    return None
+
+
+def _masked(had: Sequence[Finding], left: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that are gone, except those that vanished with a file that we did not
+    remove."""
+    still = {(one.path, one.secret) for one in left}
+    gone = [one for one in had if (one.path, one.secret) not in still]
+    return [one for one in gone if one.role == LEFT or os.path.lexists(one.path)]
+
+
+def _mask(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
+    rows = [row]
+    with collect_errors(failures, "find the origin of", path_of(row)):
+        rows += origins_of(row)
+    for one in rows:
+        with collect_errors(failures, "mask", path_of(one)):
+            _in_files(one, mask, notes, failures)
+    with collect_errors(failures, "remove the temp files of", path_of(row)):
+        kept = sweep(temp_folders(row))
+        notes += [f"somebody is still writing {path}: redact it again then" for path in kept]
+
+
+def _in_files(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
+    """Mask the files of one row. `notes` gets why a file still has a secret, `failures` why a file
+    could not be masked."""
+    if row.tool == TRASH:
+        files = [path for path in files_in(row.path) if not is_checkpoints(path)]
+        _rewrite(files, mask, os.path.dirname(row.path), notes, failures)
+    elif row.tool == STATE:
+        for path in [path for path in inner_files() if not is_checkpoints(path)]:
+            with collect_errors(failures, "mask", path):
+                _in_log(as_row(path), mask, notes, failures)
+    elif not row.tool:
+        _in_workspace(row, mask, notes, failures)
+    elif row.is_log:
+        _in_log(row, mask, notes, failures)
+    else:
+        _in_document(row, mask, notes, failures)
+
+
+def _in_workspace(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
+    conversations, place = conversations_dir(row.root), row.place
+    if not os.path.isdir(conversations):
+        return  # taking the lock would make the folder again
+    workspace, side = Workspace(row.root), side_dir(conversations)
+    with workspace.changing(place):
+        session: tuple[str, ...] = ()
+        if os.path.lexists(place.head) and os.path.lexists(place.lines):
+            session = place.head, place.lines
+            with collect_errors(failures, "mask", place.session):
+                workspace.store.rewrite_at(place, lambda value: masked_value(value, mask))
+        others = [path for path in text_files(place) if path not in session]
+        _rewrite(others, mask, side, notes, failures)
+        _rewrite(loose_files(row), mask, side, notes, failures)
+
+
+def _rewrite(
+    files: Iterable[str],
+    mask: Mask,
+    temp_dir: str,
+    notes: list[str],
+    failures: list[CortextError],
+) -> None:
+    for path in files:
+        with collect_errors(failures, "mask", path):
+            _rewrite_one(path, mask, temp_dir, notes)
+
+
+def _rewrite_one(path: str, mask: Mask, temp_dir: str, notes: list[str]) -> None:
+    """Mask a file, also a compressed one. Its mode stays, and the time of a copy."""
+    damages: Unread = []
+    packed = is_compressed(path) or is_zstd(path)
+    data = content(path, damages) if packed else read_file(path)
+    new = masked_file(path, data, mask)
+    if new == data:
+        return
+    if packed and (reason := _why_packed(path, data, damages)):
+        notes.append(f"{path} has it still: {reason}; remove it, or pack it again")
+        return
+    found = os.stat(path)
+    replace(path, members(new) if packed else [new], temp_dir=temp_dir)
+    if packed:
+        os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
+    os.chmod(path, found.st_mode & 0o777)
+
+
+def _why_packed(path: str, data: bytes, damages: Unread) -> str:
+    """Why a compressed file cannot be made anew such that others read it; "" if it can."""
+    if damages:
+        return "it is damaged"
+    if is_zstd(path):
+        return "it is compressed with zstd"
+    return "it is a packed folder, or no text" if b"\0" in data else ""
+
+
+def _in_log(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
+    from cortext.stores.log import LogStore
+
+    folder = os.path.dirname(row.path)
+    store = LogStore(folder)
+    with storage_errors("write", row.path), store.changing(row.key):
+        with collect_errors(failures, "mask", row.path):
+            lines = read_file(row.path).split(b"\n")
+            new = b"\n".join(masked_line(line, mask) for line in lines)
+            replace(row.path, [new], temp_dir=side_dir(folder))
+        _rewrite(beside(row.path), mask, side_dir(folder), notes, failures)
+
+
+def _in_document(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
+    """Also in the version before it, which is kept beside it."""
+    from cortext.durability.lock import FileLock
+    from cortext.index.session_index import SessionIndex
+    from cortext.stores.document import SessionStorage
+
+    folder = os.path.dirname(row.path)
+    side = side_dir(folder)
+    backup = f"{row.path.removesuffix('.json')}.backup"
+    with (
+        storage_errors("write", row.path),
+        FileLock(f"{side}/locks/{row.key}.lock", guards=row.path),
+    ):
+        for path in filter(os.path.isfile, (row.path, backup)):
+            with collect_errors(failures, "mask", path):
+                replace(path, [masked_line(read_file(path), mask)], temp_dir=side)
+        _rewrite(beside(row.path), mask, side, notes, failures)
+    index = SessionIndex(SessionStorage(folder))
+    try:
+        index.rebuild()
+    finally:
+        index.close()
+
+
+def _about_git(row: Listed, files: Sequence[str], failures: list[CortextError]) -> list[str]:
+    """Return a note if a commit has one of these files, which were masked."""
+    from cortext.vcs.committed import has_committed
+    from cortext.vcs.outcome import NotRecorded, one_line
+
+    if row.tool:
+        return []
+    folder = row.place.folder
+    try:
+        known = has_committed(folder, [path for path in files if path.startswith(f"{folder}/")])
+    except NotRecorded as error:
+        sentence = f"could not ask git whether its history has the secrets of {row.key}"
+        look = f"git rev-list --all -- {shlex.quote(folder)}"
+        failures.append(
+            CortextError(
+                f"{sentence}: {one_line(str(error))}",
+                hint=f"the files are masked; when git works there, `{look}` lists its commits",
+            )
+        )
+        return []
+    return [_IN_GIT] if known else []
+
+
+def _is_live(row: Listed, why: str) -> CortextError:
+    return CortextError(
+        f"{row.key} was not redacted: {why}", hint="end it there, then redact it again"
+    )

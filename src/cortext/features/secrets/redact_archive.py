@@ -1,0 +1,152 @@
+"""Taking secrets out of the archive: our compressed copies of the tools' transcripts.
+
+A copy is packed anew, whole. From then on it follows its file as that is without what was masked:
+see `masked`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+
+from cortext import paths
+from cortext.bridges.places import TOOLS, own_home
+from cortext.durability.follow import Known
+from cortext.durability.packed import SUFFIX
+from cortext.durability.replace import collect_errors, make_private_dir, replace
+from cortext.errors import CortextError
+from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
+from cortext.features.archive.archive_sync import archive_lock
+from cortext.features.secrets.archive_redactions import Masks, known_of, marks_in, members, name_of
+from cortext.features.secrets.file_readers import Unread, content
+from cortext.features.secrets.redact import Redacted, refuse_live
+from cortext.features.secrets.redact_value import Marker, masked_file
+from cortext.features.secrets.scan import ARCHIVE, Finding, scan_one
+from cortext.features.secrets.temp_files import archive_temp_folders, sweep
+from cortext.features.secrets.tool_files import SessionFiles, sessions_of
+from cortext.index.listed import Listed
+
+_COLD = ".zst"
+
+
+def redact_copies(
+    row: Listed,
+    findings: Sequence[Finding] | None = None,
+    unclaimed: Collection[str] = (),
+) -> Redacted:
+    """Mask the secrets in the archive's copies of a tool's session, or of the sessions of a
+    conversation; with `findings`, only these.
+
+    What no sync has copied yet is masked when it is copied. For the row of the archive itself, the
+    `unclaimed` copies are masked. A copy that fails is added to `failures`, and the others are
+    still masked.
+    """
+    refuse_live(row)
+    found = list(findings) if findings is not None else scan_one(row)
+    wanted = {one.secret for one in found}
+    done = _Masking(wanted, found)
+    with archive_lock(10.0):
+        make_private_dir(temp_dir())
+        for tool, id in sessions_of(row):
+            with collect_errors(done.failures, "mask", f"the copies of {id} in {folder_of(tool)}"):
+                done.session(tool, id)
+        for tool in TOOLS if row.tool == ARCHIVE else ():
+            with collect_errors(done.failures, "mask", f"the copies in {folder_of(tool)}"):
+                done.others(tool, unclaimed)
+    notes: list[str] = []
+    with collect_errors(done.failures, "remove temp files below", paths.archive()):
+        kept = sweep(archive_temp_folders())
+        notes += [f"somebody is still writing {path}: redact it again then" for path in kept]
+    return Redacted(done.pieces, done.files, [*done.unread, *notes], done.failures)
+
+
+def are_kept_out(row: Listed, found: Sequence[Finding]) -> bool:
+    """Whether secrets that a tool's own files have were masked in our copies of them, so that no
+    sync brings them back."""
+    files, masks = SessionFiles(), list[Marker]()
+    for tool, id in sessions_of(row):
+        known = Masks(tool)
+        of_names = [known.of(name, is_new=False) for name in _names(files, tool, id)]
+        masks += [mask for mask in of_names if mask is not None]
+    return all(any(mask(one.family, one.secret) for mask in masks) for one in found)
+
+
+class _Masking:
+    """These secrets, in one copy after the other."""
+
+    def __init__(self, wanted: Collection[str], found: Sequence[Finding]) -> None:
+        self._mask_secret = Marker(wanted)
+        for one in found:
+            self._mask_secret(one.family, one.secret)
+        self._prints = frozenset(self._mask_secret.used)
+        self._files = SessionFiles()
+        self.pieces, self.files = 0, list[str]()
+        self.unread: Unread = []
+        self.failures: list[CortextError] = []
+
+    def session(self, tool: str, id: str) -> None:
+        """Mask all copies of a session. The masks are saved first, also for files that have no copy
+        yet: if this process is killed, the next sync masks the copies."""
+        copies = [path for path in self._files.copies(tool, id) if not os.path.islink(path)]
+        self._mask(tool, copies, _names(self._files, tool, id))
+
+    def others(self, tool: str, paths: Collection[str]) -> None:
+        """Mask copies that belong to no listed session."""
+        own = [path for path in paths if path.startswith(f"{folder_of(tool)}/")]
+        self._mask(tool, own, [])
+
+    def _mask(self, tool: str, copies: Sequence[str], names: Sequence[str]) -> None:
+        masks, memory = Masks(tool), Memory(tool)
+        for name in names:
+            masks.add(name, self._prints)
+        readable: list[str] = []
+        for path in copies:
+            with collect_errors(self.failures, "mask", path):
+                if not _is_older(path):
+                    before = marks_in(content(path, []))
+                    masks.add(name_of(path, folder_of(tool)), self._prints | before)
+                readable.append(path)
+        masks.save()
+        for path in readable:
+            with collect_errors(self.failures, "mask", path):
+                self._one(tool, path, memory)
+        memory.save()
+
+    def _one(self, tool: str, path: str, memory: Memory) -> None:
+        data = content(path, self.unread)
+        new = masked_file(path, data, self._mask_secret)
+        packed, found = path.endswith(SUFFIX), os.stat(path)
+        if new != data and path.endswith(_COLD):
+            self.unread.append(f"{path} has it still, compressed by the tool: remove it")
+            return
+        parts = [*members(new)] if packed and new != data else [new]
+        if packed and not _is_older(path):
+            size = found.st_size if new == data else sum(map(len, parts))
+            self._note(name_of(path, folder_of(tool)), new, found.st_size, size, memory)
+        if new == data:
+            return
+        replace(path, parts, temp_dir=temp_dir())
+        os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
+        self.files.append(path)
+        # Each secret of a file counts once, as it does among the findings.
+        self.pieces += len(marks_in(new) - marks_in(data)) or 1
+
+    def _note(self, name: str, new: bytes, before: int, size: int, memory: Memory) -> None:
+        """What is known of a copy from now on, before it is so: one that is not as it is
+        remembered is looked at anew."""
+        known = memory.copies.get(name) or Known()
+        mark = known.print if known.packed == before else ""
+        memory.put(name, known_of(new)._replace(print=mark, packed=size))
+        memory.save()
+
+
+def _names(files: SessionFiles, tool: str, id: str) -> list[str]:
+    """What the tool has of a session, as copies of it are called."""
+    if tool == "opencode":
+        return [f"sessions/{id}.jsonl"]
+    return [name_of(path, own_home(tool)) for path in files.own(tool, id)]
+
+
+def _is_older(path: str) -> bool:
+    """Whether it is kept under a number, and follows nothing any more."""
+    return ".~" in os.path.basename(path)

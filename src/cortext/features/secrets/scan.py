@@ -1,0 +1,317 @@
+"""Looking for secrets in everything that is kept. Nothing is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.errors import CortextError, SessionNotFoundError
+from cortext.features.listing.load_row import read_from, transcript_of
+from cortext.features.secrets.checkpoint_texts import checkpoint_values
+from cortext.features.secrets.conversation_files import loose_files
+from cortext.features.secrets.conversation_texts import NAME, of_names, of_row
+from cortext.features.secrets.file_readers import Piece, Unread, of_files, why
+from cortext.features.secrets.program_files import (
+    agents_of,
+    as_row,
+    inner_files,
+    is_checkpoints,
+    is_state,
+    state_of,
+    states_of,
+)
+from cortext.features.secrets.redact_value import is_suspect, secrets_in, value_of
+from cortext.features.secrets.temp_files import (
+    archive_temp_folders,
+    files_in,
+    is_temp,
+    temp_folders,
+    temps,
+)
+from cortext.features.secrets.tool_files import SessionFiles, sessions_of
+from cortext.index.listed import AUR, Listed, facts, tool_root
+from cortext.index.tools import made_of
+from cortext.lifecycle.known import program_folders
+from cortext.model import json, wire
+from cortext.model.secret_keys import KEYS
+
+Progress = Callable[[int, int], None]
+TRANSCRIPT, AGENTS, ARCHIVE = "transcript", "agents", "archive"
+"""In the place of a role: what a tool keeps of it beside its messages; what sub-agents wrote; our
+copy."""
+ORIGIN, LEFT, TRASH = "origin", "left over", "trash"
+"""What it was made of; what a killed process left; what was deleted."""
+BESIDE = "beside"
+"""A file that lies among the folders of conversations, or of days, and belongs to none."""
+STATE, CHECKPOINTS = "state", "checkpoints"
+"""What sessions of a program share; what only its framework can change."""
+_ASIDE = (ARCHIVE, STATE)
+"""In the place of a tool: what is of no conversation that is listed."""
+_RAW = (TRANSCRIPT, AGENTS, ARCHIVE)
+_SHOWN = 4
+_KEY_KINDS = frozenset(rule.kind for rule in KEYS)
+
+
+class Finding(NamedTuple):
+    """A secret in a conversation: its `number` there, the message that has it (0 if none does), who
+    said it, and the file, which may be a tool's own. `secret` itself is for whoever masks it, and
+    is never shown."""
+
+    row: Listed
+    number: int
+    family: str
+    message: int
+    role: str
+    path: str
+    secret: str
+    ours: bool = True
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it stands in our archive."""
+        inside = self.path.startswith(f"{paths.archive()}/") or self.row.tool == ARCHIVE
+        return self.ours and inside
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is what a file is called: only a person can rename it."""
+        return self.role == NAME
+
+    @property
+    def stays(self) -> bool:
+        """Whether no redact can change it."""
+        return self.role in (NAME, CHECKPOINTS)
+
+    @property
+    def preview(self) -> str:
+        """As much as tells two of them apart: of a key what its provider begins all with."""
+        length = len(self.secret)
+        shown = self.secret[:_SHOWN] if self.family in _KEY_KINDS and length >= 20 else ""
+        return f"{shown}… ({length} characters)"
+
+
+class Scanned(NamedTuple):
+    """What was found, how many conversations were looked through, and what could not be read."""
+
+    found: list[Finding]
+    looked: int
+    unread: list[str]
+
+
+def scan(rows: Sequence[Listed], progress: Progress | None = None) -> Scanned:
+    """The secrets in these conversations, one after the other, as they are said."""
+    look, found, failed = Look(), list[Finding](), 0
+    for done, row in enumerate(rows, 1):
+        try:
+            found += look.at(row)
+        except (CortextError, OSError) as error:
+            failed += 1
+            look.unread.append(f"{row.key}: {why(error)}")
+        if progress:
+            progress(done, len(rows))
+    # What is of nothing that is listed is no conversation, unless it has something to tell.
+    silent = {row.tool for row in rows if row.tool in _ASIDE} - {one.row.tool for one in found}
+    failed += len(silent)
+    return Scanned(found, max(len(rows) - failed, 0), list(dict.fromkeys(look.unread)))
+
+
+def scan_one(row: Listed) -> list[Finding]:
+    """Those in one conversation. The same secret in one message is one finding, and so is the same
+    one in all of a file beside its messages."""
+    return Look().at(row)
+
+
+def scan_own(row: Listed) -> list[Finding]:
+    """As `scan_one`, in what `redact` changes: not in the archive, and not with the tools."""
+    return Look().at(row, behind=False)
+
+
+class Look:
+    """One look at several conversations, whose files are found once. What could not be read is
+    in `unread`."""
+
+    def __init__(self) -> None:
+        self._files = SessionFiles()
+        self._temps: set[str] = set()
+        self._inner: set[str] = set()
+        self.unread: Unread = []
+
+    def at(self, row: Listed, *, behind: bool = True) -> list[Finding]:
+        """The secrets of one conversation, wherever it is; those that are `behind` it are in the
+        sessions that it was had in."""
+        found: list[Finding] = []
+        seen: set[tuple[object, ...]] = set()
+        for message, role, path, value, ours in self._pieces(row, behind):
+            for family, secret in secrets_in(value):
+                if (message, role, path, secret) in seen:
+                    continue
+                # As it stands in the file: what was decoded of it has its numbers.
+                if role in _RAW and (path, secret) in seen:
+                    continue
+                seen |= {(message, role, path, secret), (path, secret)}
+                number = len(found) + 1
+                found.append(Finding(row, number, family, message, role, path, secret, ours))
+        return found
+
+    def _pieces(self, row: Listed, behind: bool) -> Iterator[Piece]:
+        if row.tool == TRASH:
+            packed, files = _apart(files_in(row.path, self.unread))
+            yield from of_files(files, TRASH, self.unread)
+            yield from self._of_inner(packed)
+            yield from of_names(row.path)
+        elif row.tool == ARCHIVE:
+            yield from of_files(self._files.unclaimed(self.unread), ARCHIVE, self.unread)
+        elif row.tool == STATE:
+            yield from self._of_inner(inner_files())
+        elif row.tool and not row.is_apart:
+            yield from self._of_tool(row)
+        else:
+            yield from of_row(row, self.unread)
+            yield from self._behind(row) if behind else ()
+            yield from self._made_of(row)
+        yield from self._left(row, behind)
+        if not row.tool:
+            new = [path for path in loose_files(row) if path not in self._temps]
+            self._temps.update(new)
+            yield from of_files(new, BESIDE, self.unread)
+
+    def _of_tool(self, row: Listed) -> Iterator[Piece]:
+        own = self._files.own(row.tool, row.key)
+        copies = self._files.copies(row.tool, row.key)
+        id = row.key.encode("utf-8", "surrogatepass")
+        raw = [*self._own(own, row.tool, row.key)]
+        raw += of_files(copies, ARCHIVE, self.unread, having=id)
+        # Most only look like it; then nobody has to know which message that is.
+        raw = [piece for piece in raw if secrets_in(piece.value)]
+        try:
+            found = transcript_of(row)
+        except SessionNotFoundError:
+            if not own and not copies:
+                raise
+            found = None
+        if raw and found:
+            ours = found[1].path in copies
+            for number, message in enumerate(read_from(row, found).session.messages, 1):
+                said = wire.message_to_dict(message)
+                if is_suspect(json.encode(said)):
+                    yield Piece(number, message.role, found[1].path, said, ours)
+        yield from raw
+
+    def _behind(self, row: Listed) -> Iterator[Piece]:
+        """The sessions that a conversation was had in, with the tool and with us."""
+        for tool, id in sessions_of(row):
+            copies = self._files.copies(tool, id)
+            name = id.encode("utf-8", "surrogatepass")
+            yield from of_files(copies, ARCHIVE, self.unread, having=name)
+            yield from self._own(self._files.own(tool, id), tool, id)
+
+    def _made_of(self, row: Listed) -> Iterator[Piece]:
+        inner = [one.path for one in (*agents_of(row), *states_of(row))]
+        yield from self._of_inner(filter(None, (*inner, state_of(row))))
+        for origin in origins_of(row):
+            for piece in of_row(origin, self.unread) if origin.path not in inner else ():
+                yield piece._replace(message=0, role=ORIGIN)
+
+    def _of_inner(self, paths: Iterable[str]) -> Iterator[Piece]:
+        """What adapters keep beside sessions, each once: several may share it."""
+        new = [path for path in paths if path not in self._inner]
+        self._inner.update(new)
+        for path in new:
+            try:
+                if is_checkpoints(path):
+                    values = checkpoint_values(path, self.unread)
+                    yield from (Piece(0, CHECKPOINTS, path, value) for value in values)
+                    continue
+                role = STATE if is_state(path) else ORIGIN
+                for piece in of_row(as_row(path), self.unread):
+                    yield piece._replace(message=0, role=role)
+            except OSError as error:
+                self.unread.append(f"{path}: {why(error)}")
+
+    def _own(self, paths: Sequence[str], tool: str, id: str) -> Iterator[Piece]:
+        """What a tool itself has, as it stands there."""
+        name = id.encode("utf-8", "surrogatepass")
+        if tool != "opencode":
+            for path in paths:
+                aside = "agent" in os.path.basename(path) or f"/{id}/" in path
+                role = AGENTS if aside else TRANSCRIPT
+                yield from of_files([path], role, self.unread, ours=False, having=name)
+            return
+        from cortext.bridges.archive import session_lines
+
+        for path in paths:
+            try:
+                for line in session_lines(path, id):
+                    if is_suspect(line):
+                        yield Piece(0, TRANSCRIPT, path, value_of(line), ours=False)
+            except (CortextError, OSError) as error:
+                self.unread.append(f"{path}: {why(error)}")
+
+    def _left(self, row: Listed, behind: bool) -> Iterator[Piece]:
+        """What killed processes left where this one is, once for all that are there."""
+        folders = temp_folders(row)
+        if behind and (row.tool == ARCHIVE or sessions_of(row)):
+            folders += archive_temp_folders()
+        new = [path for path in temps(folders) if path not in self._temps]
+        self._temps.update(new)
+        for path in new:
+            yield from of_files(files_in(path, self.unread), LEFT, self.unread)
+
+
+def _apart(paths: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Checkpoints, which have lost their name in the trash, and other files."""
+    every = list(paths)
+    packed = [path for path in every if is_checkpoints(path)]
+    return packed, [path for path in every if path not in packed]
+
+
+def trash_rows() -> list[Listed]:
+    """What is in the trash, as lists have conversations; also what has lost its note."""
+    from cortext.features.manage.delete import list_trash
+
+    known = {entry.id: entry for entry in list_trash()}
+    try:
+        names = sorted(os.listdir(paths.trash()))
+    except FileNotFoundError:
+        return []
+    rows: list[Listed] = []
+    for name in (name for name in names if not is_temp(name)):
+        entry = known.get(name)
+        when = int(entry.deleted_at.timestamp() * 1_000_000) if entry else 0
+        text = facts(kind=TRASH, title=entry.label if entry else "nobody knows what it was")
+        path = os.path.join(paths.trash(), name)
+        rows.append(Listed(tool_root(TRASH, ""), path, name, "deleted", when, text))
+    return rows
+
+
+def archive_row() -> Listed:
+    """What our archive has of no conversation that is listed. Looked at after all others."""
+    text = facts(kind=ARCHIVE, title="copies of no session that is listed")
+    return Listed(tool_root(ARCHIVE, ""), paths.archive(), ARCHIVE, "paused", 0, text)
+
+
+def state_row() -> Listed:
+    """What adapters keep for programs, and no session that is listed has. As `archive_row`."""
+    text = facts(kind=STATE, title="what programs keep of no session that is listed")
+    return Listed(tool_root(STATE, ""), paths.program_sessions(), STATE, "paused", 0, text)
+
+
+def origins_of(row: Listed) -> list[Listed]:
+    """The session of `spawn`, or of a program, that a conversation was made of, if it is where
+    such are; and the sub-agents of a program's session, with the state that it shares."""
+    found = [*agents_of(row), *states_of(row)]
+    for tool, _, id in (each.partition(":") for each in made_of(row)) if not row.tool else ():
+        name = os.path.basename(id)
+        logs = (paths.spawn_sessions(),) if tool == AUR else program_folders()
+        there = [f"{folder}/{name}.jsonl" for folder in logs]
+        there += [] if tool == AUR else [f"{each}/{name}.json" for each in _document_folders(row)]
+        for path in filter(os.path.isfile, there):
+            text = facts(kind="", title="")
+            found.append(Listed(tool_root(tool, ""), path, id, "paused", 0, text))
+    return found
+
+
+def _document_folders(row: Listed) -> tuple[str, ...]:
+    return paths.document_dir(), paths.project_document_dir(row.root)

@@ -1,0 +1,127 @@
+"""What writers that were killed left behind: temp files, which may hold what was masked since."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+
+from cortext import paths
+from cortext.bridges.places import TOOLS, archive_home
+from cortext.durability.replace import remove_if_there
+from cortext.features.archive.archive_state import temp_dir
+from cortext.features.secrets.file_readers import noting
+from cortext.index.listed import Listed
+from cortext.stores.layout import conversations_dir
+
+_TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
+_RESTS = 1.0
+"""Seconds without a change, and nobody has it open: between its last change and its rename a
+writer has nothing else to do."""
+_UNSEEN = 60.0
+"""The same where it cannot be seen who has a file open."""
+
+
+def temp_folders(row: Listed) -> list[str]:
+    """Where temp files of a conversation, a session or a document may be."""
+    if row.is_apart:
+        folder = os.path.dirname(row.path)
+        return [f"{folder}/.cortext", folder]
+    if row.tool:
+        return [os.path.dirname(row.path)] if row.path.startswith(f"{paths.trash()}/") else []
+    place = row.place
+    own = [place.shelf, os.path.dirname(place.folder), place.folder, place.session]
+    return [f"{conversations_dir(row.root)}/.cortext", *own]
+
+
+def archive_temp_folders() -> list[str]:
+    """The same for our copies of the tools' transcripts."""
+    known = os.path.join(paths.archive(), ".known")
+    return [temp_dir(), paths.archive(), known, *map(archive_home, TOOLS), paths.trash()]
+
+
+def is_temp(name: str) -> bool:
+    """Whether a file is called as `temp_name` calls them."""
+    return bool(_TEMP.fullmatch(name))
+
+
+def temps(folders: Iterable[str]) -> list[str]:
+    """The temp files, and folders, that are there now."""
+    found: list[str] = []
+    for folder in dict.fromkeys(folders):
+        try:
+            names = sorted(os.listdir(folder))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        found += [os.path.join(folder, name) for name in names if is_temp(name)]
+    return found
+
+
+def files_in(path: str, unread: list[str] | None = None) -> Iterator[str]:
+    """The files of a temp folder; of a temp file, itself. No links. A folder that cannot be read is
+    `unread`."""
+    if os.path.isfile(path) and not os.path.islink(path):
+        yield path
+    for folder, _, names in os.walk(path, onerror=noting(unread)):
+        whole = (os.path.join(folder, name) for name in sorted(names))
+        yield from (each for each in whole if os.path.isfile(each) and not os.path.islink(each))
+
+
+def sweep(folders: Iterable[str]) -> list[str]:
+    """Remove those that nobody writes to, and say which stay. It waits for fresh ones: a moment
+    later their writer is done with them, or was killed.
+
+    One that is taken from a writer who was only stopped makes that write fail, and loses nothing.
+    """
+    end = time.monotonic() + 3 * _RESTS
+    left = temps(folders)
+    while left:
+        open_now = _open_files()
+        left = [path for path in left if not _swept(path, open_now)]
+        if not left or time.monotonic() > end:
+            break
+        time.sleep(0.1)
+    return left
+
+
+def _swept(path: str, open_now: set[str] | None) -> bool:
+    parts = [path, *files_in(path)]
+    rests = _RESTS if open_now is not None else _UNSEEN
+    try:
+        changed = max(max(found.st_mtime, found.st_ctime) for found in map(os.lstat, parts))
+    except FileNotFoundError:
+        return not os.path.lexists(path)
+    if time.time() - changed < rests or (
+        open_now and open_now.intersection(map(os.path.realpath, parts))
+    ):
+        return False
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        remove_if_there(path)
+    return True
+
+
+def _open_files() -> set[str] | None:
+    """What processes of this user have open; None where the system does not say."""
+    if not os.path.isdir("/proc/self/fd"):
+        return None
+    found: set[str] = set()
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            found.update(_open_in(f"/proc/{name}/fd"))
+    return found
+
+
+def _open_in(folder: str) -> Iterator[str]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return  # another user's, or it has ended
+    for name in names:
+        try:
+            yield os.readlink(f"{folder}/{name}")
+        except OSError:
+            continue  # closed meanwhile

@@ -1,0 +1,134 @@
+"""All files that hold something of a tool's session: the tool's own, and our copies of them with
+the older ones that are kept under numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from cortext.bridges import jsonl, places
+from cortext.bridges.registry import open_bridge
+from cortext.features.secrets.file_readers import Unread, noting
+from cortext.features.secrets.program_files import is_checkpoints
+from cortext.index.listed import Listed
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_STEM = re.compile(r"(?:\.jsonl?)(?:\.~\d+)?(?:\.gz|\.zst)?\Z")
+_INDEX = "session_index.jsonl"
+
+
+def sessions_of(row: Listed) -> list[tuple[str, str]]:
+    """The tools' sessions that a row is, or that a conversation was had in."""
+    if row.tool:
+        return [] if row.tool not in places.TOOLS else [(row.tool, row.key)]
+    return [(tool, id) for tool in sorted(row.tools) for id in row.native]
+
+
+def how_to_remove(path: str) -> str:
+    """How what a tool itself keeps in a file, or a framework, goes away there."""
+    if is_checkpoints(path):
+        return (
+            "only LangGraph can change its checkpoints: `delete_thread` in your program, or "
+            "`cortext delete` and `cortext trash empty`, takes the thread away with them"
+        )
+    if path.endswith(".db"):
+        return "delete the session in OpenCode: all its sessions share that file"
+    if os.path.basename(path) == _INDEX:
+        return "it has the names of all threads: take that line out when Codex is not running"
+    return "end the session there, and remove that file: what is said in it goes with it"
+
+
+class SessionFiles:
+    """Found once, and asked for each session. `claimed` are all that were asked for."""
+
+    def __init__(self) -> None:
+        self._homes: dict[tuple[str, str], _Home] = {}
+        self.claimed: set[str] = set()
+
+    def own(self, tool: str, id: str) -> list[str]:
+        """What the tool has. All sessions of OpenCode are in one file."""
+        return self._of(tool, id, places.own_home(tool), is_copy=False)
+
+    def copies(self, tool: str, id: str) -> list[str]:
+        """What our archive has."""
+        return self._of(tool, id, places.archive_home(tool), is_copy=True)
+
+    def unclaimed(self, unread: Unread) -> list[str]:
+        """What is in our archive, and of no session that was asked for. Folders that cannot be read
+        are `unread`."""
+        homes = map(places.archive_home, places.TOOLS)
+        found = (path for home in homes for path in _walk(home, unread))
+        return [path for path in found if path not in self.claimed]
+
+    def _of(self, tool: str, id: str, home: str, *, is_copy: bool) -> list[str]:
+        if (tool, home) not in self._homes:
+            self._homes[tool, home] = _Home(tool, home, is_copy=is_copy)
+        found = self._homes[tool, home].files(id)
+        self.claimed.update(found)
+        return found
+
+
+class _Home:
+    """One tool's folder, or our mirror of it."""
+
+    def __init__(self, tool: str, home: str, *, is_copy: bool) -> None:
+        self._tool, self._home, self._is_copy = tool, home, is_copy
+        self._listed: dict[str, list[tuple[str, str, bytes]]] = {}
+
+    @cached_property
+    def _sources(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for source in open_bridge(self._tool, self._home if self._is_copy else None).sources():
+            found.setdefault(source.id, []).append(source.path)
+        return found
+
+    @cached_property
+    def _named(self) -> dict[str, list[str]]:
+        """Files of Codex by the ids in their names: a session may go on in another file."""
+        found: dict[str, list[str]] = {}
+        for path in _walk(self._home) if self._tool == "codex" else ():
+            for id in _UUID.findall(os.path.basename(path)):
+                found.setdefault(id, []).append(path)
+        return found
+
+    def files(self, id: str) -> list[str]:
+        found = [*self._named.get(id, [])]
+        for path in self._sources.get(id, []):
+            rows = self._tool == "opencode" and not self._is_copy
+            found += [path] if rows else self._beside(path, id)
+        if self._tool == "codex" and found and os.path.isfile(f"{self._home}/{_INDEX}"):
+            found.append(f"{self._home}/{_INDEX}")
+        return list(dict.fromkeys(found))
+
+    def _beside(self, path: str, id: str) -> Iterator[str]:
+        """A transcript, its generations, what its sub-agents wrote, and what else was made of it
+        by others."""
+        yield path
+        folder, name = os.path.split(path)
+        stem = _STEM.sub("", name)
+        for other, place, first in self._entries(folder):
+            rest = other[len(stem) :] if other.startswith(stem) else "-"
+            of_agent = other.startswith("agent-") and id.encode() in first
+            if other == id or of_agent or not (rest[:1].isalnum() or rest[:1] in "-_"):
+                yield from _walk(place) if os.path.isdir(place) else (place,)
+
+    def _entries(self, folder: str) -> list[tuple[str, str, bytes]]:
+        """The names in a folder, where they are, and how what a sub-agent wrote begins."""
+        if folder not in self._listed:
+            entries = jsonl.listed(folder)
+            self._listed[folder] = [(one.name, one.path, _first(one)) for one in entries]
+        return self._listed[folder]
+
+
+def _first(entry: os.DirEntry[str]) -> bytes:
+    if not entry.name.startswith("agent-") or not entry.is_file(follow_symlinks=False):
+        return b""
+    return jsonl.read_head(entry.path, jsonl.ENDS[1]).partition(b"\n")[0]
+
+
+def _walk(folder: str, unread: Unread | None = None) -> Iterator[str]:
+    for top, folders, names in os.walk(folder, onerror=noting(unread)):
+        folders.sort()
+        yield from (os.path.join(top, name) for name in sorted(names))

@@ -1,0 +1,357 @@
+"""Connecting cortext to a person's AI tools, and taking it out again.
+
+What would change is planned first, shown by the face, and done when the person agrees. A record of
+what was put in, and where, lets `uninstall` leave every file as it was, byte for byte.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+from cortext.bridges import settings
+from cortext.bridges.commands import WITH_COMMANDS, Command, file_name, file_text, user_folder
+from cortext.bridges.places import TOOLS, own_home
+from cortext.bridges.plugin import plugin_path, plugin_text
+from cortext.durability.replace import storage_errors
+from cortext.errors import CortextError, reason_of
+from cortext.features.setup.manifest import (
+    Installed,
+    Record,
+    alone,
+    as_bytes,
+    as_text,
+    digest,
+    missing_folders,
+    read_or_none,
+    record_path,
+    write,
+)
+from cortext.installation import install_command
+
+COMMANDS = (
+    Command(
+        "workspace.resume",
+        "briefing",
+        "Find an earlier conversation again and go on with it.",
+        "[number, id or words]",
+    ),
+    Command(
+        "workspace.stop-conversation",
+        "stop --how",
+        "Save this conversation and pause it.",
+        "[where you stopped]",
+    ),
+    Command("cortext", "briefing", "Go on with an earlier conversation.", "[words]"),
+)
+
+
+class Change(NamedTuple):
+    """One file before and after; None is no file. `record` is what undoes it, None for nothing. A
+    link to a file that is ours as a `whole` goes itself, and not what it leads to."""
+
+    tool: str
+    path: str
+    old: bytes | None
+    new: bytes | None
+    record: Record | None = None
+    whole: bool = False
+
+
+class Plan(NamedTuple):
+    """What would be done, and what a person should know about it; `left` are the tools whose
+    settings cannot have our hooks, `failed` those of which a file cannot be read, `gone` the files
+    that are on record and have nothing of ours. `again` makes the same plan, as things are then."""
+
+    again: Callable[[], Plan]
+    changes: list[Change]
+    notes: list[str]
+    left: list[str]
+    failed: list[str]
+    gone: list[str]
+
+    @property
+    def tools(self) -> list[str]:
+        """Those in which something changes."""
+        return list(dict.fromkeys(change.tool for change in self.changes))
+
+
+def found_tools() -> list[str]:
+    """The tools of this person: whose program is on the PATH, or whose folder is there."""
+    return [tool for tool in TOOLS if shutil.which(tool) or os.path.isdir(own_home(tool))]
+
+
+def plan_setup(tools: Sequence[str], *, plugin: bool = False) -> Plan:
+    """Hooks and commands for these tools, and the plug-in of OpenCode where it is wanted or is
+    there; nothing where all is there already."""
+    plan = Plan(partial(plan_setup, tools, plugin=plugin), [], [], [], [], [])
+    installed = Installed.load()
+    for tool in tools:
+        if tool in settings.FILES:
+            with _leaving(tool, plan):
+                _plan_hooks(tool, tool, installed, plan)
+        if tool in WITH_COMMANDS:
+            _plan_commands(tool, installed, plan)
+        if tool == "opencode" and (plugin or os.path.isfile(plugin_path())):
+            _plan_plugin(tool, installed, plan)
+        if tool in settings.SERVERS:
+            with _leaving(tool, plan):
+                _plan_hooks(tool, settings.SERVERS[tool], installed, plan)
+    if not _can_serve():
+        plan.notes.append(
+            "the MCP server is not set up, because the package mcp is not installed: "
+            f"`{install_command('mcp')}`, then `cortext setup` again"
+        )
+    if shutil.which("cortext") is None:
+        plan.notes.append(
+            "`cortext` is not on your PATH, and the tools call it by that name: put it there"
+        )
+    return plan
+
+
+def plan_uninstall(tools: Sequence[str]) -> Plan:
+    """All that `setup` put in goes, for these tools."""
+    installed = Installed.load()
+    gone = [path for path in installed.paths(tools) if not os.path.exists(path)]
+    plan = Plan(partial(plan_uninstall, tools), [], [], [], [], gone)
+    for tool in tools:
+        if tool in settings.FILES:
+            with _leaving(tool, plan):
+                _plan_without_hooks(tool, tool, installed, plan)
+        if tool in WITH_COMMANDS:
+            _plan_without_commands(tool, installed, plan)
+        if tool in settings.SERVERS:
+            with _leaving(tool, plan):
+                _plan_without_hooks(tool, settings.SERVERS[tool], installed, plan)
+        if tool == "opencode":
+            _plan_without_file(tool, plugin_path(), lambda old: plugin_text(), installed, plan)
+    return plan
+
+
+def carry_out(plan: Plan, *, anyway: bool = False) -> Plan:
+    """Do what was planned, one process at a time; what was done: not what another has done
+    meanwhile. Where a file is no longer as it was shown, nothing is done, and that is an error;
+    unless `anyway`: then what there is to do now is done."""
+    with storage_errors("write", record_path()), alone():
+        fresh = plan.again()
+        if not anyway:
+            _check_agreed(plan, fresh)
+        installed = Installed.load()
+        installed.clean()
+        for change in fresh.changes:
+            _carry_out(change, installed)
+        gone = [change.path for change in fresh.changes if change.record is None]
+        installed.forget([*gone, *fresh.gone])
+    return fresh
+
+
+def _check_agreed(shown: Plan, fresh: Plan) -> None:
+    """A command file may have another secret of its own than was shown."""
+    agreed = {change.path: change for change in shown.changes}
+    for change in fresh.changes:
+        seen = agreed.get(change.path)
+        gone = change.new is None
+        if not seen or seen.old != change.old or (seen.new is None) != gone:
+            raise _changed(change)
+
+
+def _carry_out(change: Change, installed: Installed) -> None:
+    itself = change.whole and change.new is None
+    path = change.path if itself else os.path.realpath(change.path)
+    with storage_errors("write", path):
+        if read_or_none(path) != change.old:
+            raise _changed(change)
+        if change.record is not None:
+            folders = missing_folders(path)
+            installed.keep(change.path, {**change.record, "tool": change.tool, "folders": folders})
+        write(path, change.new)
+
+
+def _changed(change: Change) -> CortextError:
+    return CortextError(
+        f"{change.path} was changed meanwhile", hint="nothing was done to it: try again"
+    )
+
+
+def has_hooks(tool: str) -> bool:
+    """Whether what is said in a tool is captured without anybody doing anything."""
+    if tool not in (*settings.FILES, "opencode"):
+        return False
+    path = plugin_path() if tool == "opencode" else settings.settings_path(tool)
+    try:
+        data = read_or_none(path)
+    except OSError:
+        return False  # `doctor` says it, and so does `setup`
+    if tool == "opencode":
+        ours = data == plugin_text()
+        return ours or (data is not None and _is_on_record(path, data, Installed.load()))
+    return settings.has_hooks(tool, as_text(data or b""))
+
+
+def _is_on_record(path: str, data: bytes, installed: Installed) -> bool:
+    """Whether a file is as we left it."""
+    return installed.of(path, data).get("digest") == digest(data)
+
+
+@contextmanager
+def _leaving(tool: str, plan: Plan) -> Generator[None]:
+    """What cannot be read is left as it is, and all the rest is done."""
+    try:
+        yield
+    except OSError as error:
+        why = reason_of(error)
+        plan.notes.append(f"{error.filename} is left as it is: {why}")
+        plan.left.append(tool)
+        plan.failed.append(tool)
+
+
+def _can_serve() -> bool:
+    """Whether what `cortext mcp` needs is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("mcp") is not None
+
+
+def _plan_hooks(tool: str, which: str, installed: Installed, plan: Plan) -> None:
+    """Hooks and the server in the settings of a tool; `which` of its files."""
+    path = settings.settings_path(which)
+    old = read_or_none(path)
+    text = as_text(old or b"")
+    but = [] if _can_serve() else [settings.ENTRY]
+    try:
+        if tool == "codex" and not {*settings.missing(tool, text)} - {*but}:
+            return
+        before = _before(which, path, text, installed)
+        edited = settings.with_hooks(which, before, but=but)
+    except ValueError as error:
+        instead = _instead(tool, text)
+        plan.notes.append(f"{path} is left as it is: {error}{instead}")
+        plan.left.append(tool)
+        plan.failed.extend([] if instead else [tool])
+        return
+    new = as_bytes(edited.text)
+    if new != old:
+        record = {"digest": digest(new), "steps": edited.steps, "made": edited.made}
+        made = old is None or installed.of(path).get("new") is True
+        plan.changes.append(Change(tool, path, old, new, {**record, "new": made}))
+
+
+def _instead(tool: str, text: str) -> str:
+    """What a person can do who has a program of their own where ours would be."""
+    if tool != "codex" or not settings.is_taken(text):
+        return ""
+    call = " ".join(settings.NOTIFY)
+    return f'; to have both, let the program that it names also run `{call} "$1"`'
+
+
+def _plan_without_hooks(tool: str, which: str, installed: Installed, plan: Plan) -> None:
+    path = settings.settings_path(which)
+    old = read_or_none(path)
+    if old is None:
+        return
+    try:
+        before = as_bytes(_before(which, path, as_text(old), installed))
+    except ValueError as error:
+        plan.notes.append(f"{path} is left as it is: {error}")
+        return
+    if before == old:
+        plan.gone.extend([path] if installed.of(path) else [])
+    else:
+        empty = b"".join(before.split()) in (b"", b"{}")
+        gone = empty and installed.of(path).get("new") is True
+        plan.changes.append(Change(tool, path, old, None if gone else before))
+
+
+def _before(tool: str, path: str, text: str, installed: Installed) -> str:
+    """The settings as they would be without us: exactly, if nobody has changed them since."""
+    record = installed.of(path, as_bytes(text))
+    if record.get("digest") == digest(as_bytes(text)):
+        before = _undone(tool, text, record.get("steps"))
+        if before is not None:
+            return before
+    made: Any = record.get("made")
+    paths_made = [each for each in made if _is_made(each)] if _is_paths(made) else []
+    return settings.without_hooks(tool, text, paths_made)
+
+
+def _undone(tool: str, text: str, steps: Any) -> str | None:
+    """The text before some steps; None unless taking them again gives the text: the record that
+    they are from is a file like any other. An earlier release may have taken fewer."""
+    try:
+        before = settings.undone(text, steps)
+        lacking = settings.missing(tool, text)
+        again = settings.with_hooks(tool, before, but=lacking)
+        return before if again.text == text else None
+    except (TypeError, ValueError, LookupError):
+        return None
+
+
+def _is_made(path: list[Any]) -> bool:
+    return bool(path) and path[0] in settings.MADE
+
+
+def _is_paths(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(path, list) for path in cast("list[Any]", value)
+    )
+
+
+def _plan_commands(tool: str, installed: Installed, plan: Plan) -> None:
+    for command in COMMANDS:
+        path = os.path.join(user_folder(tool), file_name(tool, command))
+        with _leaving(tool, plan):
+            old = read_or_none(path)
+            new = file_text(tool, command, as_text(old or b"")).encode()
+            _plan_file(tool, path, old, new, installed, plan)
+
+
+def _plan_file(
+    tool: str, path: str, old: bytes | None, new: bytes, installed: Installed, plan: Plan
+) -> None:
+    """A file that is ours as a whole, unless a person has changed it, or put a link there."""
+    if old == new:
+        return
+    if os.path.islink(path) or (old is not None and not _is_on_record(path, old, installed)):
+        plan.notes.append(f"{path} is kept as you have it; without it, setup writes ours")
+        return
+    plan.changes.append(Change(tool, path, old, new, {"digest": digest(new)}))
+
+
+def _plan_plugin(tool: str, installed: Installed, plan: Plan) -> None:
+    path = plugin_path()
+    with _leaving(tool, plan):
+        _plan_file(tool, path, read_or_none(path), plugin_text(), installed, plan)
+    if any(change.path == path and change.old is None for change in plan.changes):
+        plan.notes.append(
+            "with any plug-in OpenCode asks the npm registry at each start, and waits for it: "
+            "minutes, where the registry cannot be reached and does not refuse"
+        )
+
+
+def _plan_without_commands(tool: str, installed: Installed, plan: Plan) -> None:
+    for command in COMMANDS:
+        path = os.path.join(user_folder(tool), file_name(tool, command))
+        ours = partial(_as_we_write_it, tool, command)
+        _plan_without_file(tool, path, ours, installed, plan)
+
+
+def _as_we_write_it(tool: str, command: Command, old: bytes) -> bytes:
+    return file_text(tool, command, as_text(old)).encode()
+
+
+def _plan_without_file(
+    tool: str, path: str, ours: Callable[[bytes], bytes], installed: Installed, plan: Plan
+) -> None:
+    old = None
+    with _leaving(tool, plan):
+        old = read_or_none(path)
+    if old is None:
+        return
+    if _is_on_record(path, old, installed) or old == ours(old):
+        plan.changes.append(Change(tool, path, old, None, whole=True))
+    else:
+        plan.notes.append(f"{path} is kept as you have it")

@@ -1,0 +1,54 @@
+"""The numbers of the lists that are shown inside tools: good for a process of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cortext.bridges.inside import Inside
+from cortext.errors import CortextError
+from cortext.features.listing.conversation_list import Conversations
+from cortext.index.catalog import Catalog
+from cortext.index.listed import Listed
+
+_LONGEST = 2
+"""Digits of a number that can only be one of a list; more may be a word of a title."""
+
+
+def remember(inside: Inside | None, root: str, rows: Sequence[Listed]) -> None:
+    """What the numbers mean from now on."""
+    with Catalog.at_home() as catalog:
+        catalog.remember_shown(_reader(inside, root), rows)
+
+
+def numbered(conversations: Conversations, inside: Inside | None, words: str) -> Listed | None:
+    """The entry of the list that was last shown here; None for what is no number, or where none
+    was shown. CortextError for a number that means nothing."""
+    text = words.strip().rstrip(".")
+    if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
+        return None
+    reader = _reader(inside, conversations.root)
+    with Catalog.at_home() as catalog:
+        shown = catalog.shown(reader, int(text))
+        any_shown = shown or catalog.shown(reader, 1)
+    if not shown:
+        if any_shown and len(text) <= _LONGEST:
+            raise _nothing(f"the last list has no number {text}")
+        return None
+    rows = conversations.list(everywhere=True).rows
+    found = next((row for row in rows if row.identity == shown), None)
+    if found is None:
+        raise _nothing(f"number {text} of the last list is not there any more")
+    return found
+
+
+def _nothing(said: str) -> CortextError:
+    return CortextError(said, hint="`/workspace.resume` without words shows a new list")
+
+
+def _reader(inside: Inside | None, root: str) -> str:
+    """What the numbers of a list are good for: a process of a tool, else a folder."""
+    if inside is None:
+        return f"folder {root}"
+    if inside.process:
+        return f"{inside.tool} {inside.process.pid} {inside.process.started:.2f}"
+    return f"{inside.tool} {inside.id or root}"

@@ -1,0 +1,80 @@
+"""Long texts for agents, in pieces: a tool cuts what a command prints, and says little about it.
+
+Claude Code keeps 30,000 characters, others about as many, Codex 10,000 bytes. The rest waits in a
+private file, and the agent asks for it piece by piece.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from cortext.durability.read import read_file
+from cortext.durability.replace import write_new
+from cortext.errors import CortextError
+from cortext.features.resume.handoff_files import PIECES, folder_of, make_room
+from cortext.model import json
+
+LONGEST = 28_000
+_OF_TOOLS = {"codex": 9_000}
+"""Bytes of a piece, with room for what we and the tool say beside it."""
+_MOST_LINES = 1_500
+_TOKEN = re.compile(r"([0-9a-f]{16})\.([0-9]{1,4})")
+
+
+def in_pieces(text: str, tool: str = "") -> str:
+    """The text, or the first piece of it and how to get the next, for an agent of this tool."""
+    pieces = split(text, _OF_TOOLS.get(tool, LONGEST))
+    if len(pieces) == 1:
+        return text
+    name = os.urandom(8).hex()
+    write_new(os.path.join(make_room(PIECES), name), [json.encode(pieces)])
+    return _piece(name, 1, pieces)
+
+
+def next_piece(token: str) -> str:
+    """The piece that a token names."""
+    found = _TOKEN.fullmatch(token)
+    path = os.path.join(folder_of(PIECES), found[1]) if found else ""
+    if not found or not os.path.isfile(path):
+        raise CortextError(
+            "there is no more of that text", hint="ask for the conversation once more"
+        )
+    return _piece(found[1], int(found[2]), json.decode(read_file(path)))
+
+
+def split(text: str, longest: int = LONGEST) -> list[str]:
+    """Pieces that no tool cuts, at ends of lines where lines are short enough."""
+    pieces: list[str] = []
+    lines: list[str] = []
+    size = 0
+    for line in _short_lines(text, longest):
+        taken = len(line.encode("utf-8", "surrogatepass")) + 1
+        if lines and (size + taken > longest or len(lines) >= _MOST_LINES):
+            pieces.append("\n".join(lines))
+            lines, size = [], 0
+        lines.append(line)
+        size += taken
+    return [*pieces, "\n".join(lines)]
+
+
+def _short_lines(text: str, longest: int) -> list[str]:
+    # A character takes four bytes at most.
+    most = longest // 4
+    return [
+        line[start : start + most]
+        for line in text.split("\n")
+        for start in range(0, max(1, len(line)), most)
+    ]
+
+
+def _piece(name: str, number: int, pieces: list[str]) -> str:
+    if not 0 < number <= len(pieces):
+        raise CortextError("there is no more of that text")
+    if number == len(pieces):
+        return pieces[-1]
+    return (
+        f"{pieces[number - 1]}\n\n"
+        f"[This goes on: piece {number} of {len(pieces)}. Before you answer, run "
+        f"`cortext slash briefing --rest {name}.{number + 1}` in a shell.]"
+    )

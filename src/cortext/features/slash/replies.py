@@ -1,0 +1,309 @@
+"""What the slash commands of the tools ask for: text for an agent, and what it changes.
+
+Nothing here starts an AI tool or any program of a person's choice. Each function returns what is to
+be printed; what a person can do about a failure stands in that text too, for the agent to say.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+
+from cortext import paths
+from cortext.bridges.inside import here
+from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
+from cortext.features.capture.bindings import Bound
+from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.slash.reply_texts import (
+    document_of,
+    entries,
+    going_on,
+    plain,
+    saves,
+    section,
+    text_of,
+    title_of,
+)
+from cortext.formats.briefing import render_text
+from cortext.index.listed import Listed
+from cortext.lifecycle.workspace import Workspace
+
+_SHOWN = 20
+_RESUMABLE = Wanted(with_session=True)
+_QUESTION = "Which conversation would you like to continue? (number or search)"
+
+
+class Slash:
+    """The slash commands, as they are called in one session of one tool.
+
+    `typed`: by a person, and what is printed becomes part of the transcript; else by an agent.
+    `nonce` is to stand in what is printed if `waits` says so.
+    """
+
+    def __init__(self, root: str | None = None, *, typed: bool = False) -> None:
+        self.root: str = root or paths.workspace_root()
+        self.nonce: str = os.urandom(16).hex()
+        self.waits: bool = False
+        self.inside = here()
+        self._session = self._session_now(typed)
+        self._conversations = Conversations(self.root)
+
+    def _session_now(self, typed: bool) -> str:
+        """The tool's session, if it is certain: a person may have left the one that was written
+        to last for a new one, which is not written yet."""
+        from cortext.features.capture.pending_bindings import note_asked, still_in, told_apart
+
+        process = self.inside.process if self.inside else None
+        if self.inside is None or self.inside.is_told or not process:
+            return self.inside.id if self.inside else ""
+        if not typed:
+            self.inside = told_apart(self.inside)
+            return self.inside.id
+        again = still_in(self.inside)
+        first = note_asked(self.inside.tool, process, self.nonce)
+        if again:
+            self.inside = self.inside._replace(ids=(again,))
+            return again
+        return self.inside.id if first and self.inside.id in process.arguments else ""
+
+    def list(self) -> str:
+        """What can be resumed, and how the agent lets the person choose."""
+        rows = self._others(self._conversations.list(_RESUMABLE).rows)
+        if not rows:
+            return (
+                "There are no resumable conversations. Tell the person so in one sentence, and "
+                "suggest starting one, for example with `/workspace.brainstorm`."
+            )
+        shown = rows[:_SHOWN]
+        self._remember(shown)
+        more = len(rows) - len(shown)
+        lines = ["Here are your resumable conversations:", "", entries(shown)]
+        if more:
+            lines += ["", f"and {more} more; words of a title find them"]
+        return "\n".join([section(self.root, "Choosing"), "", *lines, "", _QUESTION])
+
+    def briefing(self, words: str, *, reopen: bool = False) -> str:
+        """All that an agent needs to go on with the conversation that is meant, which becomes
+        active and is this session's from now on. Without words: the list."""
+        if not words.strip():
+            return self.list()
+        try:
+            row = self._find(words)
+        except SessionNotFoundError:
+            return self._no_match(words)
+        except AmbiguousIdError:
+            return self._several(words)
+        if row.status == "completed" and not reopen:
+            return (
+                f'The conversation "{row.title}" was marked complete. Tell the person, and ask '
+                "whether to go on with it all the same. On a yes run "
+                f'`cortext slash briefing --reopen "{row.key}"` in a shell and do what it prints; '
+                "on a no stop here."
+            )
+        from cortext.features.manage.adopt import as_conversation
+
+        return self._resumed(as_conversation(row))
+
+    def new(self, kind: str, topic: str) -> str:
+        """A conversation of this type, bound to this session, and the text that leads it. In a
+        session that has one already nothing is made."""
+        workspace = Workspace(self.root)
+        workspace.types.check(kind)
+        bound = self._bound()
+        if bound is not None:
+            return going_on(bound, kind, topic)
+        text = workspace.types.command(kind).rstrip("\n")
+        if not topic.strip():
+            return f"{text}\n\nThe person wrote nothing after `/workspace.{kind}`: ask, as above."
+        started = workspace.new(kind, title_of(topic))
+        place = workspace.store.place_of(started.session.id, started.session)
+        self._bind(Bound(self.root, place))
+        return "\n".join(
+            (
+                f"{text}\n",
+                f"The ID of this conversation: {place.day}/{place.name}",
+                f"The markdown of this conversation: {started.document}",
+                *saves(self.inside),
+                "",
+                f"What the person wrote after `/workspace.{kind}`, each line of it behind a bar:",
+                render_text(topic.strip()),
+            )
+        )
+
+    def how_to_stop(self, words: str) -> str:
+        """What an agent does when the person wants to stop."""
+        lines = [text_of(self.root, "stop-conversation").rstrip("\n"), ""]
+        bound = self._bound(also_at_rest=True)
+        if bound is not None:
+            lines.append(f"The ID of this conversation: {bound.place.day}/{bound.place.name}")
+            document = document_of(bound)
+            if document:
+                lines.append(f"The markdown of this conversation: {document}")
+        if words.strip():
+            said = "What the person wrote after the command, each line of it behind a bar:"
+            lines += [said, render_text(words.strip())]
+        return "\n".join(lines)
+
+    def stop(self, summary: str, *, id: str = "", done: bool = False) -> tuple[str, Sequence[str]]:
+        """Save this session's conversation, or the one that is named; the confirmation, and
+        further notes."""
+        from cortext.features.capture.pending_bindings import unsettled
+        from cortext.features.manage.stop import stop
+
+        row = self._find(id) if id else self._to_stop()
+        stopped = stop(row, summary=" ".join(summary.split()) or None, completed=done)
+        title, told = plain(stopped.title), plain(stopped.summary) or "nothing was said yet"
+        lost = unsettled(Bound(row.root, row.place)) if not row.tool else []
+        text = (
+            f"{f'Nothing was saved: {lost[0]}.' if lost else 'Session saved.'}\n\n"
+            f'Conversation "{title}" has been {"completed" if done else "paused"}.\n'
+            "You can continue later with /workspace.resume\n\n"
+            f"Summary: {told}"
+        )
+        return text, [plain(note) for note in stopped.notes]
+
+    def _find(self, words: str) -> Listed:
+        from cortext.features.slash.list_numbers import numbered
+
+        row = numbered(self._conversations, self.inside, words)
+        found = [row] if row else self._named(words)
+        if not found:
+            raise SessionNotFoundError(words)
+        if len(found) > 1:
+            raise AmbiguousIdError(words, [row.key for row in found])
+        return found[0]
+
+    def _named(self, words: str) -> Sequence[Listed]:
+        """Those that are meant. This session has the words too, where a person has just said them:
+        it is meant only if nothing else is."""
+        found = self._conversations.find(words)
+        return self._others(found) or found
+
+    def _others(self, rows: Sequence[Listed]) -> list[Listed]:
+        own = self.inside.ids if self.inside else ()
+        return [row for row in rows if row.key not in own]
+
+    def _to_stop(self) -> Listed:
+        from cortext.features.capture.current_session import conversation_of_session
+
+        row = conversation_of_session(self._conversations)
+        if row is not None:
+            return row
+        active = self._conversations.active()
+        if len(active) == 1:
+            return active[0]
+        if active:
+            raise AmbiguousIdError("", [row.key for row in active])
+        raise CortextError(
+            "no conversation is active", hint="`cortext slash list` shows them, `--id` names one"
+        )
+
+    def _resumed(self, row: Listed) -> str:
+        from cortext.features.capture.bindings import hold_all
+        from cortext.features.capture.capture import capture
+        from cortext.features.capture.current_session import row_of
+        from cortext.features.resume.agent_briefing import (
+            activate,
+            brief,
+            configured_servers,
+            why_fixed,
+        )
+        from cortext.features.resume.missing_messages import rest_of
+
+        if row.status and not why_fixed(row):
+            capture(row.root, row.place)
+            # It may have found the session that it is had in.
+            row = row_of(self._conversations, Bound(row.root, row.place)) or row
+        lacks = self._lacks(row)
+        budget = int(self._conversations.config["resume.budget"])
+        where = (self.inside.tool, paths.current_folder()) if self.inside else ()
+        servers = partial(configured_servers, row, *where)
+        found = brief(row, budget=budget, servers=servers, with_history=lacks is None)
+        history = found.history if lacks is None else rest_of(row, lacks, budget=budget)
+        fixed = activate(row, reopen=True)
+        if not fixed:
+            self._bind(row)
+        if self.inside and self._session and lacks != [] and not fixed:
+            hold_all(row, self.inside.tool, self._session)
+        said = [warning for warning in (*found.warnings, fixed) if warning]
+        warnings = [f"Warning: {plain(warning)}" for warning in said]
+        parts = [
+            section(self.root, "Going on"),
+            "\n".join(warnings),
+            found.opening,
+            "" if fixed else "\n".join(saves(self.inside)),
+            history,
+        ]
+        return "\n\n".join(part for part in parts if part)
+
+    def _lacks(self, row: Listed) -> Sequence[int] | None:
+        """The messages that this session lacks of a conversation; None for all of them."""
+        if self.inside is None or self._session not in row.native:
+            return None
+        from cortext.features.resume.missing_messages import lacking
+
+        return lacking(row, self.inside.tool, self._session)
+
+    def _bound(self, *, also_at_rest: bool = False) -> Bound | None:
+        """The conversation that is had in this session; one that was stopped is none."""
+        from cortext.features.capture.current_session import bound_here
+
+        if self.inside is None:
+            return None
+        found = bound_here(self.inside, surely=not also_at_rest)
+        if found is None or also_at_rest:
+            return found
+        status = Workspace(found.root).store.head_at(found.place).status
+        return found if status == "active" else None
+
+    def _bind(self, conversation: Listed | Bound) -> None:
+        """What is said in this session from now on belongs to a conversation."""
+        from cortext.bridges.live import note_running
+        from cortext.features.capture.bindings import bind
+        from cortext.features.capture.pending_bindings import bind_process
+
+        if self.inside is None:
+            return
+        if self._session:
+            bind(conversation, self.inside.tool, self._session)
+            if self.inside.process:  # where no hook says so, it is live all the same
+                note_running(self.inside.tool, self._session, self.inside.process)
+        elif self.inside.process:
+            bind_process(conversation, self.inside.tool, self.inside.process, self.nonce)
+            self.waits = True
+
+    def _no_match(self, words: str) -> str:
+        from cortext.index.resolve import misspelt, nearest
+
+        rows = self._conversations.list(_RESUMABLE).rows
+        found = misspelt(words, rows)[:_SHOWN] or nearest(words, rows)
+        lines = [f'No conversation matches "{plain(words)}". Say so in one sentence.']
+        if found:
+            self._remember(found)
+            lines += ["These are the nearest; ask whether one of them is meant:", entries(found)]
+            lines += ['On an answer run `cortext slash briefing "NUMBER"` and do what it prints.']
+        else:
+            lines += ["Suggest other words, `/workspace.resume` without any, or a new"]
+            lines += ["conversation, for example with `/workspace.brainstorm`."]
+        return "\n".join(lines)
+
+    def _several(self, words: str) -> str:
+        found = self._named(words)
+        self._remember(found[:_SHOWN])
+        return "\n".join(
+            (
+                section(self.root, "Choosing"),
+                "",
+                f'{len(found)} conversations match "{plain(words)}":',
+                "",
+                entries(found[:_SHOWN]),
+                "",
+                _QUESTION,
+            )
+        )
+
+    def _remember(self, rows: Sequence[Listed]) -> None:
+        from cortext.features.slash.list_numbers import remember
+
+        remember(self.inside, self.root, rows)

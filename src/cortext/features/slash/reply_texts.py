@@ -1,0 +1,98 @@
+"""Small texts of the slash commands."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+
+from cortext.bridges.inside import Inside
+from cortext.clock import ago
+from cortext.durability.read import read_file
+from cortext.features.capture.bindings import Bound
+from cortext.formats.briefing import render_text
+from cortext.index.listed import Listed
+from cortext.lifecycle.types import built_in
+from cortext.lifecycle.workspace import Workspace
+from cortext.model.text import clean
+from cortext.stores.layout import document_in
+
+_LONGEST_TITLE = 80
+
+
+def entries(rows: Sequence[Listed]) -> str:
+    """Spec 000's list: type, title, last active, status and summary of each."""
+    now = time.time()
+    return "\n\n".join(
+        f"{number}. [{row.kind or 'chat'}] {row.title}\n"
+        f"   Last active: {ago(row.last_active, now)} | Status: {row.status}{_tool(row)}\n"
+        f"   Summary: {row.summary or 'none yet'}"
+        for number, row in enumerate(rows, 1)
+    )
+
+
+def _tool(row: Listed) -> str:
+    """The tools that it was had in, if any: alike titles are told apart by it."""
+    return f" | Tool: {', '.join(row.tool_names)}" if row.tools else ""
+
+
+def title_of(topic: str) -> str:
+    """The words of a topic, as far as a title goes."""
+    line = " ".join(topic.split())
+    if len(line) <= _LONGEST_TITLE:
+        return line
+    return f"{line[: _LONGEST_TITLE - 1].rpartition(' ')[0] or line[: _LONGEST_TITLE - 1]}…"
+
+
+def document_of(bound: Bound) -> str:
+    name = document_in(bound.place.folder)
+    return f"{bound.place.folder}/{name}" if name else ""
+
+
+def going_on(bound: Bound, kind: str, topic: str) -> str:
+    """What an agent is told that was asked for another conversation of this type, in a session
+    that has one."""
+    workspace = Workspace(bound.root)
+    session = workspace.store.head_at(bound.place)
+    title = plain(session.title)
+    lines = [
+        workspace.types.command(session.kind).rstrip("\n"),
+        "",
+        f'This session is already the conversation "{title}": go on with it. Nothing new was',
+        "made; `/workspace.stop-conversation` ends it first.",
+        f"The ID of this conversation: {bound.place.day}/{bound.place.name}",
+        f"The markdown of this conversation: {document_of(bound) or 'there is none yet'}",
+    ]
+    if topic.strip():
+        said = f"What the person wrote after `/workspace.{kind}`, each line behind a bar:"
+        lines += ["", said, render_text(topic.strip())]
+    return "\n".join(lines)
+
+
+def plain(text: str) -> str:
+    return clean(text, lines=False)
+
+
+def section(root: str, heading: str) -> str:
+    """A part of the text about resuming: this workspace's own, else ours."""
+    for text in (text_of(root, "resume"), (built_in("commands", "resume") or b"").decode()):
+        _, found, rest = text.partition(f"## {heading}\n")
+        if found:
+            return rest.partition("\n## ")[0].strip("\n")
+    return ""
+
+
+def text_of(root: str, name: str) -> str:
+    """The text of a command: this workspace's own, else ours."""
+    path = os.path.join(root, ".workspace", "commands", f"{name}.md")
+    data = read_file(path) if os.path.isfile(path) else built_in("commands", name)
+    return (data or b"").decode("utf-8", "replace")
+
+
+def saves(inside: Inside | None) -> list[str]:
+    """What an agent is told of saving, where hooks do it."""
+    from cortext.features.setup.tool_setup import has_hooks
+
+    if inside and has_hooks(inside.tool):
+        return ["cortext saves what is said here by itself; do not offer to save it."]
+    return []

@@ -1,0 +1,183 @@
+"""The agents of `aur spawn`: markdown files, each a system prompt with a name.
+
+They are looked for in the workspace, in the project's `.claude/agents/` and in the person's own
+folder; the first of a name wins. A workspace is not ours: its files name no programs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.bridges.places import TOOLS
+from cortext.errors import CortextError, reason_of
+
+DEFAULT = "default"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_KEY = re.compile(r"([A-Za-z_-]+):(?:[ \t]+(.*))?")
+_FENCE = "---"
+_BIGGEST = 1_000_000
+_log = logging.getLogger("cortext.features")
+
+
+class Agent(NamedTuple):
+    """`prompt` is its system prompt, `path` the file; `tool` is the one that it asks for, and
+    `model` a model of `model_of`."""
+
+    name: str
+    prompt: str
+    path: str
+    description: str = ""
+    tool: str = ""
+    model: str = ""
+    model_of: str = ""
+
+
+class UnknownAgentError(CortextError, LookupError):
+    """No agent has this name."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        self.name = name
+        self.known = known
+        from difflib import get_close_matches
+
+        near = "".join(f"did you mean {each}? " for each in get_close_matches(name, known, n=1))
+        where = "markdown files in .workspace/agents/, .claude/agents/ and ~/.aurora/agents/"
+        what = "is" if len(known) == 1 else "are"
+        super().__init__(
+            f"there is no agent {name}",
+            hint=f"{near}there {what} {', '.join(known)}; agents are {where}",
+        )
+
+
+def find_agents(cwd: str) -> dict[str, Agent]:
+    """The agents that can be named in a folder, by name; what cannot be read is said in the log,
+    once."""
+    found: dict[str, Agent] = {}
+    for folder in _folders(cwd):
+        for path in _files(folder):
+            agent = _read(path)
+            if agent:
+                found.setdefault(agent.name, agent)
+    found.setdefault(DEFAULT, Agent(DEFAULT, "", ""))
+    return dict(sorted(found.items()))
+
+
+_said: set[str] = set()
+
+
+def _warn(sentence: str) -> None:
+    if sentence not in _said:
+        _said.add(sentence)
+        _log.warning("%s", sentence)
+
+
+def get_agent(name: str, cwd: str) -> Agent:
+    """The agent of this name; UnknownAgentError with those that there are."""
+    agents = find_agents(cwd)
+    if name not in agents:
+        raise UnknownAgentError(name, list(agents))
+    return agents[name]
+
+
+def agent_of(name: str, cwd: str) -> tuple[Agent, str]:
+    """The agent that a session was had with; without a prompt, and with a warning, if there is
+    none of its name now."""
+    try:
+        return get_agent(name or DEFAULT, cwd), ""
+    except UnknownAgentError:
+        warning = f"there is no agent {name} here: it goes on without a system prompt"
+        return Agent(name, "", ""), warning
+
+
+def _folders(cwd: str) -> Iterator[str]:
+    yield os.path.join(paths.workspace_root(cwd), ".workspace", "agents")
+    folder = os.path.abspath(cwd)
+    while True:
+        here = os.path.join(folder, ".claude", "agents")
+        if os.path.isdir(here):
+            yield here
+            break
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            break
+        folder = parent
+    yield os.path.join(paths.aurora_home(), "agents")
+
+
+def _files(folder: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        _warn(f"{folder} is passed over: {reason_of(error)}")
+        return []
+    return [os.path.join(folder, name) for name in names if name.endswith(".md")]
+
+
+def _read(path: str) -> Agent | None:
+    """The agent of a file; None for what is none, which is said in the log."""
+    try:
+        # Not to wait for a pipe that stands where a file should.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise ValueError("not a file")
+            data = file.read(_BIGGEST + 1)
+        if len(data) > _BIGGEST:
+            raise ValueError(f"larger than {_BIGGEST:,} bytes")
+        return _parse(data.decode("utf-8-sig"), path)
+    except OSError as error:
+        reason = reason_of(error)
+    except UnicodeDecodeError:
+        reason = "not UTF-8"
+    except ValueError as error:
+        reason = str(error)
+    _warn(f"the agent in {path} is passed over: {reason}")
+    return None
+
+
+def _parse(text: str, path: str) -> Agent:
+    """ValueError says what is wrong with it."""
+    head, prompt = _front_matter(text)
+    name = head.get("name") or os.path.basename(path).removesuffix(".md")
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name: letters a to z, digits, '.', '_' and '-'")
+    tool, model = head.get("tool", ""), head.get("model", "")
+    if tool and tool not in TOOLS:
+        _warn(f"{path}: its tool is to be one of {', '.join(TOOLS)}, not {tool!r}")
+        tool = ""
+    # Claude Code's own files name its models, or say that there is none.
+    of_claude = os.path.basename(os.path.dirname(os.path.dirname(path))) == ".claude"
+    model_of = tool or ("claude" if of_claude else "")
+    if model == "inherit" or not model_of:
+        model = ""
+    description = head.get("description", "")
+    return Agent(name, prompt.strip(), path, description, tool, model, model_of if model else "")
+
+
+def _front_matter(text: str) -> tuple[dict[str, str], str]:
+    """The `key: value` lines between two fences at the start, and what follows; a value of
+    several lines has only its first."""
+    lines = text.split("\n")
+    if lines[0].rstrip() != _FENCE:
+        return {}, text
+    for number, line in enumerate(lines[1:], start=1):
+        if line.rstrip() == _FENCE:
+            found = (_KEY.fullmatch(each.rstrip()) for each in lines[1:number])
+            head = {match[1].lower(): _unquoted(match[2] or "") for match in found if match}
+            return head, "\n".join(lines[number + 1 :])
+    raise ValueError("its front matter has no end")
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value

@@ -1,0 +1,228 @@
+"""Deleting sessions of `aur spawn`, and cleaning up: always into the trash.
+
+Lists import this module, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from cortext import clock, paths
+from cortext.durability.replace import all_set_aside, side_dir
+from cortext.errors import CortextError, SessionLockedError, SessionNotFoundError
+from cortext.index.listed import Listed
+
+if TYPE_CHECKING:
+    from cortext.durability.lock import FileLock
+    from cortext.durability.trash import TrashEntry
+    from cortext.features.spawn.spawn_settings import SpawnSettings
+
+_DAY = 86_400 * 1_000_000
+"""In microseconds."""
+_EVERY = 300.0
+"""Seconds between two clean-ups where nobody knows whether there is anything to do."""
+_STARTED, _NOTED = "clean-up.started", "clean-up.noted"
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_PROGRAM = (
+    "import sys; from cortext.features.spawn.cleanup import expire; expire(float(sys.argv[1]))"
+)
+
+
+class Cleaned(NamedTuple):
+    """What went to the trash, and what stayed although it may be old, with why."""
+
+    gone: list[TrashEntry]
+    kept: list[str]
+
+
+def delete(id: str) -> TrashEntry:
+    """Move a session to the trash, with what was set aside of it. SessionNotFoundError if there is
+    none, SessionLockedError naming the holder if somebody has it open."""
+    from cortext.features.spawn.session_paths import path_of
+
+    path = path_of(id)
+    if not os.path.lexists(path):
+        raise SessionNotFoundError(id, path=path)
+    with _alone(id):
+        row = _look_again(id, path, None)
+        if row is None:
+            raise SessionNotFoundError(id, path=path)
+        return _put(row)
+
+
+def clean(days: float, *, on_gone: Callable[[TrashEntry], None] | None = None) -> Cleaned:
+    """Move the sessions in which nothing was said for so many days to the trash. What cannot be
+    read whole, is open now, or says that it is from the future stays, and is named."""
+    from cortext.features.spawn.spawn_list import list_spawned
+
+    limits = _Limits.of(days)
+    done = Cleaned([], [])
+    for row in list_spawned():
+        why = "is open now" if row.status == "active" else _why_not(row, limits)
+        if why is None:
+            why = _clean_one(row, limits, done.gone, on_gone)
+        elif row.status == "active" and row.last_active > limits.old:
+            why = ""
+        if why:
+            done.kept.append(f"{row.key}: {why}")
+    return done
+
+
+def start_expiry(settings: SpawnSettings, rows: Sequence[Listed] | None = None) -> bool:
+    """Begin to clean up in a process that outlives this one, if the settings ask for it; whether
+    that was begun. `rows` are all sessions, the latest first, where they are known: if none of
+    them is old, there is nothing to do; else it is begun once in a few minutes."""
+    folder, days = paths.spawn_sessions(), settings.expiry_days
+    if not days > 0 or not os.path.isdir(folder):
+        return False
+    from cortext.features.archive.background import is_time, start_detached
+
+    if rows is None:
+        try:
+            due = is_time(os.path.join(side_dir(folder), _STARTED), _EVERY)
+        except OSError as error:
+            from cortext.features.errors_log import write_error
+
+            write_error("starting to clean up", error)
+            return False
+    else:
+        limit = _Limits.of(days).old
+        old = takewhile(lambda row: row.last_active <= limit, reversed(rows))
+        due = any(row.status != "active" and not row.is_damaged for row in old)
+    return due and start_detached("-c", _PROGRAM, f"{days:g}")
+
+
+def expire(days: float) -> None:
+    """Clean up where nobody looks on: what went is noted, for the next command to tell."""
+    from cortext.features.errors_log import write_error
+
+    try:
+        clean(days, on_gone=lambda _: _note(days))
+    except (CortextError, OSError) as error:
+        write_error("cleaning up sessions", error)
+
+
+def told() -> str:
+    """What was cleaned up since somebody was last told; "" if nothing was."""
+    folder = paths.spawn_sessions()
+    path = os.path.join(folder, ".cortext", _NOTED)
+    if not os.path.exists(path):
+        return ""
+    try:
+        with _noting(folder):
+            with open(path, encoding="ascii", errors="replace") as file:
+                notes = file.read().split()
+            os.unlink(path)
+    except OSError:
+        return ""  # it would be said again and again
+    if not notes:
+        return ""
+    what = "1 session" if len(notes) == 1 else f"{len(notes)} sessions"
+    return (
+        f"{what} older than {notes[-1]} days deleted; `cortext trash list` shows "
+        f"{'it' if len(notes) == 1 else 'them'}"
+    )
+
+
+class _Limits(NamedTuple):
+    """When what is old was last used at the latest, and what is in the future; in microseconds
+    since 1970."""
+
+    old: float
+    future: int
+
+    @classmethod
+    def of(cls, days: float) -> _Limits:
+        if type(days) not in (int, float) or not 0 <= days < float("inf"):
+            raise CortextError(
+                f"an age is a number of days, 0 or more, not {days!r:.40}",
+                hint="30 is for what nobody used for 30 days, 0 for everything",
+            )
+        now = int(clock.now().timestamp() * 1_000_000)
+        return cls(now - days * _DAY, now)
+
+
+def _why_not(row: Listed, limits: _Limits) -> str | None:
+    """Why a session stays, "" if it is simply not old; None if it goes."""
+    from cortext.index.spawn_files import latest_of
+
+    if row.is_damaged:
+        return row.note
+    latest = latest_of(row)
+    if latest > limits.future:
+        return f"is from the future: {clock.from_micros(latest):%Y-%m-%d %H:%M} UTC"
+    return "" if latest > limits.old else None
+
+
+def _clean_one(
+    row: Listed,
+    limits: _Limits,
+    gone: list[TrashEntry],
+    on_gone: Callable[[TrashEntry], None] | None,
+) -> str | None:
+    """Move a session to the trash, or say why not: it may have been used meanwhile."""
+    try:
+        with _alone(row.key):
+            now = _look_again(row.key, row.path, row)
+            if now is None:
+                return ""
+            why = _why_not(now, limits)
+            if why is not None:
+                return why or "was used meanwhile"
+            gone.append(_put(now))
+    except SessionLockedError as error:
+        return f"is held by {error.holder}"
+    except (CortextError, OSError) as error:
+        return str(error)
+    if on_gone is not None:
+        on_gone(gone[-1])
+    return None
+
+
+@contextmanager
+def _alone(id: str) -> Generator[None]:
+    """Nobody else has the session open, nor writes to it, meanwhile."""
+    from cortext.features.spawn.session_paths import open_store, take
+
+    mark = take(id)
+    try:
+        with open_store().changing(id):
+            yield
+    finally:
+        mark.release()
+
+
+def _look_again(id: str, path: str, row: Listed | None) -> Listed | None:
+    from cortext.index.spawn_files import read_spawned
+
+    read = read_spawned(os.path.dirname(path), id, row)
+    return read and read.row
+
+
+def _put(row: Listed) -> TrashEntry:
+    """The file, and what was set aside of it."""
+    from cortext.durability.trash import Trash
+
+    label = f"{row.key}: {row.title}" if row.title else row.key
+    return Trash(paths.trash()).put(label, [row.path, *all_set_aside(row.path)])
+
+
+def _note(days: float) -> None:
+    """One line for each session that went."""
+    folder = paths.spawn_sessions()
+    with _noting(folder):
+        fd = os.open(os.path.join(folder, ".cortext", _NOTED), _WRITE | os.O_APPEND, 0o600)
+        try:
+            os.write(fd, f"{days:g}\n".encode())
+        finally:
+            os.close(fd)
+
+
+def _noting(folder: str) -> FileLock:
+    from cortext.durability.lock import FileLock
+
+    return FileLock(os.path.join(folder, ".cortext", "locks", f"{_NOTED}.lock"))

@@ -1,0 +1,302 @@
+"""Running an agent for one turn: a tool, any command that reads a prompt, or our own echo."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple, Self
+
+from cortext.bridges.launch import PACKAGES, Plan, installed, require
+from cortext.bridges.places import TOOLS
+from cortext.bridges.speech import LONGEST, Speech
+from cortext.bridges.turns import speech_of, turn_notes, turn_plan
+from cortext.errors import CortextError, reason_of
+from cortext.features.spawn.agent_process import Talk
+from cortext.features.spawn.agents import Agent
+from cortext.features.spawn.spawn_settings import SpawnSettings
+from cortext.model import json
+
+ECHO = "echo"
+VARIABLE = "AURORA_SPAWN_TOOL"
+_LINGERING = 5.0
+"""Seconds that a tool has to end after it said that it has answered."""
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+
+class AgentFailedError(CortextError):
+    """A turn that has no answer. `code` is the exit code, `why` what the agent said about it."""
+
+    def __init__(self, name: str, why: str, *, code: int | None = None) -> None:
+        self.name = name
+        self.code = code
+        self.why = why
+        how = f" (exit code {code})" if code else ""
+        super().__init__(f"{name} failed{how}: {why}", hint=_hint(why))
+
+
+class Held:
+    """Ctrl+C and the like, while a program of ours runs: nothing may keep us from ending it. The
+    first is raised where it comes, once they are released; what comes later is raised when all is
+    done. Only where their handlers are Python's: other signals end us without asking."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._came: set[int] = set()
+        self._free = False
+
+    def begin(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return  # they come to that one
+        for number in _ENDING:
+            handler = signal.getsignal(number)
+            if callable(handler):
+                self._before[number] = handler
+                signal.signal(number, self._take)
+
+    def release(self) -> None:
+        self._free = True
+        if self._came:
+            self._free = False
+            self._raise()
+
+    def hold(self) -> None:
+        self._free = False
+
+    def hurried(self) -> bool:
+        """Whether somebody does not want to wait."""
+        return bool(self._came)
+
+    def end(self, *, interrupted: bool = False) -> None:
+        """Raise what came; a Ctrl+C not, if something else is on its way already."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if interrupted:
+            self._came.discard(signal.SIGINT)
+        self._raise()
+
+    def _raise(self) -> None:
+        for number in _ENDING:
+            if number in self._came:
+                self._came.discard(number)
+                self._before[number](number, None)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if not self._free:
+            self._came.add(number)
+            return
+        self._free = False
+        self._before[number](number, frame)
+        self._free = True
+
+
+class Turn:
+    """One answer, in pieces as they come; the program runs while the block does.
+
+    Leaving the block, also by Ctrl+C, ends the program and all that it started, and a Ctrl+C more
+    only makes that faster. `tokens` are those of the answer, after its end, where the tool counts
+    them; `session` is the id of the session that the tool keeps of the turn, "" if it keeps none;
+    `remark` is what it had to say besides, of a permission that it did not get, or "".
+    AgentFailedError if there is no answer, or one that is too long to keep.
+    """
+
+    def __init__(self, name: str, plan: Plan, speech: Speech, prompt: str) -> None:
+        self.name = name
+        self._plan, self._speech, self._prompt = plan, speech, prompt
+        self._talk: Talk | None = None
+        self._held = Held()
+
+    @property
+    def tokens(self) -> int | None:
+        return self._speech.tokens
+
+    @property
+    def remark(self) -> str:
+        return self._speech.remark
+
+    @property
+    def session(self) -> str:
+        return self._speech.session
+
+    def __enter__(self) -> Self:
+        self._held.begin()
+        try:
+            self._talk = Talk(self._plan, by_file=self._speech.by_file)
+        except OSError as error:
+            self._held.end()
+            why = reason_of(error)
+            raise AgentFailedError(self.name, f"it cannot be started: {why}") from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._held.hold()
+        try:
+            if self._talk:
+                self._talk.stop(self._held.hurried)
+            if self.session:
+                _pass_over(self._plan.tool, self.session)
+        finally:
+            self._held.end(interrupted=kind is not None)
+
+    def __iter__(self) -> Iterator[str]:
+        talk, speech = self._talk, self._speech
+        if talk is None:
+            raise CortextError("a turn is had inside its `with` block")
+        said, size = False, 0
+        self._held.release()
+        talk.write(speech.opening(self._prompt))
+        if not speech.stays:
+            talk.end_input()
+        for text in self._heard(talk, speech):
+            said = said or not text.isspace()
+            size += len(json.encode(text)) - 2
+            if size > LONGEST:
+                why = f"its answer is longer than {LONGEST >> 20} MB"
+                raise AgentFailedError(self.name, why)
+            yield text
+        talk.end_input()
+        code = talk.wait(time.monotonic() + _LINGERING if speech.over else None)
+        self._check(talk, code, said)
+
+    def _heard(self, talk: Talk, speech: Speech) -> Iterator[str]:
+        for data in talk.read():
+            try:
+                heard = speech.hear(data)
+            except CortextError as error:
+                raise AgentFailedError(self.name, str(error)) from None
+            if heard.reply:
+                talk.write(heard.reply)
+            if heard.text:
+                yield heard.text
+            if speech.over:
+                return
+        if rest := speech.hear(b"").text:
+            yield rest
+
+    def _check(self, talk: Talk, code: int | None, said: bool) -> None:
+        speech = self._speech
+        if speech.problem:
+            raise AgentFailedError(self.name, speech.problem.strip(), code=code)
+        if code and not speech.over:
+            raise AgentFailedError(self.name, talk.complaints() or "it said nothing", code=code)
+        if not said:
+            more = speech.remark or talk.complaints()
+            raise AgentFailedError(self.name, f"it said nothing{more and f': {more}'}")
+
+
+class EchoTurn(Turn):
+    """An answer without any program: what to install, and what the person said."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ECHO, Plan("", (), ""), Speech(), message)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __iter__(self) -> Iterator[str]:
+        yield (
+            "No AI tool answers here, this is an echo. To talk to one, install it, for example "
+            f"with `npm install -g {PACKAGES['claude']}`, or name a command that reads a prompt: "
+            "`--tool COMMAND`.\n\n"
+        )
+        yield f"You said: {self._prompt}"
+
+
+class Runner(NamedTuple):
+    """What answers. `name` is for people; `tool` is one of ours, else `words` are a command; with
+    neither it is the echo. `model` is used unless a turn names another."""
+
+    name: str
+    tool: str = ""
+    words: tuple[str, ...] = ()
+    model: str = ""
+
+    def start(self, prompt: str, *, cwd: str, model: str = "", message: str = "") -> Turn:
+        """A turn that begins when its block is entered. `message` is what the person said, at the
+        end of the prompt: the echo repeats no more than that."""
+        if self.tool:
+            model = model or self.model
+            plan = turn_plan(self.tool, cwd=cwd, model=model)
+            return Turn(self.name, plan, speech_of(self.tool, cwd=cwd, model=model), prompt)
+        if self.words:
+            return Turn(self.name, Plan("", self.words, cwd), Speech(), prompt)
+        return EchoTurn(message or prompt)
+
+    def notes(self, cwd: str) -> list[str]:
+        """What a person should know before turns are had in a folder."""
+        return turn_notes(self.tool, cwd)
+
+
+def choose_runner(given: str | None, agent: Agent | None, settings: SpawnSettings) -> Runner:
+    """What was given, else the environment's, else the person's setting, else the agent's own,
+    else the first tool that is installed, else the echo. ToolMissingError, or CortextError for a
+    command that is not there."""
+    named = given or os.environ.get(VARIABLE, "") or settings.tool or (agent.tool if agent else "")
+    named = named.strip()
+    if not named:
+        there = installed()
+        named = there[0] if there else ECHO
+    if named == ECHO:
+        return Runner(ECHO)
+    if named in TOOLS:
+        require(named)
+        return Runner(named, named, model=_model(agent, named))
+    return _command(named)
+
+
+def _pass_over(tool: str, id: str) -> None:
+    """A tool that keeps a session of every turn would fill lists with them."""
+    from cortext.features.archive.archive_sync import pass_over
+
+    try:
+        pass_over(tool, id, wait=1.0)
+    except CortextError as error:
+        from cortext.features.errors_log import write_error
+
+        write_error("aur spawn", error)
+
+
+def _model(agent: Agent | None, tool: str) -> str:
+    """The agent's model, if it is one of this tool's."""
+    return agent.model if agent and agent.model_of == tool else ""
+
+
+def _command(text: str) -> Runner:
+    try:
+        first, *rest = shlex.split(text)
+    except ValueError as error:
+        said = f"the command {text!r} cannot be read: {str(error).lower()}"
+        raise CortextError(said, hint="close its quotes") from None
+    program = shutil.which(first)
+    if program is None:
+        tools = ", ".join(TOOLS)
+        raise CortextError(
+            f"there is no program {first}", hint=f"--tool is one of {tools}, or a command"
+        )
+    return Runner(_shown(first, rest), words=(os.path.abspath(program), *rest))
+
+
+def _shown(program: str, rest: list[str]) -> str:
+    """What a person calls it: an interpreter is known by what it runs."""
+    names = [os.path.basename(word) for word in (program, *rest[:1]) if not word.startswith("-")]
+    return " ".join(names)[:40]
+
+
+def _hint(why: str) -> str:
+    """What a person can do about a complaint that we know."""
+    low = why.lower()
+    if "trusted" in low and "gemini" in low:
+        return "run `gemini` in this folder once, and tell it whether you trust the folder"
+    if any(word in low for word in ("log in", "login", "unauthorized", "api key", "auth method")):
+        return "start the tool by itself once, and log in"
+    return ""

@@ -1,0 +1,99 @@
+"""The sessions of `aur spawn`: listing them, and finding the one that is meant.
+
+This module is imported by every such list, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.index.listed import Listed
+from cortext.index.spawned import SpawnIndex
+
+STATUSES = ("active", "completed", "interrupted")
+SAME = {"paused": "interrupted"}
+"""Words that a filter takes for others."""
+_PATIENCE = 8.0
+"""Seconds that turns are looked through for words."""
+
+
+def list_spawned(
+    agent: str | None = None, status: str | None = None, *, lost: str = "interrupted"
+) -> list[Listed]:
+    """Those of an agent and with a status, or all; the latest first. `lost` is the word for what
+    is interrupted."""
+    with SpawnIndex(paths.spawn_sessions(), lost=lost) as index:
+        return only(index.list(), agent, status)
+
+
+def only(rows: list[Listed], agent: str | None, status: str | None) -> list[Listed]:
+    """Those of the rows that were had with an agent and have a status; None is any."""
+    if agent is not None:
+        rows = [row for row in rows if row.agent == agent]
+    if status is not None:
+        wanted = SAME.get(status, status)
+        rows = [row for row in rows if row.status == wanted]
+    return rows
+
+
+class Found(NamedTuple):
+    """The one that is meant, several, or none; and what a person should know about the search."""
+
+    rows: list[Listed]
+    note: str = ""
+
+
+def find_spawned(query: str) -> Found:
+    """Find sessions by id, by the beginning of an id, by words of the title, by words that were
+    said, or by a misspelt title. The first of these that any session matches decides."""
+    from cortext.index.resolve import misspelt, resolve
+
+    rows = list_spawned()
+    found = resolve(query, rows)
+    if found or not query.strip():
+        return Found(found)
+    said = _said(query, rows)
+    return said if said.rows else said._replace(rows=misspelt(query, rows))
+
+
+def _said(text: str, rows: Sequence[Listed]) -> Found:
+    """Those in which all the words were said; in one turn, if there is such a one. The latest
+    first, for as long as a person has patience."""
+    end = time.monotonic() + _PATIENCE
+    words = text.casefold().split()
+    together: list[Listed] = []
+    apart: list[Listed] = []
+    for number, row in enumerate(rows):
+        if time.monotonic() > end:
+            note = f"only the latest {number} of {len(rows)} sessions were looked through"
+            return Found(together or apart, note)
+        found = None if row.is_damaged else _look(row, words)
+        if found is not None:
+            (together if found else apart).append(row)
+    return Found(together or apart)
+
+
+def _look(row: Listed, words: Sequence[str]) -> bool | None:
+    """Whether one turn has all the words; None if not even all turns have them."""
+    from cortext.errors import CortextError
+    from cortext.stores.log import LogStore
+
+    missing = set(words)
+    try:
+        for block in LogStore(row.path.rpartition("/")[0]).blocks(row.key):
+            for turn in block.messages:
+                said = turn.content.casefold()
+                here = {word for word in words if word in said}
+                if len(here) == len(set(words)):
+                    return True
+                missing -= here
+    except (CortextError, OSError) as error:
+        import logging
+
+        log = logging.getLogger("cortext.features")
+        log.warning("%s was not looked through: %s", row.key, error)
+        return None
+    return None if missing else False

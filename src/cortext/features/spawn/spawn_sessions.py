@@ -1,0 +1,319 @@
+"""The sessions of `aur spawn`: one file each, of which every completed exchange is durable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from datetime import datetime
+from typing import Any
+
+from cortext import clock
+from cortext.bridges.speech import LONGEST_TURN
+from cortext.durability.live import LiveMark
+from cortext.errors import (
+    CortextError,
+    SessionNotFoundError,
+    SessionStorageError,
+)
+from cortext.features.spawn.session_paths import live_path, open_store, path_of, take
+from cortext.formats.log import LOG
+from cortext.formats.records import TORN, Damage, encode_record
+from cortext.lifecycle.turns import MAX_TOKENS, RETRIES, Context, estimate, tokens_of
+from cortext.model.ids import check_id
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.model.title import WHOLE, generate_title
+from cortext.stores.checks import refuse_damage
+from cortext.stores.log import LogStore
+
+_LONGEST_TITLE = 1000
+
+
+class Spawned:
+    """One session, open in this process and in no other."""
+
+    def __init__(self, store: LogStore, head: Session, mark: LiveMark, max_tokens: int) -> None:
+        self._store, self._head, self._mark = store, head, mark
+        self.context: Context = Context(max_tokens)
+        self.count: int = 0
+        self.tokens: int = 0
+        """Turns, and their tokens as they are kept or estimated."""
+        self.was = ""
+        """What it was before it was reopened: completed or interrupted."""
+        self.notes: list[str] = []
+        """What a person should know of the file."""
+        self.waiting: list[SessionMessage] = []
+        """Turns that could not be saved yet."""
+        self._first: SessionMessage | None = None
+        self._asked: SessionMessage | None = None
+        self._closed = False
+
+    @classmethod
+    def begin(
+        cls,
+        agent: str,
+        *,
+        id: str = "",
+        tool: str = "",
+        cwd: str = "",
+        parent_id: str = "",
+        max_tokens: int = MAX_TOKENS,
+    ) -> Spawned:
+        """A new session. Its file is there, durably, when this returns."""
+        store = open_store()
+        head = Session(agent=agent, working_dir=cwd, kind="spawn", parent_id=parent_id)
+        head.id = check_id(id) if id else _new_name(agent, head.created_at)
+        head.metadata = {"tool": tool} if tool else {}
+        mark = take(head.id)
+        try:
+            if store.exists(head.id):
+                raise SessionStorageError(
+                    f"there is a session {head.id} already",
+                    hint=f"--resume {head.id} goes on with it",
+                )
+            store.save(head)
+        except BaseException:
+            mark.release()
+            raise
+        return cls(store, head, mark, max_tokens)
+
+    @classmethod
+    def reopen(cls, id: str, *, max_tokens: int = MAX_TOKENS) -> Spawned:
+        """Go on with a session; all its turns are read again, and those that an agent can take are
+        in its context. SessionCorruptedError names the first line that cannot be read."""
+        store = open_store()
+        if not os.path.lexists(path_of(id)):
+            raise SessionNotFoundError(id, path=path_of(id))
+        mark = take(id)
+        try:
+            session = cls(store, store.head(id), mark, max_tokens)
+            session._read()
+            completed = session._head.status == "completed"
+            session.was = "completed" if completed else "interrupted"
+            session._amend(status="active", stop_reason="")
+        except BaseException:
+            mark.release()
+            raise
+        return session
+
+    @property
+    def id(self) -> str:
+        return self._head.id
+
+    @property
+    def agent(self) -> str:
+        return self._head.agent
+
+    @property
+    def tool(self) -> str:
+        found = self._head.metadata.get("tool")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def title(self) -> str:
+        return self._head.title
+
+    @property
+    def created_at(self) -> datetime:
+        return self._head.created_at
+
+    @property
+    def path(self) -> str:
+        return path_of(self.id)
+
+    def keep(
+        self,
+        asked: str,
+        answered: str,
+        *,
+        asked_at: datetime | None = None,
+        tokens: int | None = None,
+        retries: str = "",
+    ) -> None:
+        """Save both turns of an exchange durably, or neither. If that fails, both wait and are
+        saved with the next exchange. `asked_at` is when the question was typed; now if None."""
+        question = SessionMessage(
+            "user",
+            asked,
+            timestamp=asked_at or clock.now(),
+            tokens=estimate(asked),
+            structured_data={RETRIES: retries} if retries else None,
+        )
+        answer = SessionMessage(
+            "assistant", answered, tokens=estimate(answered) if tokens is None else tokens
+        )
+        self.take_in([question, answer])
+
+    def take_in(self, turns: Iterable[SessionMessage]) -> None:
+        """Add turns, also such as were had elsewhere. CortextError, and none is added, if one is
+        longer than a file of ours may have it."""
+        turns = list(turns)
+        for turn in turns:
+            if len(encode_record(turn, LOG.records)) > LONGEST_TURN:
+                raise CortextError(f"a turn of more than {LONGEST_TURN >> 20} MB is not kept")
+        self.waiting += turns
+        self.context.add_all(turns)
+        self._flush()
+        if not self.title and self._first:
+            self._amend(title=generate_title(Session(messages=[self._first]), WHOLE))
+
+    def last(self, count: int) -> list[tuple[int, SessionMessage]]:
+        """The last turns, with their numbers in the whole session; those too that wait."""
+        if count <= 0:
+            return []
+        try:
+            saved = self._store.tail(self.id, count)
+        except SessionNotFoundError:
+            waiting = {turn.id for turn in self.waiting}
+            saved = [turn for turn in self.context.kept() if turn.id not in waiting]
+        found = [*saved, *self.waiting][-count:]
+        return list(enumerate(found, self.count + len(self.waiting) - len(found) + 1))
+
+    def turns(self) -> Iterator[SessionMessage]:
+        """All of them; those too that wait."""
+        for block in self._store.blocks(self.id):
+            yield from block.messages
+        yield from self.waiting
+
+    def whole(self) -> Session:
+        """All of it, with the turns that wait; where its file is gone, what is held of it."""
+        try:
+            session = self._store.read(self.id).session
+        except SessionNotFoundError:
+            return self._held()
+        session.messages.extend(self.waiting)
+        return session
+
+    def last_asked(self) -> tuple[str, str] | None:
+        """The id and the text of the user's last turn."""
+        asked = [turn for turn in (self._asked, *self.waiting) if turn and turn.role == "user"]
+        return (asked[-1].id, asked[-1].content) if asked else None
+
+    def rename(self, title: str) -> None:
+        """A person's own words, on one line."""
+        line = " ".join(title.split())
+        if len(line) > _LONGEST_TITLE:
+            raise CortextError(f"a title has at most {_LONGEST_TITLE:,} characters")
+        self._amend(title=line)
+
+    def set_agent(self, name: str) -> None:
+        self._amend(agent=name)
+
+    def set_tool(self, name: str) -> None:
+        if name != self.tool:
+            self._amend(metadata={**self._head.metadata, "tool": name})
+
+    def fork(self) -> Spawned:
+        """A new session with the same turns, open beside this one, which stays as it is. There is
+        none if that fails."""
+        fork = Spawned.begin(
+            self.agent,
+            tool=self.tool,
+            cwd=self._head.working_dir,
+            parent_id=self.id,
+            max_tokens=self.context.max_tokens,
+        )
+        try:
+            for block in self._store.blocks(self.id):
+                fork.take_in(block.messages)
+            if self.title:
+                fork._amend(title=self.title)
+        except BaseException:
+            fork._discard()
+            raise
+        return fork
+
+    def _discard(self) -> None:
+        """It never was. Where it cannot be removed it stays, interrupted."""
+        self._closed = True
+        try:
+            self._store.delete(self.id)
+        except SessionStorageError as error:
+            from cortext.features.errors_log import write_error
+
+            write_error("aur spawn", error)
+        finally:
+            self._mark.release()
+            self._store.close()
+
+    def close(self, *, completed: bool, reason: str = "interrupt") -> None:
+        """It ends here; or, if it is not completed, it can go on where it was interrupted. What is
+        closed stays as it was closed."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._flush()
+            status = "completed" if completed else "paused"
+            self._amend(status=status, stop_reason="" if completed else reason)
+        finally:
+            self._mark.release()
+            self._store.close()
+
+    def _flush(self) -> None:
+        if not self.waiting:
+            return
+        try:
+            self._store.append(self.id, *self.waiting)
+        except SessionNotFoundError:
+            self._write_anew()
+            return
+        waited, self.waiting = self.waiting, []
+        self._count(waited)
+
+    def _amend(self, **fields: Any) -> None:
+        fields["updated_at"] = max(clock.now(), self._head.updated_at)
+        try:
+            self._head = self._store.amend(self.id, **fields)
+        except SessionNotFoundError:
+            self._write_anew()
+            self._head = self._store.amend(self.id, **fields)
+
+    def _write_anew(self) -> None:
+        """The file is gone: what is held of it is all there is."""
+        session, known = self._held(), self.count + len(self.waiting)
+        if not os.path.exists(live_path(self.id)):
+            self._mark = take(self.id)
+        self._store.save(session)
+        self.waiting, self.count, self.tokens = [], 0, 0
+        self._count(session.messages)
+        lost = known - self.count
+        rest = f"; {lost} of {known} turns are lost" if lost else ""
+        self.notes.append(f"{self.path} was gone, and is written anew from memory{rest}")
+
+    def _held(self) -> Session:
+        """What is known of it without its file: the turns that an agent gets, and those that
+        wait."""
+        session = copy(self._head)
+        session.messages = list(self.context.kept())
+        known = {turn.id for turn in session.messages}
+        session.messages += [turn for turn in self.waiting if turn.id not in known]
+        return session
+
+    def _read(self) -> None:
+        for block in self._store.blocks(self.id):
+            refuse_damage(block.damages)
+            self.notes += [_note(damage) for damage in block.damages]
+            self.context.add_all(block.messages)
+            self._count(block.messages)
+
+    def _count(self, turns: Sequence[SessionMessage]) -> None:
+        self.count += len(turns)
+        self.tokens += sum(map(tokens_of, turns))
+        asked = [turn for turn in turns if turn.role == "user"]
+        self._asked = asked[-1] if asked else self._asked
+        self._first = self._first or next((turn for turn in asked if turn.content.strip()), None)
+
+
+def _note(damage: Damage) -> str:
+    """What a person is told of a damage that loses nothing."""
+    if not damage.detail.startswith(TORN):
+        return damage.detail
+    return f"{damage.detail}; the next turn sets them aside in a .torn file beside it"
+
+
+def _new_name(agent: str, when: datetime) -> str:
+    """An id that a person can tell from others."""
+    name = "session" if agent == "default" else agent[:40]
+    return f"{name}-{when:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"

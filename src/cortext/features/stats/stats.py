@@ -1,0 +1,252 @@
+"""What was done when, with what, and what it cost: counted from the conversations themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, timedelta
+
+from msgspec import Struct
+
+from cortext import clock
+from cortext.features.archive.archive_state import Size, sizes
+from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.features.stats.conversation_stats import Part, count
+from cortext.features.stats.prices import Prices, read_prices
+from cortext.index.listed import Listed
+
+_LONGEST = 5
+
+Progress = Callable[[int, int], None]
+"""Called with how many conversations are read, and how many there are."""
+
+
+class Totals(Struct):
+    """An exchange is a user message with everything up to the next one."""
+
+    conversations: int = 0
+    messages: int = 0
+    exchanges: int = 0
+    by_status: dict[str, int] = {}
+
+
+class Day(Struct):
+    """What happened on a day of the person's calendar."""
+
+    day: str
+    conversations: int = 0
+    messages: int = 0
+
+
+class Share(Struct):
+    """The part of one type, tool or model. `cost_usd` is what is known of it."""
+
+    name: str
+    conversations: int = 0
+    messages: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class Tokens(Struct):
+    prompt: int = 0
+    completion: int = 0
+    conversations: int = 0
+
+
+class TokenCount(Struct):
+    """Tokens as tools reported them; where none did, characters // 4."""
+
+    reported: Tokens
+    estimated: Tokens
+
+
+class Cost(Struct):
+    """US dollars: `recorded` by tools, `from_prices` by the person's price file, of which
+    `on_estimates` rest on estimated tokens; and of how many conversations no cost is known."""
+
+    usd: float = 0.0
+    recorded_usd: float = 0.0
+    recorded: int = 0
+    from_prices_usd: float = 0.0
+    from_prices: int = 0
+    on_estimates: int = 0
+    unknown: int = 0
+
+
+class Long(Struct):
+    """Conversations of several workspaces may have one `id`; `workspace` tells them apart. Of a
+    session that belongs to none it is the folder that it was had in."""
+
+    id: str
+    title: str
+    messages: int
+    address: str
+    workspace: str
+
+
+class Streak(Struct):
+    """Days in a row with a message: up to today or yesterday, and the most ever."""
+
+    current: int = 0
+    longest: int = 0
+
+
+class Damaged(Struct):
+    id: str
+    detail: str
+
+
+class Stats(Struct):
+    """Everything that is counted. `hours` and `weekdays` (Monday first) are user messages;
+    `archive` is what is kept of the tools' transcripts, of all folders and times."""
+
+    since: str | None
+    totals: Totals
+    days: list[Day]
+    types: list[Share]
+    tools: list[Share]
+    models: list[Share]
+    tokens: TokenCount
+    cost: Cost
+    hours: list[int]
+    weekdays: list[int]
+    longest: list[Long]
+    busiest_day: Day | None
+    streak: Streak
+    damaged: list[Damaged]
+    missing_workspaces: list[str]
+    archive: list[Size]
+
+
+def gather(
+    root: str,
+    *,
+    everywhere: bool = False,
+    since: int | None = None,
+    kind: str | None = None,
+    tool: str | None = None,
+    progress: Progress | None = None,
+    more: Iterable[tuple[Listed, Part]] = (),
+) -> Stats:
+    """Count the conversations of a workspace or folder, or all that are known, with the sessions of
+    tools that belong to none (not those with a `tool` of ""), and `more` that somebody has read
+    already. One at a time is read; what is wrong with one is named in the result, and what can be
+    read of it is counted."""
+    conversations = Conversations(root, everywhere=everywhere)
+    prices = read_prices(str(conversations.config["stats.prices"]))
+    listing = conversations.list(Wanted(kind=kind, since=since, tool=tool), patience=None)
+    start = None if since is None else clock.from_micros(since)
+    total = _Total(start, prices)
+    for number, row in enumerate(listing.rows, 1):
+        total.add(row, count(row, start))
+        if progress is not None:
+            progress(number, len(listing.rows))
+    for row, part in more:
+        total.add(row, part)
+    return total.stats(listing.missing)
+
+
+class _Total:
+    """What is counted so far; its size grows with days and names, not with conversations."""
+
+    def __init__(self, since: datetime | None, prices: Prices) -> None:
+        self._since, self._prices = since, prices
+        self._totals = Totals(by_status={})
+        self._days: dict[date, Day] = {}
+        self._shares: tuple[dict[str, Share], ...] = ({}, {}, {})
+        self._tokens = TokenCount(Tokens(), Tokens())
+        self._cost = Cost()
+        self._hours, self._weekdays = [0] * 24, [0] * 7
+        self._longest: list[Long] = []
+        self._damaged: list[Damaged] = []
+
+    def add(self, row: Listed, part: Part) -> None:
+        status = row.status or "no session"
+        self._totals.conversations += 1
+        self._totals.by_status[status] = self._totals.by_status.get(status, 0) + 1
+        self._add_times(part)
+        tokens, cost = self._add_cost(part)
+        names = (row.kind or "chat", part.tool, part.model)
+        for shares, name in zip(self._shares, names, strict=True):
+            share = shares.setdefault(name, Share(name))
+            share.conversations += 1
+            share.messages += part.messages
+            share.tokens += tokens
+            share.cost_usd += cost
+        self._longest.append(Long(row.key, row.title, part.messages, row.address, row.cwd))
+        self._longest = sorted(self._longest, key=lambda long: -long.messages)[:_LONGEST]
+        if part.damage:
+            self._damaged.append(Damaged(row.key, part.damage))
+
+    def _add_times(self, part: Part) -> None:
+        self._totals.messages += part.messages
+        self._totals.exchanges += part.exchanges
+        for day, number in part.days.items():
+            found = self._days.setdefault(day, Day(day.isoformat()))
+            found.conversations += 1
+            found.messages += number
+        for counts, added in ((self._hours, part.hours), (self._weekdays, part.weekdays)):
+            for place, number in added.items():
+                counts[place] += number
+
+    def _add_cost(self, part: Part) -> tuple[int, float]:
+        """Add tokens and cost of one conversation; what was added."""
+        if part.tokens is None:
+            return 0, 0.0
+        prompt, completion, reported = part.tokens
+        kind = self._tokens.reported if reported else self._tokens.estimated
+        kind.prompt += prompt
+        kind.completion += completion
+        kind.conversations += 1
+        cost, total = part.recorded_usd, self._cost
+        if cost is not None:
+            total.recorded += 1
+            total.recorded_usd += cost
+        else:
+            cost = self._prices.cost(part.model, prompt, completion)
+            if cost is not None:
+                total.from_prices += 1
+                total.from_prices_usd += cost
+                total.on_estimates += not reported
+        total.unknown += cost is None
+        total.usd += cost or 0.0
+        return prompt + completion, cost or 0.0
+
+    def stats(self, missing: list[str]) -> Stats:
+        days = [self._days[day] for day in sorted(self._days)]
+        types, tools, models = (_ranked(shares.values()) for shares in self._shares)
+        return Stats(
+            since=None if self._since is None else self._since.astimezone().isoformat(),
+            totals=self._totals,
+            days=days,
+            types=types,
+            tools=tools,
+            models=models,
+            tokens=self._tokens,
+            cost=self._cost,
+            hours=self._hours,
+            weekdays=self._weekdays,
+            longest=[long for long in self._longest if long.messages],
+            busiest_day=max(days, key=lambda day: day.messages, default=None),
+            streak=streak(set(self._days), clock.now().astimezone().date()),
+            damaged=self._damaged,
+            missing_workspaces=missing,
+            archive=sizes(),
+        )
+
+
+def streak(days: set[date], today: date) -> Streak:
+    """Days in a row. A day that has only begun does not end a streak."""
+    found = Streak()
+    run, before = 0, None
+    for day in sorted(days):
+        run = run + 1 if before is not None and day - before == timedelta(days=1) else 1
+        before = day
+        found.longest = max(found.longest, run)
+        if day in (today, today - timedelta(days=1)):
+            found.current = run
+    return found
+
+
+def _ranked(shares: Iterable[Share]) -> list[Share]:
+    return sorted(shares, key=lambda share: (-share.messages, -share.conversations, share.name))

@@ -1,0 +1,65 @@
+"""Importing a session: a conversation of a workspace, with all that was said in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.bridges.live import live_sessions
+from cortext.features.capture.capture import capture
+from cortext.features.capture.current_session import chat_of
+from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.index.catalog import Catalog
+from cortext.index.listed import DOCUMENT, Listed
+from cortext.index.resolve import by_id, by_other_id, was_had_in
+from cortext.lifecycle.known import known_workspaces
+
+
+class Imported(NamedTuple):
+    """The conversation, what could not be read of the session, and whether it was made now."""
+
+    id: str
+    notes: Sequence[str]
+    is_new: bool = True
+
+
+def already_kept(query: str) -> list[Listed]:
+    """The conversations that were had in a tool's session whose id is, or begins with, `query`,
+    with all that was said in them: an import may have been cut short. None, if a program has a
+    session of that id."""
+    if by_id(query, _of_programs()):
+        return []
+    roots = [root for root in known_workspaces() if os.path.isdir(root)]
+    with Catalog.at_home() as catalog:
+        rows = catalog.list(roots)
+    found = [row for row in rows if was_had_in(row, query)]
+    for row in found:
+        capture(row.root, row.place, whole=True)
+    return found
+
+
+def is_own_id(name: str) -> bool:
+    """Whether a program knows a session by this id."""
+    return bool(by_other_id(name, _of_programs()))
+
+
+def _of_programs() -> list[Listed]:
+    conversations = Conversations(paths.workspace_root(), everywhere=True)
+    return conversations.list(Wanted(tool=DOCUMENT)).rows
+
+
+def import_session(row: Listed, root: str | None = None) -> Imported:
+    """Make a conversation of type `chat` of a session. That of a tool is bound to it: what is said
+    there later belongs to it too. Of any other, what is new is taken in by another import."""
+    if row.is_apart:
+        from cortext.features.manage.adopt import keep
+
+        kept = keep(row, root or paths.workspace_root())
+        return Imported(kept.bound.place.name, kept.notes, kept.is_new)
+    at_rest = (row.tool, row.key) not in live_sessions()
+    folder = root or paths.workspace_root()
+    made = chat_of(folder, row.tool, row.key, row.path, at_rest=at_rest)
+    notes = capture(made.root, made.place, whole=True).notes
+    return Imported(made.place.name, notes)

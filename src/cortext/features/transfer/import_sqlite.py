@@ -1,0 +1,152 @@
+"""Importing what programs kept in SQLite: openai-agents, by its `SQLiteSession` and others with
+these tables, and llm (`import_llm.py`).
+
+The items are kept as they are, so that a program goes on with them through our adapter.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from cortext import paths
+from cortext.errors import SessionNotFoundError, SessionStorageError, reason_of
+from cortext.features.transfer.import_file import Read
+from cortext.features.transfer.import_llm import is_of_llm, read_llm
+from cortext.formats.openai_items import KEY, message_of
+from cortext.model import json
+from cortext.model.ids import derived_id
+from cortext.model.keys import id_of
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.model.title import WHOLE, generate_title
+from cortext.model.values import parse_time
+from cortext.stores.port import SessionStore
+from cortext.stores.registry import open_session_store
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+_MAGIC = b"SQLite format 3\0"
+_TABLES = {"agent_sessions", "agent_messages"}
+_BRANCHES = "message_structure"
+
+
+def is_database(path: str) -> bool:
+    """Whether a file is one of SQLite; False too for what cannot be read, which a reader names."""
+    if not os.path.isfile(path):
+        return False  # to open a pipe would wait for a writer
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def open_programs(url: str | None) -> SessionStore:
+    """Where such sessions go: the store of a URL, else where programs keep theirs."""
+    return open_session_store(url or f"log:{paths.program_sessions()}")
+
+
+def read_database(path: str) -> list[Read]:
+    """The sessions of a database, each with what a person should know about it."""
+    import sqlite3
+
+    from cortext.durability.foreign_database import explain_failure, open_foreign
+
+    try:
+        with open_foreign(path, timeout=5) as db:
+            db.execute("BEGIN")  # one moment of it, also while a program goes on
+            return list(_sessions(db, path))
+    except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+        why = reason_of(error) if isinstance(error, OSError) else explain_failure(error)
+        raise SessionStorageError(f"{path} cannot be read: {why}", path=path) from None
+
+
+def put_items(session: Session, store: SessionStore) -> bool:
+    """Store a session, or add what it has since it was last imported; False if nothing is new.
+
+    SessionStorageError if another conversation has its place: that one stays as it is.
+    """
+    try:
+        there = store.read(session.id).session
+    except SessionNotFoundError:
+        store.save(session)
+        return True
+    if there.metadata.get("session_id") != session.metadata["session_id"]:
+        raise SessionStorageError(
+            f"{session.id} is here already, and it is another conversation",
+            hint="`--as ID` imports it under another id",
+        )
+    known = {message.id for message in there.messages}
+    new = [message for message in session.messages if message.id not in known]
+    return bool(new) and store.append(session.id, *new) > 0
+
+
+def _sessions(db: Connection, path: str) -> Iterator[Read]:
+    from cortext.durability.foreign_database import find_tables
+
+    found = find_tables(db)
+    if is_of_llm(found):
+        yield from read_llm(db, path, found)
+        return
+    if not found >= _TABLES:
+        raise SessionStorageError(
+            f"{path} is a database without sessions of openai-agents or llm",
+            path=path,
+            hint="import reads the tables that SQLiteSession makes, agent_sessions and "
+            "agent_messages, and those of `llm logs path`",
+        )
+    rows = db.execute("SELECT session_id, created_at, updated_at FROM agent_sessions ORDER BY 1")
+    for name, created, updated in rows.fetchall():
+        warnings: list[str] = []
+        if _BRANCHES in found:
+            warnings += _left_out(db, name)
+        messages = list(_messages(db, name, warnings, branches=_BRANCHES in found))
+        metadata = {"framework": KEY, "session_id": name}
+        session = Session(id_of(name), metadata=metadata, messages=messages)
+        try:
+            session.created_at, session.updated_at = parse_time(created), parse_time(updated)
+        except ValueError as error:
+            warnings.append(f"when it was had is not known: {error}")
+        session.title = generate_title(session, WHOLE)
+        yield Read(session, [f"{path}, session {name}: {warning}" for warning in warnings])
+
+
+def _messages(
+    db: Connection, name: str, warnings: list[str], *, branches: bool
+) -> Iterator[SessionMessage]:
+    query = "SELECT id, message_data, created_at FROM agent_messages WHERE session_id = ?"
+    if branches:
+        # A session with branches has a row for each message of each: the main one is taken.
+        query += (
+            " AND (id IN (SELECT message_id FROM message_structure WHERE branch_id = 'main')"
+            " OR id NOT IN (SELECT message_id FROM message_structure))"
+        )
+    for number, data, when in db.execute(f"{query} ORDER BY id", (name,)):
+        try:
+            yield _message(name, number, data, when)
+        except ValueError as error:
+            warnings.append(f"row {number} is left out: {error}")
+
+
+def _message(name: str, number: int, data: Any, when: Any) -> SessionMessage:
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    if not isinstance(raw, bytes):
+        raise ValueError("it holds no text")
+    # The same row has the same id, so that another import knows it again.
+    id = derived_id(KEY, name, str(number), raw.decode("utf-8", "replace"))
+    fields: dict[str, Any] = {"id": id}
+    if when is not None:
+        fields["timestamp"] = parse_time(when)
+    return message_of(json.decode(raw), **fields)
+
+
+def _left_out(db: Connection, name: str) -> list[str]:
+    query = (
+        "SELECT DISTINCT branch_id FROM message_structure"
+        " WHERE session_id = ? AND branch_id != 'main'"
+    )
+    found = [str(branch) for (branch,) in db.execute(query, (name,))]
+    return [f"its branch {branch} is left out" for branch in sorted(found)]

@@ -1,0 +1,137 @@
+"""A conversation as it grows: what is new in it, each time that somebody looks.
+
+Of a file of lines only those are read that came since, as long as it is the same file. Where it
+was written anew, all of it is read and compared, so nothing is missing and nothing comes twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cortext.bridges.recent import Mark, mark_of, since
+from cortext.errors import SessionNotFoundError
+from cortext.features.watch.live_sources import Growing, Prints
+from cortext.features.watch.watcher import print_of
+from cortext.formats.history import is_abandoned
+from cortext.formats.records import Damage
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+
+_PATIENCE = 1.0
+"""Seconds after which what is not there was deleted: it may be put in the place of itself."""
+_DELETED = "it was deleted"
+
+
+class News(NamedTuple):
+    """The numbers of messages that are new, or say more than before, counted from 1; what else a
+    person should know; why nothing more will come, if that is so; and what cannot be read."""
+
+    new: Sequence[int] = ()
+    note: str = ""
+    over: str = ""
+    damages: Sequence[Damage] = ()
+
+
+class Tail:
+    """One look at a conversation, and then what is new in it. `session` is all that was seen, and
+    `damages` what could not be."""
+
+    def __init__(self, growing: Growing) -> None:
+        self._growing = growing
+        self._prints: Prints = ()
+        self._mark: Mark | None = None
+        self._gone: float | None = None
+        self.damages: list[Damage] = []
+        self.session: Session = self._whole()
+        self.over: str = growing.over()
+
+    def news(self) -> News | None:
+        """What is new since the last look; None if nothing changed."""
+        prints = self._growing.prints()
+        if prints == self._prints and self._gone is None:
+            return None
+        if not self._growing.is_there() and not self._is_long_gone():
+            return None
+        try:
+            # Taken before it is read: what is written meanwhile is new the next time.
+            self._prints = prints
+            found = self._read()
+            over = self._growing.over()
+        except (FileNotFoundError, SessionNotFoundError):
+            return News(over=_DELETED) if self._is_long_gone() else None
+        self._gone = None
+        return found._replace(over=over, note="" if over else found.note)
+
+    def _is_long_gone(self) -> bool:
+        """Whether it is away for longer than it takes to put another in its place. Then it may be
+        elsewhere."""
+        now = time.monotonic()
+        self._gone = self._gone or now
+        self._mark = None
+        return now > self._gone + _PATIENCE
+
+    def _read(self) -> News:
+        said = self._lately()
+        if said is not None:
+            count = len(self.session.messages)
+            self.session.messages += said
+            return News(range(count + 1, count + len(said) + 1))
+        old, known = self.session, len(self.damages)
+        self.session = self._whole()
+        news = compare(old.messages, self.session.messages)
+        return news._replace(damages=tuple(self.damages[known:]))
+
+    def _lately(self) -> Sequence[SessionMessage] | None:
+        """What new lines say; None if all has to be read."""
+        lately = since(self._growing.path, self._mark) if self._mark else None
+        if lately is None:
+            return None
+        said = self._growing.follow(lately) if lately.after else ()
+        self._mark = lately.mark if said is not None else None
+        return said
+
+    def _whole(self) -> Session:
+        """All of it. A mark is set only where it is sure that it has all that was read."""
+        self._mark = None
+        self._prints = self._growing.prints()
+        path = self._growing.path
+        before = print_of(path)
+        mark = mark_of(path) if before else None
+        session, damages = self._growing.read()
+        self.damages += [each for each in damages if each.fatal and each not in self.damages]
+        whole = mark and before and mark.size == before[2]
+        if whole and path == self._growing.path and print_of(path) == before:
+            self._mark = mark
+        return session
+
+
+def compare(old: Sequence[SessionMessage], new: Sequence[SessionMessage]) -> News:
+    """What of a conversation is new where it was written anew, and how much of it is gone."""
+    keys = [_key(message) for message in old]
+    if [_key(message) for message in new[: len(old)]] == keys:
+        return News(_speaking(new, range(len(old) + 1, len(new) + 1)))
+    known = set(keys)
+    there = {message.id for message in new if not is_abandoned(message)}
+    gone = sum(1 for m in old if m.id not in there and not is_abandoned(m))
+    numbers = [
+        number
+        for number, message in enumerate(new, 1)
+        if _key(message) not in known and not is_abandoned(message)
+    ]
+    what = "1 message is" if gone == 1 else f"{gone} messages are"
+    numbers = _speaking(new, numbers)
+    return News(numbers, f"it went back: {what} no longer part of it" if gone else "")
+
+
+def _speaking(messages: Sequence[SessionMessage], numbers: Sequence[int]) -> Sequence[int]:
+    """Without an answer at the end that says nothing yet: OpenCode writes it before it is said."""
+    last = messages[-1] if numbers and numbers[-1] == len(messages) else None
+    begun = last and last.role == "assistant" and not (last.content or last.tool_calls)
+    return numbers[:-1] if begun else numbers
+
+
+def _key(message: SessionMessage) -> tuple[str, str, str, int, bool]:
+    calls = len(message.tool_calls or ())
+    return message.id, message.role, message.content, calls, is_abandoned(message)

@@ -1,0 +1,204 @@
+"""Conversations that may grow, each in its way: of a workspace, of a tool, of a store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from cortext.bridges.places import archive_home
+from cortext.bridges.recent import Follows, Lately
+from cortext.errors import SessionCorruptedError, SessionNotFoundError
+from cortext.features.capture.bindings import Bound
+from cortext.features.capture.capture_pending import take_in
+from cortext.features.capture.current_session import row_in_list
+from cortext.features.capture.transcripts import find_transcript
+from cortext.features.listing.load_row import read_all
+from cortext.features.listing.store_sessions import complete_id, folder_of, open_existing
+from cortext.features.watch.watcher import Print, print_of
+from cortext.formats.folder import FOLDER
+from cortext.formats.log import LOG
+from cortext.formats.records import Damage, RecordTable, decode_lines
+from cortext.index.listed import Listed
+from cortext.lifecycle.workspace import Workspace
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.folder import FolderStore
+from cortext.stores.port import SessionStore
+from cortext.stores.registry import open_session_store
+
+_LONGEST = 100_000
+"""Characters of a result of a tool; of a longer one the ends are kept."""
+_WAITING = 3.0
+"""Seconds between two looks for the transcript of a session that has none yet."""
+Prints = tuple[Print, ...]
+Reading = tuple[Session, Sequence[Damage]]
+
+
+class Growing(Protocol):
+    """A conversation that may grow. The methods raise FileNotFoundError or SessionNotFoundError
+    when it is gone."""
+
+    path: str
+    """The file in which it grows."""
+
+    def is_there(self) -> bool:
+        """Whether it is where it was."""
+        ...
+
+    def prints(self) -> Prints:
+        """What is different whenever something may be new."""
+        ...
+
+    def read(self) -> Reading:
+        """All of it, and what is wrong with it; `path` is where it is now."""
+        ...
+
+    def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
+        """What new lines say; None if all has to be read."""
+        ...
+
+    def over(self) -> str:
+        """Why nothing more will come; "" if something may."""
+        ...
+
+
+def _decoded(lately: Lately, table: RecordTable) -> Sequence[SessionMessage] | None:
+    """The messages of lines; None if one cannot be read, or has tool calls beside it, which have
+    a place of theirs."""
+    found = decode_lines(lately.after, table)
+    return None if found.invocations or found.damages else found.messages
+
+
+class Conversation:
+    """One of a workspace. What is said in its tool sessions is taken in, as `show` does it."""
+
+    def __init__(self, row: Listed) -> None:
+        self._row = row
+        self.path: str = row.place.lines
+        self._store = Workspace(row.root).store
+        self._head = Session(row.id)
+        self._transcripts: Prints = ()
+        self._taken = 0.0
+
+    def is_there(self) -> bool:
+        return os.path.exists(self._row.place.head)
+
+    def prints(self) -> Prints:
+        place = self._row.place
+        own = (print_of(place.head), print_of(place.lines))
+        if own[0]:
+            self._take_in()
+            own = (print_of(place.head), print_of(place.lines))
+        return own
+
+    def _take_in(self) -> None:
+        """Where a transcript changed, or one that is waited for may have come."""
+        open_ones = [entry for entry in self._head.native if not entry.get("to")]
+        named = [str(entry.get("path") or "") for entry in open_ones]
+        now = tuple(each for path in named if path for each in _prints_of(path))
+        late = not all(named) and time.monotonic() > self._taken + _WAITING
+        if now == self._transcripts and not late:
+            return
+        self._transcripts, self._taken = now, time.monotonic()
+        take_in(self._row)
+
+    def read(self) -> Reading:
+        session, damages = self._store.read(self._row.path)
+        return session, [each._replace(path=each.path or self.path) for each in damages]
+
+    def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
+        return _decoded(lately, FOLDER.records)
+
+    def over(self) -> str:
+        try:
+            self._head = self._store.head_at(self._row.place)
+        except SessionCorruptedError:
+            return ""  # `show` says what is wrong with it; what is said comes all the same
+        return "it is completed" if self._head.status == "completed" else ""
+
+
+class ToolSession:
+    """One of a tool; of one that the tool has no more, there is our copy, which grows no more."""
+
+    def __init__(self, row: Listed) -> None:
+        self._row = row
+        self.path: str = row.path
+
+    def is_there(self) -> bool:
+        return os.path.exists(self.path)
+
+    def prints(self) -> Prints:
+        return _prints_of(self.path)
+
+    def read(self) -> Reading:
+        found = read_all(self._row, _LONGEST)
+        self.path = found.path
+        self._row = self._row._replace(path=found.path)
+        return found.session, [d._replace(path=d.path or self.path) for d in found.damages]
+
+    def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
+        found = find_transcript(self._row.tool, self._row.key, self.path)
+        if found is None or not isinstance(found[0], Follows):
+            return None
+        return found[0].follow(found[1], lately)
+
+    def over(self) -> str:
+        copy = self.path.startswith(f"{archive_home(self._row.tool)}/")
+        return "the tool has it no more; this is our copy" if copy else ""
+
+
+class Stored:
+    """A session of a store: a log, as `spawn` has it, or a document."""
+
+    def __init__(self, store: SessionStore, id: str, path: str) -> None:
+        self._store = store
+        self._id = id
+        self.path = path
+        self._status = ""
+
+    def is_there(self) -> bool:
+        return os.path.exists(self.path)
+
+    def prints(self) -> Prints:
+        return (print_of(self.path),)
+
+    def read(self) -> Reading:
+        session, damages = self._store.read(self._id)
+        self._status = session.status
+        return session, [each._replace(path=each.path or self.path) for each in damages]
+
+    def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
+        return _decoded(lately, LOG.records)
+
+    def over(self) -> str:
+        # A change of the status writes the file anew, so `read` has seen it.
+        os.stat(self.path)
+        return "it is completed" if self._status == "completed" else ""
+
+
+def _prints_of(path: str) -> Prints:
+    """Of a database also what was written last, which stands beside it."""
+    return (print_of(path), print_of(f"{path}-wal")) if path.endswith(".db") else (print_of(path),)
+
+
+def growing(row: Listed) -> Growing:
+    """Any row of a list."""
+    if row.is_apart:
+        folder, kind = os.path.dirname(row.path), "log" if row.is_log else "document"
+        return Stored(open_session_store(f"{kind}:{folder}"), row.key, row.path)
+    return ToolSession(row) if row.tool else Conversation(take_in(row))
+
+
+def stored(url: str, given: str) -> Growing:
+    """A session of a store, by its id or the beginning of it; SessionNotFoundError if there is
+    none."""
+    store = open_existing(url)
+    if store is None:
+        raise SessionNotFoundError(given)
+    id = complete_id(store, given)
+    if isinstance(store, FolderStore):
+        return growing(row_in_list(Bound(os.path.abspath(folder_of(url)), store.place_of(id))))
+    ending = "json" if url.startswith("document:") else "jsonl"
+    return Stored(store, id, os.path.join(folder_of(url), f"{id}.{ending}"))

@@ -1,0 +1,262 @@
+"""Following what is said, as it is said: what `cortext watch` does.
+
+Whatever changed is archived, captured into the conversation that it belongs to, and put into the
+index; what rests is paused. All of it is done by the same functions that commands and hooks call,
+so nothing is lost or done twice if this never runs, or is killed.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from cortext import paths
+from cortext.bridges.places import TOOLS
+from cortext.bridges.registry import open_bridge
+from cortext.config import Config
+from cortext.durability.live import LiveMark
+from cortext.errors import CortextError, SessionLockedError, where_and_why
+from cortext.features.archive.archive_sync import ToolSynced, sync
+from cortext.features.capture.bindings import Bound
+from cortext.features.capture.capture import capture
+from cortext.features.capture.pending_bindings import settle_all
+from cortext.features.errors_log import write_error
+from cortext.features.manage import auto_pause
+from cortext.features.watch.watcher import EVERYTHING, Watcher
+from cortext.index.catalog import Catalog
+from cortext.index.listed import Listed
+from cortext.lifecycle.inactivity import REASON, find_idle
+from cortext.lifecycle.known import known_workspaces
+
+_RECENT_MICROS = 7 * 86_400 * 1_000_000
+"""What is captured at the start, when nothing is known yet: what is active, and what is recent."""
+_EASE = 3.0
+"""How many times longer than it worked it rests, so that it never takes more of a processor."""
+_LONGEST_EASE = 30.0
+_SOON = 2.0
+"""Seconds until what another process was in the way of is tried again."""
+
+
+class Did(NamedTuple):
+    """One thing that was done, in a word, with its facts; and in a sentence. The word is
+    "failed" for what could not be done."""
+
+    did: str
+    text: str
+    facts: dict[str, Any]
+    hint: str = ""
+
+
+Tell = Callable[[Did], None]
+
+
+def take_turn() -> LiveMark:
+    """Be the one who watches, until released. SessionLockedError says who is."""
+    mark = LiveMark(paths.watch_mark())
+    holder = mark.take()
+    if holder is not None:
+        error = SessionLockedError(paths.watch_mark(), holder=holder, waited=0.0)
+        error.args = (f"`cortext watch` runs already: {holder}",)
+        error.hint = "one is enough for all tools and workspaces; end it to start another"
+        raise error
+    return mark
+
+
+class Watching:
+    """Does what is due, and tells what it did. What fails is told once, and tried again."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._ended = False
+        self._failed: dict[str, set[str]] = {}
+        self._prints: dict[str, dict[str, str]] = {}
+        self._tried: dict[tuple[str, str], float] = {}
+        """When it was last tried to pause what rests, and is active still."""
+        self._again: set[str] = set()
+        """What another process was in the way of."""
+        self._due = 0.0
+        """When the next conversation may have rested for long enough, by the clock."""
+
+    def end(self) -> None:
+        """Let nothing more begin, also where an interruption is not heard."""
+        self._ended = True
+
+    def follow(self) -> None:
+        """All that is there, and then whatever changes, until it is interrupted."""
+        watcher = Watcher(lambda why, hint: self._tell(Did("noticing", why, {"why": why}, hint)))
+        try:
+            text = f"watching {_counted(len(watcher.watched), 'folder')}"
+            facts = {"pid": os.getpid(), "folders": watcher.watched, "polls": watcher.polls}
+            self._tell(Did("watching", text, facts))
+            changed: Collection[str] = EVERYTHING
+            while True:
+                began = time.monotonic()
+                self.once(changed)
+                # What happens meanwhile is told all together.
+                time.sleep(min((time.monotonic() - began) * _EASE, _LONGEST_EASE))
+                changed = watcher.wait(self._until()) | self._again
+        finally:
+            watcher.close()
+
+    def once(self, changed: Collection[str] = EVERYTHING) -> None:
+        """All that is due where something changed."""
+        self._again = set()
+        tools = [tool for tool in TOOLS if tool in changed]
+        for tool in tools:
+            self._safely(f"archiving {tool}", lambda tool=tool: self._archive(tool))
+            self._safely(f"binding {tool}", lambda tool=tool: settle_all(tool))
+        rows: list[Listed] = []
+        self._safely("listing", lambda: rows.extend(_rows()))
+        for tool in tools:
+            self._safely(f"capturing {tool}", lambda tool=tool: self._capture(tool, rows))
+        self._pause(rows)
+        if changed:
+            self._safely("indexing", self._index)
+            # A list leaves its catalog open, for the collector, which commands have come rarely.
+            gc.collect()
+
+    def _until(self) -> float:
+        """The monotonic time at which something is due without a change."""
+        wait = max(self._due - time.time(), 0.1) if self._due else 3600.0
+        return time.monotonic() + (_SOON if self._again else wait)
+
+    def _safely(self, doing: str, work: Callable[[], None]) -> bool:
+        """One thing that fails must not keep the others: it is told. Whether it was done."""
+        if self._ended:
+            raise KeyboardInterrupt
+        try:
+            work()
+        except (OSError, CortextError) as error:
+            self._fail(doing, {f"{doing}: {where_and_why(error)}"})
+        except Exception as error:  # noqa: BLE001  it goes on for days, whatever is wrong with one
+            write_error(doing, error)
+            self._fail(doing, {f"{doing}: something unexpected: {type(error).__name__}: {error}"})
+        else:
+            self._fail(doing, ())
+            return True
+        return False
+
+    def _fail(self, doing: str, now: Iterable[str]) -> None:
+        """Tell what fails now and did not before; what fails no more may be told again."""
+        before, now = self._failed.get(doing, set()), set(now)
+        self._failed[doing] = now
+        for what in sorted(now - before):
+            self._tell(Did("failed", what, {"doing": doing, "reason": what}))
+
+    def _archive(self, tool: str) -> None:
+        off = Config.load(None)["archive.enabled"] != "on"
+        self._fail("copying", {"the archive is turned off: nothing is copied"} if off else ())
+        if off:
+            return
+        try:
+            result = sync(tools=[tool])
+        except SessionLockedError:
+            self._again.add(tool)  # who is at work may have passed by what is new
+            return
+        self._fail(f"copying {tool}", {f"not copied: {e.path}: {e.reason}" for e in result.errors})
+        for one in result.tools:
+            counts = {"new": one.new, "grown": one.grown, "replaced": one.replaced}
+            if any(counts.values()):
+                facts = {"tool": tool, **counts, "bytes": one.read}
+                self._tell(Did("archived", f"archived {tool}: {_told(one)}", facts))
+
+    def _capture(self, tool: str, rows: Sequence[Listed]) -> None:
+        """Take what is new in sessions that changed into the conversations that hold them."""
+        known = self._prints.get(tool)
+        prints = {source.id: source.print for source in open_bridge(tool).sources()}
+        self._prints[tool] = prints
+        if known is None:
+            since = int(time.time() * 1_000_000) - _RECENT_MICROS
+            rows = [row for row in rows if row.status == "active" or row.last_active >= since]
+        changed = {id for id, now in prints.items() if not known or known.get(id) != now}
+        for row in rows:
+            held = changed.intersection(row.native) if row.status else ()
+            work = partial(self._take, tool, row)
+            if held and not self._safely(f"capturing {row.key}", work):
+                for id in held:
+                    prints.pop(id)  # it is as if nobody had looked
+
+    def _take(self, tool: str, row: Listed) -> None:
+        bound = Bound(row.root, row.place)
+        try:
+            found = capture(*bound)
+        except FileNotFoundError:
+            return  # deleted meanwhile
+        self._fail(f"notes of {row.root}/{row.path}", {f"{row.key}: {n}" for n in found.notes})
+        if found.new:
+            text = f"captured {_counted(found.new, 'message')} into {row.key}"
+            facts = {"id": row.key, "root": row.root, "tool": tool, "messages": found.new}
+            self._tell(Did("captured", text, facts))
+
+    def _pause(self, rows: Sequence[Listed]) -> None:
+        """Pause what rests, and know when there may be more of it."""
+        due: list[float] = []
+        for root in dict.fromkeys(row.root for row in rows if row.status == "active"):
+            active = [row for row in rows if row.root == root and row.status == "active"]
+            if not self._safely(f"pausing in {root}", partial(self._rest, root, active, due)):
+                due.append(time.time() + auto_pause.EVERY)
+        self._due = min(due, default=0.0)
+
+    def _rest(self, root: str, active: Sequence[Listed], due: list[float]) -> None:
+        """Pause what rests in one workspace; add to `due` when to come again. What a tool has open
+        is tried again a minute later."""
+        minutes = float(Config.load(root)["sessions.pause_minutes"])
+        if not minutes:
+            return
+        now = time.time()
+        idle = {row.identity: row for row in find_idle(active, minutes)}
+        due += [row.last_active / 1e6 + minutes * 60 for row in active if row.identity not in idle]
+        if any(now >= self._tried.get(key, 0.0) + auto_pause.EVERY for key in idle):
+            auto_pause.pause_resting(root)
+            self._tell_paused(root, idle)
+            self._tried |= dict.fromkeys(idle, now)
+        due += [self._tried[key] + auto_pause.EVERY for key in idle]
+
+    def _tell_paused(self, root: str, idle: dict[tuple[str, str], Listed]) -> None:
+        with Catalog.at_home() as catalog:
+            rows = catalog.list([root])
+        for row in rows:
+            if row.identity in idle and (row.status, row.stop_reason) == ("paused", REASON):
+                facts = {"id": row.key, "root": root}
+                self._tell(Did("paused", f"paused {row.key}, which rested", facts))
+
+    def _index(self) -> None:
+        """Bring the catalog and the full-text index up to date."""
+        from cortext.features.listing.list_refresh import read_all
+        from cortext.features.search.results import Finder
+        from cortext.index.words import Words
+
+        with Words.at_home() as words:
+            finder = Finder(words)
+            if finder.conversations.left:
+                read_all()
+                finder = Finder(words)
+            found = finder.refresh(patience=None)
+        if found.why:
+            self._again.add("documents")
+        self._fail("reading", {f"not all can be found: {found.why}"} if found.why else ())
+        if found.messages:
+            text = f"indexed {_counted(found.read, 'conversation')}"
+            text += f", {_counted(found.messages, 'new text')}"
+            facts = {"conversations": found.read, "texts": found.messages}
+            self._tell(Did("indexed", text, facts))
+
+
+def _rows() -> list[Listed]:
+    """The conversations of all workspaces that are there."""
+    roots = [root for root in known_workspaces() if os.path.isdir(root)]
+    with Catalog.at_home() as catalog:
+        return catalog.list(roots)
+
+
+def _told(one: ToolSynced) -> str:
+    words = ((one.new, "new"), (one.grown, "grown"), (one.replaced, "written anew"))
+    return ", ".join(f"{number} {word}" for number, word in words if number)
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
