@@ -11,8 +11,8 @@ import signal
 import sys
 from subprocess import Popen
 
-from cortext.vcs import run
-from cortext.vcs.git import record
+from cortext.git import run_git
+from cortext.git.record import record
 
 
 def die() -> None:
@@ -22,9 +22,9 @@ def die() -> None:
 
 def record_and_die(root: str, folder: str, number: int, moment: str, files: list[str]) -> None:
     calls = 0
-    plain_run, communicate = run.Git.run, run._communicate
+    plain_run, communicate = run_git.Git.run, run_git._communicate
 
-    def counted(self: run.Git, *args: str, **other: object) -> run.Result:
+    def counted(self: run_git.Git, *args: str, **other: object) -> run_git.Result:
         nonlocal calls
         calls += 1
         if calls == number and moment == "before":
@@ -34,7 +34,7 @@ def record_and_die(root: str, folder: str, number: int, moment: str, files: list
             die()
         return result
 
-    def started(process: "Popen[bytes]", command: str, given: bytes | None) -> run.Result:
+    def started(process: "Popen[bytes]", command: str, given: bytes | None) -> run_git.Result:
         if calls == number and moment in ("started", "fed"):
             if moment == "fed" and process.stdin is not None and given is not None:
                 process.stdin.write(given)
@@ -42,7 +42,7 @@ def record_and_die(root: str, folder: str, number: int, moment: str, files: list
             die()
         return communicate(process, command, given)
 
-    run.Git.run, run._communicate = counted, started  # type: ignore[method-assign,assignment]
+    run_git.Git.run, run_git._communicate = counted, started  # type: ignore[method-assign,assignment]
     record(root, folder, files, mode="auto", title="T", id="x", verb="stop")
 
 

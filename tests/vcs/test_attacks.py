@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cortext.vcs import git as git_module
-from cortext.vcs.committed import has_committed
-from cortext.vcs.outcome import NotRecorded
-from cortext.vcs.repository import find_repository
+from cortext.git import record as git_module
+from cortext.git.committed_files import has_committed
+from cortext.git.outcome import NotRecorded
+from cortext.git.repository import find_repository
 from tests.vcs.plants import HOOKS, PLAIN, PROGRAMS, SIGNATURES, Plants
 from tests.vcs.space import HEAD, MARKDOWN, NAMES, RECORD, Space
 

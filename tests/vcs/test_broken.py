@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from cortext.vcs import git as git_module
-from cortext.vcs import repository, run
+from cortext.git import record as git_module
+from cortext.git import repository, run_git
 from tests.vcs.space import Space
 
 
@@ -54,17 +54,17 @@ def test_read_only_object_store(space: Space, monkeypatch: pytest.MonkeyPatch) -
 
 def test_git_that_hangs_is_ended(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe in the place of a file that git reads; no process and no lock is left."""
-    monkeypatch.setattr(run, "TIMEOUT", 0.3)
+    monkeypatch.setattr(run_git, "TIMEOUT", 0.3)
     os.mkfifo(space.root / "pipe")
     space.git("config", "core.excludesFile", str(space.root / "pipe"))
     started: list[int] = []
-    communicate = run._communicate
+    communicate = run_git._communicate
 
-    def note_pid(process: subprocess.Popen[bytes], *rest: object) -> run.Result:
+    def note_pid(process: subprocess.Popen[bytes], *rest: object) -> run_git.Result:
         started.append(process.pid)
         return communicate(process, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(run, "_communicate", note_pid)
+    monkeypatch.setattr(run_git, "_communicate", note_pid)
     recorded = space.record()
     assert recorded.outcome == "failed"
     assert "check-ignore failed: it took longer than 0.3 s" in recorded.note

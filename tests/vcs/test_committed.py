@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cortext.vcs.committed import committed, has_committed
-from cortext.vcs.outcome import NotRecorded
+from cortext.git.committed_files import committed, has_committed
+from cortext.git.outcome import NotRecorded
 from tests.vcs.plants import Plants
 from tests.vcs.space import HEAD, Space
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.vcs.message import message, subject, what_is_saved
-from cortext.vcs.outcome import one_line
+from cortext.git.commit_message import message, subject, what_is_saved
+from cortext.git.outcome import one_line
 
 
 @pytest.mark.parametrize(

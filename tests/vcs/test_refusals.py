@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cortext.vcs import git as git_module
-from cortext.vcs import index
+from cortext.git import record as git_module
+from cortext.git import staging
 from tests.vcs.space import HEAD, MARKDOWN, PLACE, Space
 
 
@@ -86,7 +86,7 @@ def test_conflict_elsewhere_does_not_matter(space: Space) -> None:
 
 def test_locked_index(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a short wait, busy, with the file to look at; the lock is not ours to remove."""
-    monkeypatch.setattr(index, "WAIT", 0.05)
+    monkeypatch.setattr(staging, "WAIT", 0.05)
     lock = space.root / ".git/index.lock"
     lock.touch()
     recorded = space.record()
@@ -98,7 +98,7 @@ def test_locked_index(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lock_that_goes_away_is_waited_for(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another git at work for a moment is no obstacle."""
-    monkeypatch.setattr(index, "WAIT", 60)
+    monkeypatch.setattr(staging, "WAIT", 60)
     lock = space.root / ".git/index.lock"
     lock.touch()
     looked = threading.Event()
@@ -109,7 +109,7 @@ def test_lock_that_goes_away_is_waited_for(space: Space, monkeypatch: pytest.Mon
             looked.set()
         return exists(path)
 
-    monkeypatch.setattr(index.os.path, "lexists", look)
+    monkeypatch.setattr(staging.os.path, "lexists", look)
     thread = threading.Thread(target=lambda: looked.wait(30) and lock.unlink())
     thread.start()
     recorded = space.record()
@@ -121,7 +121,7 @@ def test_index_that_is_locked_after_the_commit(
     space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The commit stands; the note has the command that brings the index in step."""
-    monkeypatch.setattr(index, "WAIT", 0.05)
+    monkeypatch.setattr(staging, "WAIT", 0.05)
     lock = space.root / ".git/index.lock"
     move = git_module._move_head
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.vcs import run
+from cortext.git import run_git
 from tests.vcs.space import HEAD, NAMES, RECORD, Space
 
 CALLS = 10
@@ -18,7 +18,7 @@ INTERRUPTED = """
 import os
 import subprocess
 import sys
-from cortext.vcs.git import record
+from cortext.git.record import record
 plain = subprocess.Popen.communicate
 def interrupted(process, *rest):
     if sys.argv[1] in process.args:
@@ -48,15 +48,15 @@ def _killed(space: Space, number: int, moment: str) -> int:
 def test_commit_takes_few_processes(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more than the tests below know of would be one moment that they do not kill at."""
     commands: list[str] = []
-    communicate = run._communicate
+    communicate = run_git._communicate
 
     def counted(
         process: "subprocess.Popen[bytes]", command: str, given: bytes | None
-    ) -> run.Result:
+    ) -> run_git.Result:
         commands.append(command)
         return communicate(process, command, given)
 
-    monkeypatch.setattr(run, "_communicate", counted)
+    monkeypatch.setattr(run_git, "_communicate", counted)
     space.record()
     assert len(commands) == CALLS
     assert commands[-2:] == ["update-ref", "update-index"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cortext.vcs import files
+from cortext.git import commit_files
 from tests.vcs.space import MESSAGES, PLACE, Space
 
 
@@ -38,7 +38,7 @@ def test_no_room_for_a_temporary_file(space: Space, monkeypatch: pytest.MonkeyPa
     def full() -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files, "TemporaryFile", full)
+    monkeypatch.setattr(commit_files, "TemporaryFile", full)
     recorded = space.record()
     assert recorded.outcome == "failed"
     assert recorded.note.endswith("a temporary file for git: no space left on device")

@@ -245,8 +245,8 @@ def _in_document(row: Listed, mask: Mask, notes: list[str], failures: list[Corte
 
 def _about_git(row: Listed, files: Sequence[str], failures: list[CortextError]) -> list[str]:
     """Return a note if a commit has one of these files, which were masked."""
-    from cortext.vcs.committed import has_committed
-    from cortext.vcs.outcome import NotRecorded, one_line
+    from cortext.git.committed_files import has_committed
+    from cortext.git.outcome import NotRecorded, one_line
 
     if row.tool:
         return []

@@ -17,19 +17,19 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cortext.errors import CortextError
-from cortext.vcs.files import (
+from cortext.git.commit_files import (
     hash_files,
     ignored_paths,
     names_elsewhere,
     names_inside,
     refuse_required_filters,
 )
-from cortext.vcs.index import Index, read_index, wait_for_index, write_index
-from cortext.vcs.message import message, what_is_saved
-from cortext.vcs.outcome import GitFailed, NotAllowed, NotRecorded, Recorded, one_line
-from cortext.vcs.repository import Repository, find_repository, has_git_above, refuse_under_way
-from cortext.vcs.run import find_git, reason
-from cortext.vcs.trees import FILE, Entry, Head, HeadMovedError, build_tree, read_head
+from cortext.git.commit_message import message, what_is_saved
+from cortext.git.outcome import GitFailed, NotAllowed, NotRecorded, Recorded, one_line
+from cortext.git.repository import Repository, find_repository, has_git_above, refuse_under_way
+from cortext.git.run_git import find_git, reason
+from cortext.git.staging import Index, read_index, wait_for_index, write_index
+from cortext.git.trees import FILE, Entry, Head, HeadMovedError, build_tree, read_head
 
 MODES = ("auto", "commit", "stage", "off")
 _PATIENCE = 5.0

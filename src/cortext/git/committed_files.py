@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from cortext.vcs.outcome import NotRecorded
-from cortext.vcs.repository import Repository, find_repository, has_git_above
-from cortext.vcs.run import find_git
+from cortext.git.outcome import NotRecorded
+from cortext.git.repository import Repository, find_repository, has_git_above
+from cortext.git.run_git import find_git
 
 _MOST = 50
 """Commits that are looked through, the newest first."""

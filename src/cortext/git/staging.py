@@ -8,10 +8,10 @@ import time
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from cortext.vcs.outcome import GitFailed, NotRecorded
-from cortext.vcs.repository import Repository
-from cortext.vcs.run import reason
-from cortext.vcs.trees import Entry
+from cortext.git.outcome import GitFailed, NotRecorded
+from cortext.git.repository import Repository
+from cortext.git.run_git import reason
+from cortext.git.trees import Entry
 
 WAIT = 2.0
 """Seconds for which another git may hold the index before we give up."""

@@ -12,10 +12,10 @@ from typing import IO, NamedTuple
 
 from cortext.durability.read import read_range
 from cortext.errors import CortextError, reason_of
-from cortext.vcs.outcome import GitFailed, NotAllowed, NotRecorded
-from cortext.vcs.repository import Repository
-from cortext.vcs.run import reason
-from cortext.vcs.trees import FILE, PROGRAM, Entry
+from cortext.git.outcome import GitFailed, NotAllowed, NotRecorded
+from cortext.git.repository import Repository
+from cortext.git.run_git import reason
+from cortext.git.trees import FILE, PROGRAM, Entry
 
 _AT_ONCE = 64
 _ODD = (errno.ELOOP, errno.ENOTDIR, errno.ENXIO)

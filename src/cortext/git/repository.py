@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cortext.vcs.outcome import GitFailed, NotRecorded
-from cortext.vcs.run import Git, Result, reason
+from cortext.git.outcome import GitFailed, NotRecorded
+from cortext.git.run_git import Git, Result, reason
 
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from cortext.vcs.outcome import GitFailed, NotRecorded
-from cortext.vcs.repository import Repository
+from cortext.git.outcome import GitFailed, NotRecorded
+from cortext.git.repository import Repository
 
 FILE, PROGRAM = "100644", "100755"
 _FOLDER = "40000"
