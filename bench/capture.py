@@ -85,7 +85,7 @@ def measure(folder: str, megabytes: int = 10) -> dict[str, float]:
         os.environ.pop(name, None)
     from cortext.features.capture.bindings import Bound, bind
     from cortext.features.capture.capture import capture
-    from cortext.lifecycle.workspace import Workspace
+    from cortext.workspace.workspace import Workspace
 
     path = Path(folder, f".claude/projects/-work/{SESSION}.jsonl")
     transcript = Transcript(path)

@@ -27,7 +27,7 @@ from cortext.features.open_store import open_store
 from cortext.features.search.search import Search
 from cortext.index.listed import DOCUMENT, Listed
 from cortext.index.spawned import SpawnIndex
-from cortext.lifecycle.workspace import Workspace
+from cortext.workspace.workspace import Workspace
 
 Figures = dict[str, float]
 _new = count(10_000_000)

@@ -24,7 +24,7 @@ from bench.growth_curves import (
     tenfold,
 )
 from cortext import open_session_store
-from cortext.lifecycle.workspace import Workspace
+from cortext.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.long
 

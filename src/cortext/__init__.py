@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     )
     from cortext.features.open_store import open_store
     from cortext.index.session_index import SessionIndex
-    from cortext.lifecycle.manager import SessionManager
-    from cortext.lifecycle.workspace import Workspace
     from cortext.model.message import SessionMessage, ToolInvocation
     from cortext.model.session import Session
     from cortext.model.summary import SessionSummary
     from cortext.stores.document import SessionStorage
     from cortext.stores.registry import open_session_store
+    from cortext.workspace.session_manager import SessionManager
+    from cortext.workspace.workspace import Workspace
 
 __all__ = [
     "Conversation",
@@ -68,12 +68,12 @@ _HOMES = {
     "RedisConversationStore": "cortext.conversations.redis",
     "Session": "cortext.model.session",
     "SessionIndex": "cortext.index.session_index",
-    "SessionManager": "cortext.lifecycle.manager",
+    "SessionManager": "cortext.workspace.session_manager",
     "SessionMessage": "cortext.model.message",
     "SessionStorage": "cortext.stores.document",
     "SessionSummary": "cortext.model.summary",
     "ToolInvocation": "cortext.model.message",
-    "Workspace": "cortext.lifecycle.workspace",
+    "Workspace": "cortext.workspace.workspace",
     "open_session_store": "cortext.stores.registry",
     "open_store": "cortext.features.open_store",
 }

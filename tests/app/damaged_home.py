@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cortext.features.archive.archive_sync import sync
-from cortext.lifecycle.known import remember_workspace
+from cortext.workspace.known_folders import remember_workspace
 from tests.app.damage import DAMAGES, Kept, flipped_bit, from_the_future
 
 _SAID = ("first", "second", "third")

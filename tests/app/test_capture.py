@@ -16,8 +16,8 @@ from cortext.features.capture import capture as module
 from cortext.features.capture.bindings import Bound, bind, bound
 from cortext.features.capture.capture import capture
 from cortext.features.capture.pending_bindings import bind_process
-from cortext.lifecycle.workspace import Workspace
 from cortext.model.message import SessionMessage
+from cortext.workspace.workspace import Workspace
 from tests.app.captures import GOLDEN, VERSIONS, Bench
 
 LATER = "2031-01-01T00:00:{:02}.000Z"

@@ -32,9 +32,9 @@ from cortext.features.doctor.check_locks import check_locks, lock_files
 from cortext.features.doctor.checkup import look_over
 from cortext.features.doctor.problem import Mend, Mended, Trouble, problem_of, reworded
 from cortext.features.doctor.repair import mend_all
-from cortext.lifecycle.known import remember_program, remember_workspace
-from cortext.lifecycle.workspace import Workspace
 from cortext.stores.log import LogStore
+from cortext.workspace.known_folders import remember_program, remember_workspace
+from cortext.workspace.workspace import Workspace
 from tests.app.captures import Bench
 from tests.app.damage import Kept, flipped_bit, half_emoji, nul_line, torn
 

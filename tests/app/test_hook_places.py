@@ -12,7 +12,7 @@ from cortext.features.capture.current_session import row_in_list
 from cortext.features.capture.hook_events import hook
 from cortext.features.errors_log import last_errors
 from cortext.features.manage.stop import stop
-from cortext.lifecycle.known import remember_workspace
+from cortext.workspace.known_folders import remember_workspace
 from tests.app.captures import Bench
 from tests.app.test_hook import payload_of
 from tests.command import git

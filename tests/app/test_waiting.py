@@ -22,7 +22,7 @@ from cortext.features.capture.pending_bindings import (
     unsettled,
 )
 from cortext.formats.slashed import frame
-from cortext.lifecycle.workspace import Workspace
+from cortext.workspace.workspace import Workspace
 from tests.app.captures import Bench
 
 NONCE = "0123456789abcdef" * 2

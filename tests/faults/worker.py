@@ -158,7 +158,7 @@ class Worker:
         self._say("ack", "index", "", "")
 
     def _begin(self) -> None:
-        from cortext.lifecycle.workspace import Workspace
+        from cortext.workspace.workspace import Workspace
 
         started = Workspace(str(self._home.work)).new("plan", self._text())
         id = started.session.id
@@ -171,7 +171,7 @@ class Worker:
         from cortext.features.capture.bindings import Bound
         from cortext.features.capture.current_session import row_in_list
         from cortext.features.manage.delete import delete, restore
-        from cortext.lifecycle.workspace import Workspace
+        from cortext.workspace.workspace import Workspace
 
         workspace = Workspace(str(self._home.work))
         started = workspace.new("learn", self._text())

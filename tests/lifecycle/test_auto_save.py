@@ -13,7 +13,7 @@ import pytest
 
 from cortext import Session, SessionManager, SessionStorage, SessionStorageError
 from cortext.durability.live import live_holder
-from cortext.lifecycle.autosave import AutoSaveThread
+from cortext.workspace.autosave import AutoSaveThread
 
 Opener = Callable[..., SessionManager]
 SHORT = 0.02

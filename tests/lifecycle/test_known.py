@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cortext import SessionStorageError
-from cortext.lifecycle.known import forget_gone, known_workspaces, remember_workspace
+from cortext.workspace.known_folders import forget_gone, known_workspaces, remember_workspace
 
 
 def test_a_file_that_cannot_be_read_is_not_written_anew(

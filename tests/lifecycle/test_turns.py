@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from cortext import SessionMessage
 from cortext.formats.briefing import Left, Past, parse_history
-from cortext.lifecycle.turns import FIRST, LAST, RETRIES, Context
+from cortext.workspace.context_window import FIRST, LAST, RETRIES, Context
 
 
 def exchange(context: Context, number: int, size: int = 40) -> tuple[SessionMessage, ...]:

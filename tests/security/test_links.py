@@ -15,7 +15,7 @@ from cortext.features.errors_log import write_error
 from cortext.features.secrets import archive_redactions
 from cortext.features.secrets.redact_value import redaction_key
 from cortext.features.setup.manifest import Installed
-from cortext.lifecycle.known import remember_documents, remember_program, remember_workspace
+from cortext.workspace.known_folders import remember_documents, remember_program, remember_workspace
 from tests.command import begin, cortext, folder_of, ok
 
 VICTIM = b"somebody else's\n"

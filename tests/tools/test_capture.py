@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cortext.features.capture.bindings import Bound, bind
-from cortext.lifecycle.workspace import Workspace
+from cortext.workspace.workspace import Workspace
 from tests.command import SCRIPT, ok
 from tests.tools.four import FOUR
 from tests.tools.install import PACKAGES

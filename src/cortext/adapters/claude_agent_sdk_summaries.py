@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cortext.adapters.kept import log
 from cortext.durability.replace import side_dir
 from cortext.errors import CortextError
-from cortext.lifecycle.summaries import summaries_path
 from cortext.model import json
+from cortext.workspace.adapter_summaries import summaries_path
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

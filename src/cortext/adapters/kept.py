@@ -30,7 +30,6 @@ from cortext import paths
 from cortext.durability.lock import FileLock
 from cortext.durability.replace import side_dir, storage_errors
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError, SessionOwnerError
-from cortext.lifecycle.known import remember_documents, remember_program
 from cortext.model import keys
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -45,6 +44,7 @@ from cortext.stores.registry import (
 )
 from cortext.stores.served import ServedStore
 from cortext.stores.served_parts import Holder, holder
+from cortext.workspace.known_folders import remember_documents, remember_program
 
 if TYPE_CHECKING:
     from cortext.index.listed import Listed

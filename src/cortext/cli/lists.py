@@ -92,7 +92,7 @@ def _say_none(what: str, command: str, wanted: Wanted, *, everywhere: bool, begi
 
 def _check_type(kind: str) -> None:
     """Raise UnknownTypeError for a type that no conversation can have here."""
-    from cortext.lifecycle.types import Types, UnknownTypeError
+    from cortext.workspace.conversation_types import Types, UnknownTypeError
 
     known = ["chat", *Types(paths.workspace_root()).names()]
     if kind not in known:

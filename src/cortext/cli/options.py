@@ -103,7 +103,7 @@ def complete_type(
     from click.shell_completion import CompletionItem
 
     from cortext import paths
-    from cortext.lifecycle.types import Types
+    from cortext.workspace.conversation_types import Types
 
     names = Types(paths.workspace_root()).names()
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]

@@ -19,9 +19,9 @@ from cortext.formats.briefing import escape_field, unescape
 from cortext.index.listed import Listed
 from cortext.index.resolve import nearest, resolve
 from cortext.index.words import MARKDOWN, TITLE
-from cortext.lifecycle.types import Types, UnknownTypeError
 from cortext.mcp.own import Own, own_session
 from cortext.model.session import Session
+from cortext.workspace.conversation_types import Types, UnknownTypeError
 
 EVERY = "all"
 _PATIENCE = 1.0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cortext.adapters.kept import Kept
 from cortext.adapters.openai_agents import CortextSession
-from cortext.lifecycle.known import program_folders
+from cortext.workspace.known_folders import program_folders
 
 
 def test_a_run_that_waits_before_anything_was_said(tmp_path: Path) -> None:

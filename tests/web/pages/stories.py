@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.lifecycle.known import remember_workspace
-from cortext.lifecycle.workspace import Workspace
+from cortext.workspace.known_folders import remember_workspace
+from cortext.workspace.workspace import Workspace
 
 TOPICS = [
     ("debug", "Checkout fails for carts with a gift card", ["payments", "urgent"]),

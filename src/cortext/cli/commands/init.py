@@ -13,7 +13,7 @@ from cortext.cli.choose import can_ask
 from cortext.cli.commands.setup import complete_tools, tool_names
 from cortext.cli.text import clean, one_line
 from cortext.errors import CortextError
-from cortext.lifecycle.install import Initialized, initialize
+from cortext.workspace.init_workspace import Initialized, initialize
 
 
 @click.command("init")

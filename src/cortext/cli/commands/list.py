@@ -69,7 +69,7 @@ def _list_conversations(
 
 
 def _forget() -> None:
-    from cortext.lifecycle.known import forget_gone
+    from cortext.workspace.known_folders import forget_gone
 
     for root in forget_gone():
         say(f"forgotten: {short(root)}")

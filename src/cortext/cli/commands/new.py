@@ -7,8 +7,8 @@ import click
 from cortext import paths
 from cortext.cli.options import complete_type, plain_words
 from cortext.features.capture.agent_config import note_config_here
-from cortext.lifecycle.types import Types
-from cortext.lifecycle.workspace import Workspace
+from cortext.workspace.conversation_types import Types
+from cortext.workspace.workspace import Workspace
 
 
 # A topic may begin with a hyphen.

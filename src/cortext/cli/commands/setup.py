@@ -109,7 +109,7 @@ def show(plan: Plan, *, whole: bool) -> None:
     """What would be done: the files, and how those change that are there. With `whole` that is
     what was asked for: every line, on stdout."""
     from cortext.cli.lists import short
-    from cortext.lifecycle.install import difference
+    from cortext.workspace.init_workspace import difference
 
     for change in plan.changes:
         click.echo(f"{_verb(change)} {short(change.path)}", err=not whole)

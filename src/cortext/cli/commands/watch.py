@@ -61,7 +61,7 @@ def command(once: bool, quiet: bool, as_json: bool) -> None:
 def _leave_here() -> None:
     """Let the folder that it was started in be known, and be removed."""
     from cortext import paths
-    from cortext.lifecycle.known import remember_workspace
+    from cortext.workspace.known_folders import remember_workspace
 
     remember_workspace(paths.workspace_root())
     os.chdir("/")

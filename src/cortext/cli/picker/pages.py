@@ -154,7 +154,7 @@ def _read(wanted: Wanted) -> Part:
 
     row = wanted.row
     if not row.tool and not wanted.text and row.messages > 2 * _SHOWN:
-        from cortext.lifecycle.workspace import Workspace
+        from cortext.workspace.workspace import Workspace
 
         last = Workspace(row.root).store.tail(row.path, _SHOWN)
         return Part(Session(row.key, messages=last), row.messages - len(last) + 1)

@@ -19,9 +19,9 @@ from cortext.durability.read import read_file
 from cortext.durability.replace import remove_if_there, replace
 from cortext.features.capture.transcript_reader import find_model
 from cortext.features.resume.handoff_files import MODELS, folder_of, make_room
-from cortext.lifecycle.workspace import Workspace
 from cortext.model.session import Session
 from cortext.stores.layout import Place
+from cortext.workspace.workspace import Workspace
 
 
 class AgentConfig(NamedTuple):

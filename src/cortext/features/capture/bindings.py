@@ -26,12 +26,12 @@ from cortext.formats.folder import FOLDER
 from cortext.formats.history import is_abandoned
 from cortext.formats.records import decode_lines
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
 from cortext.model import wire
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.values import parse_time
 from cortext.stores.layout import Place
+from cortext.workspace.workspace import Workspace
 
 Entry = dict[str, Any]
 
@@ -130,7 +130,7 @@ def one_of(found: Sequence[Bound], session_id: str, cwd: str) -> Bound | None:
 def bound_to(session_id: str) -> list[Bound]:
     """Every conversation that was had in a tool session, the latest first."""
     from cortext.index.catalog import Catalog
-    from cortext.lifecycle.known import known_workspaces
+    from cortext.workspace.known_folders import known_workspaces
 
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:

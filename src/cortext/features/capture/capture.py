@@ -31,11 +31,11 @@ from cortext.features.capture.transcript_reader import news, transcript_at
 from cortext.features.capture.transcripts import find_transcript, is_own
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, in_time_order
-from cortext.lifecycle.inactivity import REASON
-from cortext.lifecycle.workspace import Workspace
 from cortext.model import wire
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place, conversations_dir
+from cortext.workspace.inactivity import REASON
+from cortext.workspace.workspace import Workspace
 
 _STOPPING = "/workspace.stop-conversation"
 

@@ -17,7 +17,7 @@ from cortext.features.capture.transcripts import find_transcript
 from cortext.features.listing.conversation_list import Conversations
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
+from cortext.workspace.workspace import Workspace
 
 log: logging.Logger = logging.getLogger("cortext.features")
 

@@ -95,7 +95,7 @@ def _keep_model(call: Call) -> None:
 def _note_agent(call: Call, found: Bound) -> None:
     """Write the model and the MCP servers of a session into its conversation, if it lacks them."""
     from cortext.features.capture.agent_config import find_config, note_config
-    from cortext.lifecycle.workspace import Workspace
+    from cortext.workspace.workspace import Workspace
 
     known = find_config(call.tool, model=call.model, cwd=call.cwd)
     note_config(Workspace(found.root), found.place, known)
@@ -136,7 +136,7 @@ def _rows(call: Call) -> list[Listed]:
     """The conversations of all workspaces, the latest first; also those of one that was moved
     here."""
     from cortext.index.catalog import Catalog
-    from cortext.lifecycle.known import known_workspaces
+    from cortext.workspace.known_folders import known_workspaces
 
     here = paths.workspace_root(call.cwd)
     roots = dict.fromkeys(root for root in (*known_workspaces(), here) if os.path.isdir(root))
@@ -156,7 +156,7 @@ def _let_rest(call: Call, found: Bound | None, rows: list[Listed]) -> None:
         return
     from cortext.config import Config
     from cortext.features.manage.auto_pause import let_rest
-    from cortext.lifecycle.inactivity import find_idle
+    from cortext.workspace.inactivity import find_idle
 
     minutes = float(Config.load(here)["sessions.pause_minutes"])
     if any(row.place != going_on for row in find_idle(active, minutes)):
@@ -211,7 +211,7 @@ def _told(call: Call, found: Bound) -> dict[str, Any]:
 
 def _last_request(found: Bound, new: int) -> str:
     """What the person said last among so many new messages."""
-    from cortext.lifecycle.workspace import Workspace
+    from cortext.workspace.workspace import Workspace
 
     last = Workspace(found.root).store.tail(found.path, new)
     return next((m.content for m in reversed(last) if m.role == "user"), "")
@@ -225,7 +225,7 @@ def _is_closing(prompt: str) -> bool:
 
 def _is_completed(found: Bound) -> bool:
     """Whether there is nothing left to stop."""
-    from cortext.lifecycle.workspace import Workspace
+    from cortext.workspace.workspace import Workspace
 
     return Workspace(found.root).store.head_at(found.place).status == "completed"
 

@@ -33,11 +33,11 @@ from cortext.features.capture.consent import allow, is_allowed
 from cortext.features.capture.transcripts import find_transcript
 from cortext.formats.history import is_abandoned
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
 from cortext.model import wire
 from cortext.model.session import Session
 from cortext.model.values import parse_time
 from cortext.stores.layout import Place
+from cortext.workspace.workspace import Workspace
 
 _log = logging.getLogger("cortext.features")
 _COMMAND = "/workspace."

@@ -9,10 +9,10 @@ from cortext.bridges import places
 from cortext.bridges.servers import mcp_servers, merge_tools, record_tools, server_alone
 from cortext.features.capture.bindings import Entry
 from cortext.features.capture.transcript_reader import find_model
-from cortext.lifecycle.workspace import Workspace
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.layout import Place
+from cortext.workspace.workspace import Workspace
 
 
 class Facts(NamedTuple):

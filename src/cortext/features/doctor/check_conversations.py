@@ -49,11 +49,11 @@ from cortext.formats import folder
 from cortext.formats.folder import FOLDER
 from cortext.formats.parts import StoredRecords, join
 from cortext.formats.records import Lines, encode_record
-from cortext.lifecycle.types import Types
 from cortext.model.message import SessionMessage
 from cortext.stores.checks import refuse_newer
 from cortext.stores.folder import FolderStore
 from cortext.stores.layout import Place, conversations_dir, title_in
+from cortext.workspace.conversation_types import Types
 
 
 class _State(NamedTuple):

@@ -20,9 +20,9 @@ from cortext.features.doctor.check_transcripts import check_history, histories
 from cortext.features.doctor.problem import Found
 from cortext.features.listing.standalone import log_folders, shelves
 from cortext.features.secrets.program_files import inner_folders
-from cortext.lifecycle.known import known_workspaces, program_folders
 from cortext.stores import layout
 from cortext.stores.names import session_names
+from cortext.workspace.known_folders import known_workspaces, program_folders
 
 _METADATA = re.compile(rb'[\0\s\xef\xbb\xbf]*\{\s*"type"\s*:\s*"metadata"')
 

@@ -19,8 +19,8 @@ from cortext.features.listing.standalone import became, list_apart, named, not_e
 from cortext.features.manage.auto_pause import pause_and_record, rested
 from cortext.index.catalog import Catalog
 from cortext.index.listed import AUR, DOCUMENT, Listed, latest
-from cortext.lifecycle.inactivity import find_idle, show_effective_status
-from cortext.lifecycle.known import known_workspaces, remember_workspace
+from cortext.workspace.inactivity import find_idle, show_effective_status
+from cortext.workspace.known_folders import known_workspaces, remember_workspace
 
 
 class Wanted(NamedTuple):

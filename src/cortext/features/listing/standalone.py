@@ -18,8 +18,8 @@ from cortext.index.catalog import Catalog
 from cortext.index.documents import Shelf
 from cortext.index.listed import AUR, DOCUMENT, Listed
 from cortext.index.tools import made_of
-from cortext.lifecycle.inactivity import show_effective_status
-from cortext.lifecycle.known import document_folders, program_folders
+from cortext.workspace.inactivity import show_effective_status
+from cortext.workspace.known_folders import document_folders, program_folders
 
 
 class Apart(NamedTuple):

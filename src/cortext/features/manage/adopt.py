@@ -19,10 +19,10 @@ from cortext.features.listing.load_row import read_all
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
 from cortext.index.tools import made_of
-from cortext.lifecycle.known import known_workspaces
-from cortext.lifecycle.workspace import Workspace
 from cortext.model.session import Session
 from cortext.stores.layout import Place
+from cortext.workspace.known_folders import known_workspaces
+from cortext.workspace.workspace import Workspace
 
 
 class Kept(NamedTuple):

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cortext import paths
-from cortext.lifecycle.inactivity import REASON, find_idle, latest_idle
+from cortext.workspace.inactivity import REASON, find_idle, latest_idle
 
 if TYPE_CHECKING:
     from cortext.index.catalog import Catalog
     from cortext.index.listed import Listed
-    from cortext.lifecycle.workspace import Workspace
     from cortext.model.session import Session
     from cortext.stores.layout import Place
+    from cortext.workspace.workspace import Workspace
 
 EVERY = 60.0
 """Seconds between two looks at a workspace: a tool calls hooks much more often."""
@@ -118,7 +118,7 @@ def _pause(row: Listed, minutes: float) -> bool:
 
 def _capture_and_pause(row: Listed, minutes: float) -> bool:
     from cortext.features.capture.capture import capture
-    from cortext.lifecycle.workspace import Workspace
+    from cortext.workspace.workspace import Workspace
 
     workspace = Workspace(row.root)
     native = workspace.store.head_at(row.place).native

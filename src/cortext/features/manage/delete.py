@@ -16,9 +16,9 @@ from cortext.features.secrets.program_files import agents_of, state_of
 from cortext.index.catalog import Catalog
 from cortext.index.listed import AUR, DOCUMENT, Listed
 from cortext.index.spawned import SUFFIX, SpawnIndex
-from cortext.lifecycle.summaries import remove_summaries
-from cortext.lifecycle.workspace import Workspace
 from cortext.stores.log import LogStore
+from cortext.workspace.adapter_summaries import remove_summaries
+from cortext.workspace.workspace import Workspace
 
 
 def delete(row: Listed, *, unless: Callable[[], bool] | None = None) -> TrashEntry:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from cortext.errors import CortextError
 from cortext.index.listed import Listed, NotOursError
-from cortext.lifecycle.workspace import Started, Workspace
 from cortext.model.session import Session
+from cortext.workspace.workspace import Started, Workspace
 
 
 def ours(row: Listed) -> Listed:

@@ -11,11 +11,11 @@ from cortext.durability.replace import replace, side_dir
 from cortext.errors import CortextError
 from cortext.git.outcome import Recorded
 from cortext.git.record import record
-from cortext.lifecycle.workspace import Workspace
 from cortext.model import json
 from cortext.model.secrets import mask_text, mask_value
 from cortext.model.session import Session
 from cortext.stores.layout import Place, conversations_dir
+from cortext.workspace.workspace import Workspace
 
 log: logging.Logger = logging.getLogger("cortext.features")
 _SESSION = (".session/session.json", ".session/messages.jsonl")

@@ -9,9 +9,9 @@ from cortext.features.capture.capture import capture
 from cortext.features.manage.adopt import as_conversation
 from cortext.features.manage.git_commit import Recorder
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
 from cortext.model.secrets import mask_text
 from cortext.model.session import Session
+from cortext.workspace.workspace import Workspace
 
 
 class Stopped(NamedTuple):

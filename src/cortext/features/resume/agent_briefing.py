@@ -11,10 +11,10 @@ from cortext.errors import CortextError, InvalidTransitionError
 from cortext.formats.briefing import context_block, escape_field, escape_lines
 from cortext.formats.window import render_briefing_history
 from cortext.index.listed import Listed
-from cortext.lifecycle.types import Types
 from cortext.model.ids import new_id
 from cortext.model.session import Session
 from cortext.stores.layout import document_in
+from cortext.workspace.conversation_types import Types
 
 WAS_COMPLETE = "this conversation was marked complete"
 
@@ -85,7 +85,7 @@ def activate(row: Listed, *, reopen: bool) -> str:
     refuse_complete(row, reopen=reopen)
     if fixed := why_fixed(row):
         return fixed
-    from cortext.lifecycle.workspace import Workspace
+    from cortext.workspace.workspace import Workspace
 
     workspace = Workspace(row.root)
     if not row.status:

@@ -10,8 +10,8 @@ from cortext.features.capture.bindings import digest_of, is_sound, within
 from cortext.features.capture.transcripts import own_transcript
 from cortext.formats.history import is_abandoned
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
 from cortext.model.values import parse_time
+from cortext.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from cortext.bridges.port import Bridge, Source

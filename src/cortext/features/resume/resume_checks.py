@@ -9,7 +9,7 @@ from cortext.features.capture.transcripts import own_transcript
 from cortext.features.resume.native_sessions import entries_of
 from cortext.formats.history import is_abandoned
 from cortext.index.listed import AUR, Listed
-from cortext.lifecycle.workspace import Workspace
+from cortext.workspace.workspace import Workspace
 
 _SHORT = 1000  # characters of a result are enough to know the message that holds it
 

@@ -24,10 +24,10 @@ from cortext.formats.wording import wording
 from cortext.index.database import micros, plain
 from cortext.index.listed import Listed
 from cortext.index.words import MARKDOWN, SIDE, TITLE, Entry, Work
-from cortext.lifecycle.types import Types
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores import layout
+from cortext.workspace.conversation_types import Types
 
 if TYPE_CHECKING:
     from cortext.features.secrets.redact_value import Marker

@@ -11,8 +11,8 @@ from cortext import paths
 from cortext.durability.read import read_first_line
 from cortext.formats.log import decode_head_line
 from cortext.index.listed import DOCUMENT, Listed, facts, tool_root
-from cortext.lifecycle.known import known_workspaces, program_folders
 from cortext.model.keys import id_of
+from cortext.workspace.known_folders import known_workspaces, program_folders
 
 _AGENTS, _STATE, _CHECKPOINTS = _FOLDERS = "subagents", "state", "checkpoints"
 _LONGEST_HEAD = 1 << 16

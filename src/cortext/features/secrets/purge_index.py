@@ -26,8 +26,8 @@ from cortext.durability.replace import (
 from cortext.errors import CortextError
 from cortext.features.resume.handoff_files import forget_handed
 from cortext.index.listed import AUR, DOCUMENT, Listed
-from cortext.lifecycle.summaries import remove_summaries
 from cortext.model import json
+from cortext.workspace.adapter_summaries import remove_summaries
 
 Identity = tuple[str, str]
 

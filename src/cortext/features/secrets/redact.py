@@ -23,9 +23,9 @@ from cortext.features.secrets.redact_value import Marker, masked_file, masked_li
 from cortext.features.secrets.scan import LEFT, STATE, TRASH, Finding, origins_of, scan_own
 from cortext.features.secrets.temp_files import files_in, sweep, temp_folders
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
 from cortext.model.secrets import Mask
 from cortext.stores.layout import conversations_dir
+from cortext.workspace.workspace import Workspace
 
 _IN_GIT = (
     "git still has the secret in its history, which is not touched: change the secret, or rewrite "

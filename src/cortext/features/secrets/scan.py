@@ -33,9 +33,9 @@ from cortext.features.secrets.temp_files import (
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
 from cortext.index.listed import AUR, Listed, facts, tool_root
 from cortext.index.tools import made_of
-from cortext.lifecycle.known import program_folders
 from cortext.model import json, wire
 from cortext.model.secret_keys import KEYS
+from cortext.workspace.known_folders import program_folders
 
 Progress = Callable[[int, int], None]
 TRANSCRIPT, AGENTS, ARCHIVE = "transcript", "agents", "archive"

@@ -15,11 +15,11 @@ from cortext import clock
 from cortext.bridges.writing import Turn, iso, open_writer
 from cortext.durability.read import read_file
 from cortext.durability.replace import replace
-from cortext.lifecycle.manager import SessionManager
 from cortext.model import json, wire
 from cortext.model.session import Session
 from cortext.stores.document import SessionStorage
 from cortext.stores.log import LogStore
+from cortext.workspace.session_manager import SessionManager
 
 
 class Step(NamedTuple):

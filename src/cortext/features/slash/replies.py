@@ -27,7 +27,7 @@ from cortext.features.slash.reply_texts import (
 )
 from cortext.formats.briefing import render_text
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
+from cortext.workspace.workspace import Workspace
 
 _SHOWN = 20
 _RESUMABLE = Wanted(with_session=True)

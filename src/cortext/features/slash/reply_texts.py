@@ -12,10 +12,10 @@ from cortext.durability.read import read_file
 from cortext.features.capture.bindings import Bound
 from cortext.formats.briefing import render_text
 from cortext.index.listed import Listed
-from cortext.lifecycle.types import built_in
-from cortext.lifecycle.workspace import Workspace
 from cortext.model.text import clean
 from cortext.stores.layout import document_in
+from cortext.workspace.conversation_types import built_in
+from cortext.workspace.workspace import Workspace
 
 _LONGEST_TITLE = 80
 

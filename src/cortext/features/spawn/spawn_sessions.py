@@ -19,13 +19,13 @@ from cortext.errors import (
 from cortext.features.spawn.session_paths import live_path, open_store, path_of, take
 from cortext.formats.log import LOG
 from cortext.formats.records import TORN, Damage, encode_record
-from cortext.lifecycle.turns import MAX_TOKENS, RETRIES, Context, estimate, tokens_of
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
 from cortext.stores.checks import refuse_damage
 from cortext.stores.log import LogStore
+from cortext.workspace.context_window import MAX_TOKENS, RETRIES, Context, estimate, tokens_of
 
 _LONGEST_TITLE = 1000
 

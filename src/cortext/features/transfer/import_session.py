@@ -14,7 +14,7 @@ from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.index.catalog import Catalog
 from cortext.index.listed import DOCUMENT, Listed
 from cortext.index.resolve import by_id, by_other_id, was_had_in
-from cortext.lifecycle.known import known_workspaces
+from cortext.workspace.known_folders import known_workspaces
 
 
 class Imported(NamedTuple):

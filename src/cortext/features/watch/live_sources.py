@@ -21,12 +21,12 @@ from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.records import Damage, RecordTable, decode_lines
 from cortext.index.listed import Listed
-from cortext.lifecycle.workspace import Workspace
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.folder import FolderStore
 from cortext.stores.port import SessionStore
 from cortext.stores.registry import open_session_store
+from cortext.workspace.workspace import Workspace
 
 _LONGEST = 100_000
 """Characters of a result of a tool; of a longer one the ends are kept."""

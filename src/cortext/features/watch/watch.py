@@ -29,8 +29,8 @@ from cortext.features.manage import auto_pause
 from cortext.features.watch.watcher import EVERYTHING, Watcher
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
-from cortext.lifecycle.inactivity import REASON, find_idle
-from cortext.lifecycle.known import known_workspaces
+from cortext.workspace.inactivity import REASON, find_idle
+from cortext.workspace.known_folders import known_workspaces
 
 _RECENT_MICROS = 7 * 86_400 * 1_000_000
 """What is captured at the start, when nothing is known yet: what is active, and what is recent."""

@@ -19,8 +19,8 @@ from cortext.config import Config
 from cortext.errors import CortextError, where_and_why
 from cortext.features.listing import standalone
 from cortext.installation import install_command
-from cortext.lifecycle.known import known_workspaces
 from cortext.stores.layout import shelves
+from cortext.workspace.known_folders import known_workspaces
 
 T = TypeVar("T")
 OURS = ("workspaces", "aur", "documents")

@@ -19,8 +19,8 @@ from cortext.bridges.commands import (
 from cortext.builtin import TYPES
 from cortext.durability.read import read_file
 from cortext.durability.replace import storage_errors
-from cortext.lifecycle.known import remember_workspace
-from cortext.lifecycle.types import Types, built_in
+from cortext.workspace.conversation_types import Types, built_in
+from cortext.workspace.known_folders import remember_workspace
 
 IGNORE = "# Search tools of agents have no business in what past sessions said.\n**/.session/\n"
 _CONFIG = "# Settings of this workspace. It may not name programs, hooks or URLs.\n"

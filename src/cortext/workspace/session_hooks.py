@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
-from cortext.lifecycle.event_loop import running_loop
+from cortext.workspace.event_loop import running_loop
 
 if TYPE_CHECKING:
     import logging
@@ -117,4 +117,4 @@ def log() -> logging.Logger:
     """
     import logging
 
-    return logging.getLogger("cortext.lifecycle")
+    return logging.getLogger("cortext.workspace")

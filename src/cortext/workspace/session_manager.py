@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cortext.durability.live import LiveMark, mark_path
 from cortext.durability.replace import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
-from cortext.lifecycle.autosave import start_auto_save, start_thread, stop_auto_save
-from cortext.lifecycle.hooks import Hook, Hooks, log
 from cortext.model import json
 from cortext.model.head import HEAD, encode_head
 from cortext.model.message import Role, SessionMessage, ToolInvocation
@@ -21,6 +19,8 @@ from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
 from cortext.model.title import generate_title
 from cortext.stores.document import SessionStorage
+from cortext.workspace.autosave import start_auto_save, start_thread, stop_auto_save
+from cortext.workspace.session_hooks import Hook, Hooks, log
 
 if TYPE_CHECKING:
     from cortext.index.session_index import SessionIndex

@@ -21,9 +21,6 @@ from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, first_records, in_time_order
 from cortext.index.catalog import Catalog
 from cortext.index.listed import Listed
-from cortext.lifecycle.inactivity import show_effective_status
-from cortext.lifecycle.known import remember_workspace
-from cortext.lifecycle.types import Types
 from cortext.model.ids import check_workspace_id
 from cortext.model.session import Session
 from cortext.model.slug import slugify
@@ -32,6 +29,9 @@ from cortext.model.summary import SessionSummary
 from cortext.model.text import clean
 from cortext.stores.folder import FolderStore
 from cortext.stores.layout import Place, conversations_dir, document_in, is_type, shelves
+from cortext.workspace.conversation_types import Types
+from cortext.workspace.inactivity import show_effective_status
+from cortext.workspace.known_folders import remember_workspace
 
 _MOST_TRIES = 10_000
 
@@ -59,7 +59,7 @@ class Workspace:
     @classmethod
     def init(cls, path: str | os.PathLike[str] = ".") -> Workspace:
         """Make a folder a workspace; what a person has changed in it is kept."""
-        from cortext.lifecycle.install import initialize
+        from cortext.workspace.init_workspace import initialize
 
         root: str = os.path.abspath(os.fspath(path))
         initialize(root, overwrite=lambda name, difference: False)
