@@ -1,0 +1,1 @@
+"""Import paths that the documentation of 0.1.0 shows."""

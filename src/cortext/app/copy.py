@@ -1,0 +1,7 @@
+"""Where the documentation of 0.1.0 shows `copy_sessions`."""
+
+from __future__ import annotations
+
+from cortext.features.transfer.copy_sessions import copy_sessions
+
+__all__ = ["copy_sessions"]
