@@ -110,7 +110,7 @@ def test_a_conversation_that_is_gone_meanwhile_is_the_end(server: Background, wi
 
 def test_a_server_that_stays_away_is_an_error(server: Background, wire: Wire) -> None:
     """After the time-out, in words, also if it was never there; at once without retries."""
-    with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN, timeout=0.5) as client:
+    with Client(server.url, TOKEN) as direct, Client(wire.url, TOKEN, timeout=2) as client:
         id = direct.create()
         _say(direct, id, "one")
         events = client.events(id, after="")
