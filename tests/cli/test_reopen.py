@@ -274,7 +274,12 @@ def test_no_word_asks_a_tool_to_skip_its_questions() -> None:
     source = Path(__file__).parents[2] / "src/cortext"
     text = "".join(
         (source / name).read_text(encoding="utf-8")
-        for name in ("bridges/launch.py", "app/launch.py", "app/ask.py", "cli/reopening.py")
+        for name in (
+            "bridges/launch.py",
+            "features/resume/reopen.py",
+            "features/resume/ask.py",
+            "cli/reopening.py",
+        )
     )
     # What Codex says, by which its complaint is known: nothing that it is told.
     text = text.replace('if "--skip-git-repo-check" in why', "")

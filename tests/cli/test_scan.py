@@ -204,8 +204,8 @@ def test_search_forgets_the_words_of_a_redact_that_was_killed(space: Path) -> No
     assert list(holding(word, cache)) != []
     code = (
         "import os, sys\n"
-        "from cortext.features import forgetting\n"
-        "forgetting.forget_words = lambda _rows: os.kill(os.getpid(), 9)\n"
+        "from cortext.features.secrets import purge_index\n"
+        "purge_index.forget_words = lambda _rows: os.kill(os.getpid(), 9)\n"
         "from cortext.cli.commands.redact import command\n"
         "command(sys.argv[1:])\n"
     )

@@ -143,10 +143,10 @@ def test_doctor_knows_a_redact_that_was_killed(space: Path) -> None:
     ok(space, "search", "here")
     code = (
         "import os, subprocess, sys\n"
-        "from cortext.features import forgetting\n"
+        "from cortext.features.secrets import purge_index\n"
         "def last(rows):\n"
         "    os.kill(os.getpid(), 9)\n"
-        "forgetting.forget_words = last\n"
+        "purge_index.forget_words = last\n"
         "from cortext.cli.commands import redact\n"
         "masks = redact._redact\n"
         "def look(*args):\n"
