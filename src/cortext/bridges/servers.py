@@ -31,7 +31,7 @@ _LARGEST_OWN = 16 << 20
 """Bytes of the file that Claude Code keeps for a person, with much else in it."""
 _MOST_SERVERS, _LONGEST_NAME = 1000, 200
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
-# `mcp__server__tool`, `mcp_server_tool`, or `mcp__server` for a server of which nothing was called.
+# `mcp__server__tool`, `mcp_server_tool`, or `mcp__server` for a server whose tools were not called.
 _MCP = re.compile(r"mcp__.|mcp_[^_].*_.")
 _SERVER = re.compile(r"mcp__((?:(?!__).)+)")
 # Of plug-ins, of an account, of an editor or browser beside the tool: in none of its files.
@@ -56,7 +56,7 @@ def is_of(server: str, name: str) -> bool:
 
 def record_tools(tool: str, called: Iterable[str], servers: Sequence[str]) -> list[str]:
     """Return the names under which a conversation records its tools: of those that were called,
-    sorted, and `mcp__SERVER` for each server of which none was called.
+    sorted, and `mcp__SERVER` for each server whose tools were not called.
 
     OpenCode names a tool of a server SERVER_TOOL; it is recorded as `mcp__SERVER__TOOL`.
     """
@@ -85,7 +85,7 @@ def server_alone(name: str) -> str:
 
 def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
     """Return the MCP tools and servers among `names` that belong to none of the servers. Those that
-    no file of a tool configures are left out: nobody can tell whether they are there."""
+    no file of a tool configures are left out: whether they exist now is unknown."""
     return [
         name
         for name in names

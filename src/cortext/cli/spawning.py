@@ -29,7 +29,7 @@ _SOME = 10
 
 
 def delete_one(id: str) -> int:
-    """Delete a session by its whole id: nobody is asked, so nothing is guessed."""
+    """Delete a session by its whole id. Ids are not guessed, because no question is asked."""
     if not _is_session(id):
         raise not_found(id)
     _say_deleted(id, delete(id))
