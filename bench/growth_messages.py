@@ -14,6 +14,9 @@ from bench.growth_clock import seconds_of
 from bench.growth_make import ID, make_conversation, make_log, name_of, text_of
 from cortext import SessionMessage, open_session_store
 from cortext.adapters.kept import Kept
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.row import DOCUMENT, Listed
 from cortext.conversations.port import Message
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.open_store import open_store
@@ -21,9 +24,6 @@ from cortext.features.resume.agent_briefing import brief
 from cortext.features.search.search import Search
 from cortext.formats.openai_items import message_of
 from cortext.formats.window import BUDGET
-from cortext.index.catalog import Catalog
-from cortext.index.listed import DOCUMENT, Listed
-from cortext.index.spawned import SpawnIndex
 from cortext.stores.folder import FolderStore
 
 Figures = dict[str, float]

@@ -20,13 +20,13 @@ from cortext import (
     paths,
 )
 from cortext.adapters.kept import Kept
+from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.row import DOCUMENT, Listed
 from cortext.features.doctor.checkup import look_over
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.manage import delete
 from cortext.features.open_store import open_store
 from cortext.features.search.search import Search
-from cortext.index.listed import DOCUMENT, Listed
-from cortext.index.spawned import SpawnIndex
 from cortext.workspace.workspace import Workspace
 
 Figures = dict[str, float]

@@ -21,8 +21,8 @@ from bench import corpus, spawn
 from bench.starts import clean_environment
 from bench.timing import in_turns
 from cortext import paths
+from cortext.catalog.fulltext.fulltext_index import Words, Work
 from cortext.features.search.search import Search
-from cortext.index.words import Words, Work
 
 CORTEXT = os.path.join(os.path.dirname(sys.executable), "cortext")
 COUNT = 1_000_000

@@ -168,7 +168,7 @@ PRELOADED = (
     "cortext.cli.choose",
     "cortext.cli.hits",
     "cortext.cli.lists",
-    "cortext.index.reading",
+    "cortext.catalog.workspace_rows",
 )
 
 

@@ -8,6 +8,7 @@ __version__ = "0.2.0.dev0"
 # `import cortext` takes. Type checkers take any TYPE_CHECKING for true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from cortext.catalog.document_index import SessionIndex
     from cortext.conversations.memory import MemoryConversationStore
     from cortext.conversations.port import Conversation, ConversationStore, Message
     from cortext.conversations.postgres import PostgresConversationStore
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         SessionStorageError,
     )
     from cortext.features.open_store import open_store
-    from cortext.index.session_index import SessionIndex
     from cortext.model.message import SessionMessage, ToolInvocation
     from cortext.model.session import Session
     from cortext.model.summary import SessionSummary
@@ -67,7 +67,7 @@ _HOMES = {
     "PostgresConversationStore": "cortext.conversations.postgres",
     "RedisConversationStore": "cortext.conversations.redis",
     "Session": "cortext.model.session",
-    "SessionIndex": "cortext.index.session_index",
+    "SessionIndex": "cortext.catalog.document_index",
     "SessionManager": "cortext.workspace.session_manager",
     "SessionMessage": "cortext.model.message",
     "SessionStorage": "cortext.stores.document",

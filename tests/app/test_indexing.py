@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from cortext.catalog.fulltext.fulltext_index import Words
 from cortext.features.search.search import Search
 from cortext.features.search.text_refresh import Refreshed
-from cortext.index.words import Words
 from tests.command import cortext
 from tests.faults.mounts import fill, mounted, read_only
 from tests.homes import Homes, lay_out, said
-from tests.index.spaces import Space
+from tests.catalog.spaces import Space
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
+from cortext.catalog.row import Listed, facts, tool_root
 from cortext.features.archive.archive_sync import sync
 from cortext.features.capture.capture import capture
 from cortext.features.doctor.check_archive import check_copy, copies
@@ -17,7 +18,6 @@ from cortext.features.doctor.checkup import look_over
 from cortext.features.secrets import archive_redactions
 from cortext.features.secrets.redact import redact
 from cortext.features.secrets.redact_archive import redact_copies
-from cortext.index.listed import Listed, facts, tool_root
 from tests.app.captures import Bench
 from tests.secrets.made import KEYS, Maker
 

@@ -7,7 +7,7 @@ import pytest
 from cortext.features.search.partial_matches import APART, LOOSE, SOME, WITHOUT, Nearly, nearly
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Narrow
-from tests.index.spaces import Space
+from tests.catalog.spaces import Space
 
 
 @pytest.fixture(autouse=True)

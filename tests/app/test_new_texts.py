@@ -16,14 +16,14 @@ from cortext.bridges import claude_agents, recent
 from cortext.bridges.claude import ClaudeBridge
 from cortext.bridges.opencode import OpenCodeBridge
 from cortext.bridges.registry import open_bridge
+from cortext.catalog.fulltext.fulltext_index import Entry
+from cortext.catalog.row import Listed, facts, tool_root
 from cortext.features.search import text_entries
 from cortext.features.search.search import Search
 from cortext.features.search.text_entries import read_new
-from cortext.index.listed import Listed, facts, tool_root
-from cortext.index.words import Entry
 from tests.app.captures import VERSIONS, Bench
 from tests.homes import Homes, lay_out
-from tests.index.spaces import Space
+from tests.catalog.spaces import Space
 
 AGENT = "agent-0a1b2c3d.jsonl"
 

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bench import corpus
+from cortext.catalog.database import plain
+from cortext.catalog.fulltext.fulltext_index import Entry, Words
+from cortext.catalog.row import Listed
 from cortext.cli import main
 from cortext.features.search.results import Finder, Question
 from cortext.formats.query import parse, spaced
-from cortext.index.database import plain
-from cortext.index.listed import Listed
-from cortext.index.words import Entry, Words
-from tests.index.spaces import Space
+from tests.catalog.spaces import Space
 
 CONVERSATIONS, EACH = 40, 50
 NEW_LETTERS = re.compile("[\u19b0-\u19c9\u1cf2\u1cf3]")

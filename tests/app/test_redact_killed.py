@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
+from cortext.catalog.row import AUR, DOCUMENT, Listed, facts, tool_root
 from cortext.features.archive.archive_sync import sync
 from cortext.features.secrets.redact import redact
 from cortext.features.secrets.redact_archive import redact_copies
 from cortext.features.secrets.scan import scan_one
-from cortext.index.listed import AUR, DOCUMENT, Listed, facts, tool_root
 from tests.app.setup_killed import kill_at
 from tests.command import begin, folder_of, ok
 from tests.secrets.held import TOKEN, claude, holding

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cortext import Session, SessionMessage, paths
+from cortext.catalog import database
+from cortext.catalog.database import micros
 from cortext.features.listing.conversation_list import Wanted
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Hit, Narrow, Search
 from cortext.formats.log import encode
-from cortext.index import database
-from cortext.index.database import micros
-from tests.index.spaces import NOW, Space
+from tests.catalog.spaces import NOW, Space
 
 
 @pytest.fixture(autouse=True)

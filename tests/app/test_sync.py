@@ -14,6 +14,7 @@ import pytest
 from cortext import paths
 from cortext.bridges.forgotten import forgotten
 from cortext.bridges.registry import open_bridge
+from cortext.catalog.catalog import Catalog
 from cortext.durability import follow as following
 from cortext.durability.lock import FileLock
 from cortext.errors import (
@@ -26,7 +27,6 @@ from cortext.features.archive import background
 from cortext.features.archive.archive_state import Memory, folder_of, sizes
 from cortext.features.archive.archive_sync import forget, sync
 from cortext.features.manage.delete import empty, list_trash, restore
-from cortext.index.catalog import Catalog
 from tests.bridges import test_claude
 from tests.bridges.opencode_made import Made, text
 from tests.faults.mounts import fill, mounted

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from cortext.index.catalog import Catalog
+from cortext.catalog.catalog import Catalog
 from tests.cli.test_lists import made, put, snapshot
 from tests.command import SCRIPT, cortext, folder_of, head_of, ok, say
 from tests.faults.mounts import fill, mounted, read_only
-from tests.index.spaces import truth
+from tests.catalog.spaces import truth
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import shlex
 
+from cortext.catalog.row import Listed, facts
 from cortext.features.listing.conversation_names import Names, reopens
 from cortext.features.listing.folder_filters import once
-from cortext.index.listed import Listed, facts
 
 
 def row(root: str, path: str, key: str, messages: int = 0) -> Listed:

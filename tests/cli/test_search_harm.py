@@ -19,7 +19,7 @@ from cortext import Session, SessionMessage, open_session_store, paths
 from tests.command import SCRIPT, cortext
 from tests.faults.mounts import fill, mounted, read_only
 from tests.homes import Homes, lay_out
-from tests.index.spaces import NOW, Space
+from tests.catalog.spaces import NOW, Space
 
 YEAR = 365 * 86_400 * 10**9
 

@@ -21,7 +21,7 @@ from cortext import Session, SessionMessage, open_session_store, paths
 from tests.cli.test_show import in_terminal
 from tests.command import SCRIPT, begin, cortext, ok, say
 from tests.homes import Homes, lay_out, said
-from tests.index.spaces import Space
+from tests.catalog.spaces import Space
 
 pytestmark = pytest.mark.long
 

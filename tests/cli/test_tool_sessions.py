@@ -231,7 +231,7 @@ def test_a_list_in_which_nothing_changed_loads_little(
     )
     heavy = {"click", "msgspec", "rich", "rapidfuzz", "json", "shutil"}
     assert "cortext.bridges.places" in loaded
-    assert loaded & (heavy | {"cortext.index.glances", "cortext.bridges.claude"}) == set()
+    assert loaded & (heavy | {"cortext.catalog.tool_rows", "cortext.bridges.claude"}) == set()
 
 
 def test_stopped_outside_a_workspace(place: Place) -> None:

@@ -17,10 +17,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from cortext.catalog.document_index import SessionIndex
 from cortext.conversations.open import open_store
 from cortext.conversations.port import Message
 from cortext.errors import CortextError
-from cortext.index.session_index import SessionIndex
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore

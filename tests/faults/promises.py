@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cortext.catalog.document_index import SessionIndex
 from cortext.durability.packed import read_packed
-from cortext.index.session_index import SessionIndex
 from cortext.stores.registry import open_session_store
 from tests.faults import appends
 from tests.faults.inject import environment

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cortext.catalog.document_index import SessionIndex
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
-from cortext.index.session_index import SessionIndex
 from cortext.model import json
 from cortext.model.session import Session
 from cortext.stores.registry import open_session_store

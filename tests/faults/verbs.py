@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from cortext.catalog.document_index import SessionIndex
 from cortext.durability import trash
 from cortext.errors import CortextError
-from cortext.index.session_index import SessionIndex
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 from cortext.stores import document, folder, log

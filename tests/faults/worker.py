@@ -149,7 +149,7 @@ class Worker:
         self._say("ack", "search", "", "")
 
     def _index(self) -> None:
-        from cortext.index.session_index import SessionIndex
+        from cortext.catalog.document_index import SessionIndex
 
         index = SessionIndex(self._stores["document"])
         if not any(summary.id == SHARED for summary in index.list(limit=100_000)):

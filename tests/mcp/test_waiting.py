@@ -12,8 +12,8 @@ import pytest
 from mcp.client import Client
 
 from cortext import paths
+from cortext.catalog.fulltext.fulltext_index import Words
 from cortext.features.search import text_entries
-from cortext.index.words import Words
 from tests.command import begin
 from tests.mcp.asking import ask, facts, text
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cortext import paths
+from cortext.catalog.row import Listed, facts, tool_root
 from cortext.features.secrets.file_readers import content
-from cortext.index.listed import Listed, facts, tool_root
 from tests.bridges import test_claude, test_codex, test_gemini
 from tests.bridges.opencode_made import Made, text
 from tests.secrets.made import KEYS, Maker

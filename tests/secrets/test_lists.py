@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cortext import paths
-from cortext.index.showing import told
+from cortext.catalog.sanitize import told
 from cortext.model.secret_hint import could_hold
 from cortext.model.secrets import find_secrets
 from tests.command import begin, cortext, git, ok

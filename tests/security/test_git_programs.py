@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.command import begin, cortext, folder_of, git, ok
-from tests.vcs.plants import SIGNATURES, Plants
-from tests.vcs.space import Space
+from tests.git.plants import SIGNATURES, Plants
+from tests.git.space import Space
 
 pytestmark = pytest.mark.usefixtures("git_identity")
 

@@ -47,7 +47,7 @@ from cortext.stores.served_parts import Holder, holder
 from cortext.workspace.known_folders import remember_documents, remember_program
 
 if TYPE_CHECKING:
-    from cortext.index.listed import Listed
+    from cortext.catalog.row import Listed
 
 log: logging.Logger = logging.getLogger("cortext.adapters")
 P = ParamSpec("P")
@@ -297,9 +297,9 @@ class Kept:
 
 def _listed(folder: str, owner: str | None) -> list[Listed]:
     """The rows that `cortext list` has of a folder of logs, which may be the owner's."""
-    from cortext.index.listed import DOCUMENT
-    from cortext.index.showing import shown
-    from cortext.index.spawned import SpawnIndex
+    from cortext.catalog.log_index import SpawnIndex
+    from cortext.catalog.row import DOCUMENT
+    from cortext.catalog.sanitize import shown
 
     with SpawnIndex(folder, DOCUMENT) as index:
         listed = index.list()

@@ -16,7 +16,7 @@ with needs("llm"):
     import llm
 
 if TYPE_CHECKING:
-    from cortext.index.listed import Listed
+    from cortext.catalog.row import Listed
     from cortext.model.session import Session
 
 _database = click.option(

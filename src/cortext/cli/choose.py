@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from cortext import paths
+from cortext.catalog.row import Listed
 from cortext.cli.chart import counted
 from cortext.cli.lists import brief_ids, keep_up, say_missing, say_paused, short, short_id
 from cortext.cli.text import cells, clean, fit, one_line, say, to_edge
@@ -15,7 +16,6 @@ from cortext.cli.waiting import Bar
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted
-from cortext.index.listed import Listed
 
 _SHOWN = 20
 _NARROWEST = 20
@@ -195,7 +195,7 @@ def _text(row: Listed) -> str:
 
 def _misspelt(query: str, conversations: Conversations, wanted: Wanted) -> list[Listed]:
     """Return the conversations with similar titles, and say that these are only similar."""
-    from cortext.index.resolve import misspelt
+    from cortext.catalog.lookup import misspelt
 
     found: list[Listed] = []
     for everywhere in dict.fromkeys((conversations.everywhere, True)):
@@ -209,8 +209,8 @@ def _misspelt(query: str, conversations: Conversations, wanted: Wanted) -> list[
 
 def _say_other_words(query: str) -> dict[str, str]:
     """Say which words nobody ever said, and which may have been meant instead of each."""
+    from cortext.catalog.fulltext.spelling import unknown
     from cortext.formats.query import parse
-    from cortext.index.vocabulary import unknown
 
     tokens = [token for term in parse(query).terms for token in term.tokens]
     instead = {word: near for word, near in unknown(tokens).items() if near}
@@ -222,7 +222,7 @@ def _say_other_words(query: str) -> dict[str, str]:
 def _say_nearest(query: str, conversations: Conversations, instead: dict[str, str]) -> None:
     """Say which titles have the words that were meant; else, which look like those that were
     typed."""
-    from cortext.index.resolve import OFFERED, nearest, with_words
+    from cortext.catalog.lookup import OFFERED, nearest, with_words
 
     here, found = conversations.list().rows, list[Listed]()
     if instead:

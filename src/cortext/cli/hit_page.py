@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
+from cortext.catalog.row import TOOL_NAMES, Listed
 from cortext.cli.lists import short as short_path
 from cortext.cli.lists import short_id
 from cortext.cli.opening import AGENTS, DOCUMENT
@@ -17,7 +18,6 @@ from cortext.features.listing.conversation_names import Names, reopens
 from cortext.features.search.results import Group, Question
 from cortext.features.search.search import Hit
 from cortext.formats.query import find, parse, snippet
-from cortext.index.listed import TOOL_NAMES, Listed
 
 _LINES = 2
 """Lines of a terminal that a title, or a piece of a text, may take."""

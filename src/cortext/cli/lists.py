@@ -11,10 +11,10 @@ from datetime import timedelta
 from typing import Any
 
 from cortext import paths
+from cortext.catalog.row import AUR, DOCUMENT, TOOL_NAMES, Listed
 from cortext.cli.text import cells, fit, local, say, say_damaged, show, to_edge
 from cortext.clock import ago, from_micros
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Listing, Wanted
-from cortext.index.listed import AUR, DOCUMENT, TOOL_NAMES, Listed
 from cortext.model.text import clean
 
 _FEW = 3

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from cortext.catalog.row import name_of_tool
 from cortext.cli.lists import nothing_yet, short, short_id
 from cortext.cli.text import clean, say, to_edge
 from cortext.features.search.no_results import Nothing, why_nothing
 from cortext.features.search.partial_matches import nearly, told
 from cortext.features.search.results import Answer, Finder, Question
-from cortext.index.listed import name_of_tool
 
 _IN_PART = "of what tools printed, only a part is searched"
 

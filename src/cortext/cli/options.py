@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cortext.index.listed import Listed
+    from cortext.catalog.row import Listed
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from cortext.bridges.places import TOOLS
+from cortext.catalog.row import AUR, SPAWN
 from cortext.cli.text import clean
-from cortext.index.listed import AUR, SPAWN
 
 if TYPE_CHECKING:
     from cortext.bridges.launch import Plan
+    from cortext.catalog.row import Listed
     from cortext.features.resume.reopen import Prepared
-    from cortext.index.listed import Listed
 
 F = TypeVar("F", bound=Callable[..., Any])
 

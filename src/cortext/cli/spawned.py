@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from cortext.catalog.row import Listed
 from cortext.cli.text import cells, clean, fit, say, say_damaged, show, spawn
 from cortext.clock import from_micros
 from cortext.features.spawn.spawn_list import SAME, STATUSES, list_spawned, only
-from cortext.index.listed import Listed
 
 if TYPE_CHECKING:
     from cortext.features.spawn.spawn_settings import SpawnSettings

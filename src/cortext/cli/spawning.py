@@ -8,6 +8,7 @@ import click
 
 from cortext.bridges.launch import installed
 from cortext.bridges.places import TOOLS
+from cortext.catalog.row import Listed
 from cortext.cli.chart import counted
 from cortext.cli.repl import run
 from cortext.cli.text import clean as shown
@@ -22,7 +23,6 @@ from cortext.features.spawn.session_paths import open_store, path_of
 from cortext.features.spawn.spawn_list import Found, find_spawned, list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings
-from cortext.index.listed import Listed
 from cortext.stores.names import is_id
 
 _SOME = 10

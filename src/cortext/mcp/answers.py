@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
+from cortext.catalog.row import Listed
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_names import reopens
 from cortext.formats.briefing import escape_field, is_inert, one_line, render_text
-from cortext.index.listed import Listed
 from cortext.model import wire
 
 NOTICE = (

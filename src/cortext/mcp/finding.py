@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import field
 
+from cortext.catalog.row import Listed
 from cortext.features.doctor.problem import counted
 from cortext.features.listing.conversation_list import Wanted
 from cortext.features.listing.conversation_names import reopens
@@ -16,7 +17,6 @@ from cortext.features.search.results import Question
 from cortext.features.search.search import Hit, Narrow, Place
 from cortext.formats.folding import bare
 from cortext.formats.query import folded, parse
-from cortext.index.listed import Listed
 from cortext.mcp import asked
 from cortext.mcp.answers import (
     NOTICE,

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cortext.catalog.row import Listed
 from cortext.features.search.no_results import Nothing, why_nothing
 from cortext.features.search.partial_matches import nearly, told
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Hit
-from cortext.index.listed import Listed
 from cortext.mcp.answers import short
 
 _ARGUMENTS = {"--type": "type", "--since": "date_range", "--until": "date_range"}

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from cortext.catalog.row import Listed
 from cortext.durability.read import read_file
 from cortext.errors import CortextError
 from cortext.features.listing.load_row import read_all
 from cortext.formats.briefing import Past
 from cortext.formats.history import history
-from cortext.index.listed import Listed
 from cortext.mcp.reach import read_row
 from cortext.model import json
 from cortext.model.message import SessionMessage

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from cortext import paths
+from cortext.catalog.fulltext.fulltext_index import MARKDOWN, TITLE
+from cortext.catalog.lookup import nearest, resolve
+from cortext.catalog.row import Listed
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.listing.conversation_names import Names
@@ -16,9 +19,6 @@ from cortext.features.listing.time_ranges import Span
 from cortext.features.search.results import Finder
 from cortext.features.search.search import Hit, Narrow, Place
 from cortext.formats.briefing import escape_field, unescape
-from cortext.index.listed import Listed
-from cortext.index.resolve import nearest, resolve
-from cortext.index.words import MARKDOWN, TITLE
 from cortext.mcp.own import Own, own_session
 from cortext.model.session import Session
 from cortext.workspace.conversation_types import Types, UnknownTypeError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cortext.catalog.row import AUR, Listed
 from cortext.errors import CortextError
 from cortext.formats.briefing import Left, Past, escape, render_history, render_record
-from cortext.index.listed import AUR, Listed
 from cortext.mcp import asked, parts
 from cortext.mcp.answers import NOTICE, Answer, Conversation, Facts, conversation, marked, new_nonce
 from cortext.mcp.parts import MESSAGES

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from cortext.catalog.row import AUR, Listed
 from cortext.errors import CortextError
 from cortext.features.slash.reply_texts import section
 from cortext.formats.briefing import escape_lines, render_text
-from cortext.index.listed import AUR, Listed
 from cortext.mcp import asked
 from cortext.mcp.answers import Answer, Conversation, Facts, conversation, short
 from cortext.mcp.own import Own, own_session

@@ -14,11 +14,11 @@ from typing import TypeVar
 from msgspec import Struct
 
 from cortext import paths
+from cortext.catalog.row import Listed
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.search.background_refresh import Warming
 from cortext.features.search.search import Hit, Narrow, Search
-from cortext.index.listed import Listed
 
 T = TypeVar("T")
 WAIT = 3.0

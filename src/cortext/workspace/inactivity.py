@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from cortext.index.listed import Listed
+from cortext.catalog.row import Listed
 
 REASON = "idle"
 """The `stop_reason` of a conversation that was paused because it was idle."""

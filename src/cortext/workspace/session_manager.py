@@ -23,7 +23,7 @@ from cortext.workspace.autosave import start_auto_save, start_thread, stop_auto_
 from cortext.workspace.session_hooks import Hook, Hooks, log
 
 if TYPE_CHECKING:
-    from cortext.index.session_index import SessionIndex
+    from cortext.catalog.document_index import SessionIndex
 
 _State = tuple[tuple[SessionMessage, ...], tuple[ToolInvocation, ...], bytes]
 
@@ -46,7 +46,7 @@ class SessionManager:
     ) -> None:
         self.storage: SessionStorage = _open_storage(storage)
         # With SQLite, which an import alone does not need.
-        from cortext.index.session_index import SessionIndex
+        from cortext.catalog.document_index import SessionIndex
 
         self.index: SessionIndex = SessionIndex(self.storage)
         if self.storage.on_change is None:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from msgspec import structs
 
 from cortext import clock, paths
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.row import Listed
 from cortext.config import Config
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
@@ -19,8 +21,6 @@ from cortext.durability.replace import make_private_dir, side_dir, storage_error
 from cortext.errors import InvalidTransitionError, SessionLockedError
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, first_records, in_time_order
-from cortext.index.catalog import Catalog
-from cortext.index.listed import Listed
 from cortext.model.ids import check_workspace_id
 from cortext.model.session import Session
 from cortext.model.slug import slugify

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from cortext.catalog.row import Listed
 from cortext.cli.picker.app import Picker
 from cortext.cli.picker.shelf import Chosen, Shelf
-from cortext.index.listed import Listed
 
 Story = Callable[[Pilot[Chosen | None], Picker], Awaitable[None]]
 PATIENCE = 60.0

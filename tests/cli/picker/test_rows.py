@@ -3,8 +3,8 @@
 import pytest
 from rich.cells import cell_len
 
+from cortext.catalog.row import Listed, facts, tool_root
 from cortext.cli.picker.rows import laid_out
-from cortext.index.listed import Listed, facts, tool_root
 
 TITLE = "Why does the theme swallow the footnotes of translated pages?"
 

@@ -11,9 +11,9 @@ import pytest
 from cortext import SessionMessage, SessionNotFoundError, SessionStorage, open_session_store
 from cortext.bridges.opencode import OpenCodeBridge
 from cortext.bridges.port import Source
+from cortext.catalog.row import Listed
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.watch.live_sources import Conversation
-from cortext.index.listed import Listed
 from cortext.model import json
 from cortext.web.pages.desk import Desk
 from cortext.web.pages.live import Ending, follow

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import click
 
 from cortext import paths
+from cortext.catalog.row import Listed
 from cortext.cli.chart import counted
 from cortext.cli.choose import describe
 from cortext.cli.confirm import agree, expire, yes_option
@@ -17,7 +18,6 @@ from cortext.cli.text import clean
 from cortext.errors import CortextError, reason_of
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.manage.delete import delete, rests_since
-from cortext.index.listed import Listed
 
 
 @click.command("clean")

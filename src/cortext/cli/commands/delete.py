@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cortext.catalog.row import AUR, Listed
 from cortext.cli.chart import counted
 from cortext.cli.choose import choose, describe
 from cortext.cli.confirm import agree, expire, yes_option
@@ -11,7 +12,6 @@ from cortext.cli.options import complete_id
 from cortext.cli.telling_apart import not_deleted
 from cortext.cli.text import clean
 from cortext.features.manage.delete import delete, delete_log, files_of_log
-from cortext.index.listed import AUR, Listed
 
 
 @click.command("delete")

@@ -23,7 +23,7 @@ from cortext.stores.port import SessionStore
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cortext.index.listed import Listed
+    from cortext.catalog.row import Listed
 
 _CHUNK = 1 << 20
 _ENDINGS = (".md", ".html", ".json", ".jsonl", ".db")

@@ -12,10 +12,10 @@ from cortext.cli.confirm import agree, yes_option
 from cortext.cli.options import Number, all_option, complete_id
 
 if TYPE_CHECKING:
+    from cortext.catalog.row import Listed
     from cortext.errors import CortextError
     from cortext.features.secrets.redact import Redacted
     from cortext.features.secrets.scan import Finding
-    from cortext.index.listed import Listed
 
 _AGAIN = "resolve that, then run the same command again: it masks what is left"
 

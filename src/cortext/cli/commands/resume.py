@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortext import paths
+from cortext.catalog.row import AUR
 from cortext.cli.filters import filters, wanted
 from cortext.cli.lists import as_json as rows_as_json
 from cortext.cli.lists import keep_up, list_here, say_nothing_to_resume, say_paused, show_resumable
@@ -28,12 +29,11 @@ from cortext.cli.reopening import (
     tool_option,
 )
 from cortext.cli.text import clean
-from cortext.index.listed import AUR
 
 if TYPE_CHECKING:
+    from cortext.catalog.row import Listed
     from cortext.features.resume.agent_briefing import Briefing
     from cortext.features.resume.reopen import Prepared
-    from cortext.index.listed import Listed
 
 _EXTRA = "cortext.resume.extra"
 _PRINT = (

@@ -14,8 +14,8 @@ from cortext.cli.lists import say_missing
 from cortext.cli.options import all_option, complete_id, json_option, print_json
 
 if TYPE_CHECKING:
+    from cortext.catalog.row import Listed
     from cortext.features.secrets.scan import Finding, Scanned
-    from cortext.index.listed import Listed
 
 EMPTY = "a file or a folder in it is called so: `cortext trash empty` removes it for good"
 RENAME = "a file or a folder is called so: rename it; no command does that for you"

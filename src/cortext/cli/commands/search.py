@@ -23,9 +23,9 @@ from cortext.cli.options import (
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from cortext.catalog.row import Listed
     from cortext.features.search.results import Finder
     from cortext.features.search.search import Narrow
-    from cortext.index.listed import Listed
 
 _ROLES = ("user", "assistant", "tool", "agents", "system", "title", "document")
 _PERSON = ("me", "you", "i")

@@ -29,8 +29,8 @@ from cortext.errors import InvalidIdError, SessionNotFoundError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from cortext.catalog.row import Listed
     from cortext.formats.records import Damage
-    from cortext.index.listed import Listed
     from cortext.model.session import Session
 
 
@@ -158,11 +158,11 @@ def _in_store(store: str, id: str) -> _Found:
 
 def _conversation(words: str, everywhere: bool) -> _Found:
     from cortext import paths
+    from cortext.catalog.lookup import is_number
     from cortext.cli.choose import ask, choose
     from cortext.cli.lists import keep_up
     from cortext.features.listing.conversation_list import Conversations
     from cortext.features.listing.store_sessions import default_store
-    from cortext.index.resolve import is_number
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)

@@ -7,6 +7,7 @@ import sys
 import click
 
 from cortext import paths
+from cortext.catalog.row import AUR, Listed
 from cortext.cli.choose import choose_active
 from cortext.cli.lists import short, short_id
 from cortext.cli.options import complete_id, plain_words
@@ -14,7 +15,6 @@ from cortext.cli.telling_apart import not_stopped
 from cortext.cli.text import clean
 from cortext.features.listing.folder_filters import is_below
 from cortext.features.manage.stop import Stopped, stop
-from cortext.index.listed import AUR, Listed
 
 
 @click.command("stop", context_settings={"ignore_unknown_options": True})

@@ -20,10 +20,10 @@ from cortext.cli.text import clean
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 
 if TYPE_CHECKING:
+    from cortext.catalog.row import Listed
     from cortext.features.watch.follow_conversation import Tail
     from cortext.features.watch.live_sources import Growing
     from cortext.formats.records import Damage
-    from cortext.index.listed import Listed
     from cortext.model.session import Session
 
 _EVERY = 200

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
+from cortext.catalog.row import DOCUMENT, Listed
 from cortext.cli.picker import doing
 from cortext.cli.picker.shelf import Chosen, is_spawned
-from cortext.index.listed import DOCUMENT, Listed
 
 if TYPE_CHECKING:
     from cortext.durability.trash import TrashEntry

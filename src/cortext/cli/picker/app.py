@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
+from cortext.catalog.row import Listed
 from cortext.cli.picker import doing
 from cortext.cli.picker.actions import Acting
 from cortext.cli.picker.background import Asked, Contents, Latest, Said
@@ -21,7 +22,6 @@ from cortext.cli.picker.shelf import Chosen, Shelf
 from cortext.cli.picker.side import Side
 from cortext.cli.picker.style import CSS, NARROW
 from cortext.cli.picker.widgets import Field, Item, Rows
-from cortext.index.listed import Listed
 from cortext.model.text import clean
 
 LOOKING = "looking into what was said …"

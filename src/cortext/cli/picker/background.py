@@ -15,9 +15,9 @@ from cortext.cli.picker.pages import as_typed
 from cortext.cli.picker.shelf import Found, Shelf
 
 if TYPE_CHECKING:
+    from cortext.catalog.fulltext.fulltext_index import Identity
+    from cortext.catalog.row import Listed
     from cortext.features.search.results import Finder
-    from cortext.index.listed import Listed
-    from cortext.index.words import Identity
 
 SAID = "said in these"
 LOOSE = "with the words, not the signs"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from cortext.catalog.row import TOOL_NAMES, Listed
 from cortext.cli.picker.shelf import is_spawned
 from cortext.cli.telling_apart import not_deleted, not_stopped
 from cortext.errors import CortextError
-from cortext.index.listed import TOOL_NAMES, Listed
 from cortext.model.text import clean
 
 if TYPE_CHECKING:

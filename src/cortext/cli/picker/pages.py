@@ -9,10 +9,10 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from cortext.catalog.row import Listed
 from cortext.cli.picker.blocks import Part, blocks, piece
 from cortext.errors import CortextError
 from cortext.formats import query as queries
-from cortext.index.listed import Listed
 from cortext.model.text import clean
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _told(wanted: Wanted) -> Page:
     """The conversation, or what matters of it."""
     from rich.text import Text
 
-    from cortext.index.words import MARKDOWN, SIDE
+    from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE
 
     row = wanted.row
     if not row.status or wanted.number in (MARKDOWN, SIDE):

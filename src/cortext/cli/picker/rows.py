@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
+from cortext.catalog.row import Listed
 from cortext.cli.lists import age
-from cortext.index.listed import Listed
 from cortext.model.text import clean
 
 MARKS = {"active": "●", "completed": "✓"}

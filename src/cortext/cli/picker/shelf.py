@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cortext import paths
+from cortext.catalog.row import AUR, Listed
 from cortext.features.listing.conversation_list import Conversations
-from cortext.index.listed import AUR, Listed
 
 
 class Shelf:
@@ -97,9 +97,9 @@ def _text(row: Listed) -> str:
 
 def _nothing_at_all() -> list[str]:
     """Where conversations were looked for, when there is none."""
+    from cortext.catalog.row import TOOL_NAMES
     from cortext.cli.lists import short
     from cortext.features.doctor.history_locations import looked
-    from cortext.index.listed import TOOL_NAMES
 
     return [
         "no conversations yet; looked in:",

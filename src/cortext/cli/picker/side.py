@@ -12,11 +12,11 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from cortext import clock
+from cortext.catalog.row import Listed
 from cortext.cli.picker import pages
 from cortext.cli.picker.background import Latest
 from cortext.cli.picker.preview import NOTHING, Preview
 from cortext.cli.picker.rows import facts
-from cortext.index.listed import Listed
 
 _SOON = 0.06
 """Seconds without a move before a page is read."""

@@ -20,9 +20,9 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from cortext import clock
+from cortext.catalog.row import Listed
 from cortext.cli.picker.keys import KEYS
 from cortext.cli.picker.rows import MARKS, laid_out
-from cortext.index.listed import Listed
 
 _DIM, _PLAIN, _BOLD = Style(dim=True), Style(), Style(bold=True)
 _FOUND = Style(color="yellow", underline=True)

@@ -16,9 +16,9 @@ from cortext.cli.text import cells, clean, fit, local, show, to_edge
 from cortext.errors import CortextError
 
 if TYPE_CHECKING:
+    from cortext.catalog.row import Listed
     from cortext.features.spawn.agents import Agent
     from cortext.features.spawn.run_agent import Runner
-    from cortext.index.listed import Listed
     from cortext.model.message import SessionMessage
 
 _WORD = re.compile(r"/(\?|[A-Za-z][A-Za-z0-9_-]*!?)(?:\s+(.*))?", re.DOTALL)

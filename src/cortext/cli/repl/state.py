@@ -13,11 +13,11 @@ from cortext.cli.text import clean, say
 from cortext.errors import CortextError, SessionStorageError
 
 if TYPE_CHECKING:
+    from cortext.catalog.row import Listed
     from cortext.features.spawn.agents import Agent
     from cortext.features.spawn.run_agent import Runner
     from cortext.features.spawn.spawn_sessions import Spawned
     from cortext.features.spawn.spawn_settings import SpawnSettings
-    from cortext.index.listed import Listed
 
 
 class Repl:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from cortext import clock
 from cortext.bridges.registry import BRIDGES
+from cortext.catalog.row import Listed
 from cortext.durability.read import read_file
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.features.capture.agent_config import AgentConfig, fill_in, find_config
@@ -25,7 +26,6 @@ from cortext.features.capture.transcripts import Found, find_transcript
 from cortext.formats.folder import FOLDER
 from cortext.formats.history import is_abandoned
 from cortext.formats.records import decode_lines
-from cortext.index.listed import Listed
 from cortext.model import wire
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -129,7 +129,7 @@ def one_of(found: Sequence[Bound], session_id: str, cwd: str) -> Bound | None:
 
 def bound_to(session_id: str) -> list[Bound]:
     """Every conversation that was had in a tool session, the latest first."""
-    from cortext.index.catalog import Catalog
+    from cortext.catalog.catalog import Catalog
     from cortext.workspace.known_folders import known_workspaces
 
     roots = [root for root in known_workspaces() if os.path.isdir(root)]

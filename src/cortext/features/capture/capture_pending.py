@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cortext.catalog.row import Listed
 from cortext.errors import CortextError
-from cortext.index.listed import Listed
 from cortext.stores.folder import FolderStore
 
 

@@ -7,6 +7,8 @@ import os
 
 from cortext.bridges.inside import Inside, here
 from cortext.bridges.places import home_of
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.row import Listed
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.capture.bindings import Bound, bound
 from cortext.features.capture.capture import capture
@@ -15,8 +17,6 @@ from cortext.features.capture.pending_bindings import bound_to_process, settle_a
 from cortext.features.capture.session_facts import unnamed
 from cortext.features.capture.transcripts import find_transcript
 from cortext.features.listing.conversation_list import Conversations
-from cortext.index.catalog import Catalog
-from cortext.index.listed import Listed
 from cortext.workspace.workspace import Workspace
 
 log: logging.Logger = logging.getLogger("cortext.features")

@@ -18,8 +18,8 @@ from cortext.bridges.live import forget_running, note_running, tool_process
 
 if TYPE_CHECKING:
     from cortext.bridges.processes import Process
+    from cortext.catalog.row import Listed
     from cortext.features.capture.bindings import Bound
-    from cortext.index.listed import Listed
 
 _PATIENCE = 0.08
 """Seconds that a last answer may take to reach the transcript: Claude Code writes it after it
@@ -135,7 +135,7 @@ def _waited(call: Call, process: Process) -> Bound | None:
 def _rows(call: Call) -> list[Listed]:
     """The conversations of all workspaces, the latest first; also those of one that was moved
     here."""
-    from cortext.index.catalog import Catalog
+    from cortext.catalog.catalog import Catalog
     from cortext.workspace.known_folders import known_workspaces
 
     here = paths.workspace_root(call.cwd)

@@ -17,6 +17,7 @@ from cortext.bridges.live import TICK, still_runs
 from cortext.bridges.port import Source
 from cortext.bridges.processes import Process, find_process, folder_of
 from cortext.bridges.registry import BRIDGES, open_bridge
+from cortext.catalog.row import Listed
 from cortext.durability.replace import make_private_dir, remove_if_there, replace
 from cortext.errors import CortextError
 from cortext.features.capture.agent_config import find_config
@@ -32,7 +33,6 @@ from cortext.features.capture.bindings import (
 from cortext.features.capture.consent import allow, is_allowed
 from cortext.features.capture.transcripts import find_transcript
 from cortext.formats.history import is_abandoned
-from cortext.index.listed import Listed
 from cortext.model import wire
 from cortext.model.session import Session
 from cortext.model.values import parse_time

@@ -9,8 +9,8 @@ from functools import partial
 from urllib.parse import quote
 
 from cortext import paths
+from cortext.catalog.database import Database
 from cortext.features.doctor.problem import NOTHING, WARNING, Found, Mend, Mended, Problem
-from cortext.index.database import Database
 
 _LARGE = 64 << 20
 """Bytes of a database above which only its beginning is looked at, unless all is asked for."""

@@ -12,6 +12,7 @@ import msgspec
 from cortext import paths
 from cortext.bridges import forgotten
 from cortext.bridges.places import TOOLS
+from cortext.catalog.document_index import SessionIndex
 from cortext.durability.follow import Known
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
@@ -30,7 +31,6 @@ from cortext.features.doctor.problem import (
     unread,
 )
 from cortext.features.secrets.redact_value import redaction_key
-from cortext.index.session_index import SessionIndex
 from cortext.model import json, wire
 from cortext.stores.document import SessionStorage
 

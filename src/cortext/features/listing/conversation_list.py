@@ -13,12 +13,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from cortext import paths
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.row import AUR, DOCUMENT, Listed, latest
 from cortext.config import Config
 from cortext.features.listing.folder_filters import below, once
 from cortext.features.listing.standalone import became, list_apart, named, not_elsewhere
 from cortext.features.manage.auto_pause import pause_and_record, rested
-from cortext.index.catalog import Catalog
-from cortext.index.listed import AUR, DOCUMENT, Listed, latest
 from cortext.workspace.inactivity import find_idle, show_effective_status
 from cortext.workspace.known_folders import known_workspaces, remember_workspace
 
@@ -241,7 +241,7 @@ class Conversations:
         is that of the last list, wherever it led. With `contents`, if nothing is called so: those
         in which the words were said; `searched` then says how many were looked through, and
         `progress` is told while new ones are."""
-        from cortext.index.resolve import is_number
+        from cortext.catalog.lookup import is_number
 
         self.searched, self.origin = None, ""
         here = self._all(wanted, self.everywhere)
@@ -271,7 +271,7 @@ class Conversations:
 
     def _by_any_name(self, query: str, listings: Sequence[list[Listed]]) -> list[Listed]:
         """What has it as the best kind of name that anything has it as."""
-        from cortext.index.resolve import by_other_id, by_part
+        from cortext.catalog.lookup import by_other_id, by_part
 
         for names in (named, by_other_id, self._became, by_part):
             for rows in listings:
@@ -281,7 +281,7 @@ class Conversations:
 
     def _became(self, query: str, rows: Sequence[Listed]) -> list[Listed]:
         """The conversations that were made of a session which is not listed itself."""
-        from cortext.index.resolve import by_other_id
+        from cortext.catalog.lookup import by_other_id
 
         ids = {row.key for row in by_other_id(query, self._kept)}
         if len(query.split()) == 1:  # no id has a space in it
@@ -364,7 +364,7 @@ def filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
     if wanted.tags:
         tests.append(lambda row: set(wanted.tags) <= set(row.tags))
     if wanted.owner:
-        from cortext.index.showing import shown
+        from cortext.catalog.sanitize import shown
 
         owner = shown(wanted.owner)  # as rows have it
         tests.append(lambda row: row.owner == owner)
@@ -375,7 +375,7 @@ def filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
     for test in tests:
         rows = [*filter(test, rows)]
     if wanted.words:
-        from cortext.index.resolve import with_words
+        from cortext.catalog.lookup import with_words
 
         rows = with_words(wanted.words, rows)
     return sorted(rows, key=_ORDERS[wanted.order]) if wanted.order in _ORDERS else rows

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from cortext.index.listed import AUR, DOCUMENT, Listed
+from cortext.catalog.row import AUR, DOCUMENT, Listed
 
 _LAST = "\U0010ffff"
 """The last character that there is."""

@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from cortext.index.listed import Listed
+from cortext.catalog.row import Listed
 
 
 def below(rows: Sequence[Listed], folder: str) -> list[Listed]:

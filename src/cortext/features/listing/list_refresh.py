@@ -11,11 +11,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from cortext.catalog.row import Listed, latest
 from cortext.features.archive.background import start_detached
-from cortext.index.listed import Listed, latest
 
 if TYPE_CHECKING:
-    from cortext.index.catalog import Catalog
+    from cortext.catalog.catalog import Catalog
 
 _PROGRAM = "from cortext.features.listing.list_refresh import read_all; read_all()"
 
@@ -30,7 +30,7 @@ def read_the_rest() -> bool:
 
 def read_all() -> None:
     """Bring the catalog up to date with every transcript that there is."""
-    from cortext.index.catalog import Catalog
+    from cortext.catalog.catalog import Catalog
 
     with Catalog.at_home() as catalog:
         catalog.tool_sessions()

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from cortext.catalog.row import Listed
 from cortext.errors import SessionNotFoundError
 from cortext.formats.records import Damage
-from cortext.index.listed import Listed
 from cortext.model.session import Session
 from cortext.stores.folder import FolderStore
 

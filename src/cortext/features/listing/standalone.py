@@ -13,11 +13,11 @@ from os.path import isdir
 from typing import NamedTuple
 
 from cortext import paths
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.program_documents import Shelf
+from cortext.catalog.row import AUR, DOCUMENT, Listed
+from cortext.catalog.tool_sessions import made_of
 from cortext.config import Config
-from cortext.index.catalog import Catalog
-from cortext.index.documents import Shelf
-from cortext.index.listed import AUR, DOCUMENT, Listed
-from cortext.index.tools import made_of
 from cortext.workspace.inactivity import show_effective_status
 from cortext.workspace.known_folders import document_folders, program_folders
 
@@ -73,8 +73,8 @@ def list_apart(
 
 
 def _add_logs(found: Apart, folder: str, minutes: float) -> None:
+    from cortext.catalog.log_index import SpawnIndex
     from cortext.errors import CortextError
-    from cortext.index.spawned import SpawnIndex
 
     try:
         # Programs do not say that they have one open.
@@ -128,14 +128,14 @@ def _not_among(rows: list[Listed], known: Sequence[Listed]) -> list[Listed]:
 def called(query: str, rows: Sequence[Listed]) -> list[Listed]:
     """What is kept in the file, or the folder, that is named; or the conversations that were made
     of the session that is called so, if that is not listed itself."""
-    from cortext.index.resolve import by_other_id
+    from cortext.catalog.lookup import by_other_id
 
     return named(query, rows) or by_other_id(query, rows) or became({query.strip()}, rows)
 
 
 def named(query: str, rows: Sequence[Listed]) -> list[Listed]:
     """What is kept in the file, or the folder, that is named, or is listed under this id."""
-    from cortext.index.resolve import by_id
+    from cortext.catalog.lookup import by_id
 
     text = query.strip()
     if not text.startswith("/"):

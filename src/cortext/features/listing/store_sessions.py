@@ -10,9 +10,9 @@ from typing import NamedTuple
 import msgspec
 
 from cortext import paths
+from cortext.catalog.document_index import IndexedStorage, SessionIndex
 from cortext.errors import AmbiguousIdError, SessionNotFoundError, SessionStorageError
 from cortext.formats.records import Damage
-from cortext.index.session_index import IndexedStorage, SessionIndex
 from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
 from cortext.model.title import generate_title

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext import paths
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.row import Listed
+from cortext.catalog.tool_sessions import made_of
 from cortext.features.capture.bindings import Bound
 from cortext.features.capture.consent import allow, is_allowed
 from cortext.features.capture.current_session import chat_of, row_in_list
 from cortext.features.listing.load_row import read_all
-from cortext.index.catalog import Catalog
-from cortext.index.listed import Listed
-from cortext.index.tools import made_of
 from cortext.model.session import Session
 from cortext.stores.layout import Place
 from cortext.workspace.known_folders import known_workspaces

@@ -17,8 +17,8 @@ from cortext import paths
 from cortext.workspace.inactivity import REASON, find_idle, latest_idle
 
 if TYPE_CHECKING:
-    from cortext.index.catalog import Catalog
-    from cortext.index.listed import Listed
+    from cortext.catalog.catalog import Catalog
+    from cortext.catalog.row import Listed
     from cortext.model.session import Session
     from cortext.stores.layout import Place
     from cortext.workspace.workspace import Workspace
@@ -62,8 +62,8 @@ def pause_resting(root: str, going_on: str = "") -> None:
     Conversations of other machines and those that a tool has open stay active. A failure goes to
     the log that `cortext doctor` shows, and the next call tries again.
     """
+    from cortext.catalog.catalog import Catalog
     from cortext.config import Config
-    from cortext.index.catalog import Catalog
 
     minutes = float(Config.load(root)["sessions.pause_minutes"])
     with Catalog.at_home() as catalog:

@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from datetime import timedelta
 
 from cortext import clock, paths
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.log_index import SUFFIX, SpawnIndex
+from cortext.catalog.row import AUR, DOCUMENT, Listed
 from cortext.durability.replace import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.resume.handoff_files import forget_handed
 from cortext.features.secrets.program_files import agents_of, state_of
-from cortext.index.catalog import Catalog
-from cortext.index.listed import AUR, DOCUMENT, Listed
-from cortext.index.spawned import SUFFIX, SpawnIndex
 from cortext.stores.log import LogStore
 from cortext.workspace.adapter_summaries import remove_summaries
 from cortext.workspace.workspace import Workspace
@@ -137,9 +137,9 @@ def _purge_lists(origins: Iterable[str]) -> None:
 
 
 def _purge_words() -> None:
+    from cortext.catalog.fulltext.fulltext_index import Words
     from cortext.features.search.search import Search
     from cortext.features.search.text_refresh import purge
-    from cortext.index.words import Words
 
     with Words.at_home() as words:
         purge(words, Search(words).rows)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cortext.catalog.row import Listed, NotOursError
 from cortext.errors import CortextError
-from cortext.index.listed import Listed, NotOursError
 from cortext.model.session import Session
 from cortext.workspace.workspace import Started, Workspace
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from cortext.catalog.row import Listed
 from cortext.errors import InvalidTransitionError
 from cortext.features.capture.capture import capture
 from cortext.features.manage.adopt import as_conversation
 from cortext.features.manage.git_commit import Recorder
-from cortext.index.listed import Listed
 from cortext.model.secrets import mask_text
 from cortext.model.session import Session
 from cortext.workspace.workspace import Workspace

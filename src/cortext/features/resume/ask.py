@@ -23,6 +23,7 @@ from cortext.bridges.launch import (
     require,
 )
 from cortext.bridges.writing import Written
+from cortext.catalog.row import Listed
 from cortext.durability.read import read_first_line
 from cortext.durability.replace import make_private_dir, remove_if_there, storage_errors
 from cortext.errors import CortextError, reason_of
@@ -30,7 +31,6 @@ from cortext.features.capture.capture import capture
 from cortext.features.resume.native_sessions import find_native
 from cortext.features.resume.reopen import folder_for, write_copy
 from cortext.features.spawn.agent_process import Talk
-from cortext.index.listed import Listed
 
 log: logging.Logger = logging.getLogger("cortext.features")
 _PATIENCE = 900.0

@@ -6,10 +6,10 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cortext.catalog.row import Listed
 from cortext.features.capture.bindings import digest_of, is_sound, within
 from cortext.features.capture.transcripts import own_transcript
 from cortext.formats.history import is_abandoned
-from cortext.index.listed import Listed
 from cortext.model.values import parse_time
 from cortext.workspace.workspace import Workspace
 

@@ -24,6 +24,7 @@ from cortext.bridges.launch import (
     resume_plan,
     start_plan,
 )
+from cortext.catalog.row import DOCUMENT, Listed
 from cortext.config import Config
 from cortext.errors import CortextError
 from cortext.features.capture.bindings import bind
@@ -37,7 +38,6 @@ from cortext.features.resume.agent_briefing import (
 )
 from cortext.features.resume.native_sessions import Native, find_native, head_of
 from cortext.features.resume.resume_checks import branch, last_used, refuse_live
-from cortext.index.listed import DOCUMENT, Listed
 from cortext.model import wire
 from cortext.model.ids import new_id
 from cortext.model.text import clean

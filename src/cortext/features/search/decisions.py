@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from cortext.catalog.database import micros
+from cortext.catalog.row import Listed
 from cortext.errors import CortextError
 from cortext.features.search.decision_answers import chosen, offers, picked, picks
 from cortext.features.search.search import Hit
 from cortext.formats.history import is_abandoned
 from cortext.formats.query import folded, parse, spaced
-from cortext.index.database import micros
-from cortext.index.listed import Listed
 from cortext.model import cues
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from cortext.catalog.fulltext.fulltext_index import Identity, Words
+from cortext.catalog.row import Listed
 from cortext.features.search.search import Search
 from cortext.formats.query import Clause, Term, parse
-from cortext.index.listed import Listed
-from cortext.index.words import Identity, Words
 
 _SPOKEN = ("user", "assistant")
 _BEGINNING = 3

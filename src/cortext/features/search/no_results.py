@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from cortext.catalog.fulltext.spelling import unknown
+from cortext.catalog.lookup import nearest
+from cortext.catalog.row import Listed
 from cortext.features.search.partial_matches import apart, telling, typed
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Narrow
 from cortext.formats.query import Clause, Query, Term, parse
-from cortext.index.listed import Listed
-from cortext.index.resolve import nearest
-from cortext.index.vocabulary import unknown
 
 _CLOSE = 85
 """How alike a title is that may have been meant, of 100."""

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from cortext.catalog.fulltext.fulltext_index import MARKDOWN, TITLE, Identity, Spot
+from cortext.catalog.row import Listed
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted, filtered
 from cortext.features.listing.folder_filters import below
 from cortext.features.search.search import Hit, Narrow, Search, Texts, hits
 from cortext.formats.query import Query, Term, find, parse
-from cortext.index.listed import Listed
-from cortext.index.words import MARKDOWN, TITLE, Identity, Spot
 
 _LOOKED_AT = 200
 """Places in one conversation that are looked at."""

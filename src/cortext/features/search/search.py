@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import paths
+from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Identity, Spot, Words
+from cortext.catalog.row import Listed
 from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted, filtered
 from cortext.features.listing.folder_filters import below, once
 from cortext.features.search.text_refresh import Refreshed, refresh
 from cortext.formats.query import Query, Snippet, parse, snippet
-from cortext.index.listed import Listed
-from cortext.index.words import MARKDOWN, SIDE, TITLE, Identity, Spot, Words
 from cortext.stores import layout
 
 if TYPE_CHECKING:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from cortext.bridges.recent import Mark
+from cortext.catalog.database import micros, plain
+from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Entry, Work
+from cortext.catalog.row import Listed
 from cortext.durability.read import open_file, read_file, read_range
 from cortext.errors import CortextError, where_and_why
 from cortext.features.capture.transcript_reader import beside, end_now, news
@@ -21,9 +24,6 @@ from cortext.formats.log import LOG
 from cortext.formats.query import spaced
 from cortext.formats.records import RecordTable, decode_lines
 from cortext.formats.wording import wording
-from cortext.index.database import micros, plain
-from cortext.index.listed import Listed
-from cortext.index.words import MARKDOWN, SIDE, TITLE, Entry, Work
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores import layout

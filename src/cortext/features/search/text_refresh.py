@@ -13,9 +13,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
+from cortext.catalog.fulltext.fulltext_index import AnewError, Identity, Words, Work
+from cortext.catalog.row import Listed
 from cortext.errors import reason_of
-from cortext.index.listed import Listed
-from cortext.index.words import AnewError, Identity, Words, Work
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

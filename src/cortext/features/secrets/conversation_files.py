@@ -7,10 +7,10 @@ import os
 import re
 from collections.abc import Iterator
 
+from cortext.catalog.row import Listed
 from cortext.durability.replace import all_set_aside
 from cortext.features.secrets.file_readers import Unread, noting
 from cortext.features.secrets.temp_files import is_temp
-from cortext.index.listed import Listed
 from cortext.stores.layout import Place, conversations_dir
 
 

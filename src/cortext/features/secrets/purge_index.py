@@ -14,6 +14,7 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from cortext import paths
+from cortext.catalog.row import AUR, DOCUMENT, Listed
 from cortext.durability.live import live_holder
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
@@ -25,7 +26,6 @@ from cortext.durability.replace import (
 )
 from cortext.errors import CortextError
 from cortext.features.resume.handoff_files import forget_handed
-from cortext.index.listed import AUR, DOCUMENT, Listed
 from cortext.model import json
 from cortext.workspace.adapter_summaries import remove_summaries
 
@@ -69,11 +69,11 @@ def forget_words(rows: Sequence[Listed] | None = None) -> None:
 
 
 def _forget(rows: Sequence[Listed]) -> None:
+    from cortext.catalog.catalog import Catalog
+    from cortext.catalog.fulltext.fulltext_index import Words
+    from cortext.catalog.log_index import SpawnIndex
     from cortext.features.listing.conversation_list import Conversations
     from cortext.features.search.text_refresh import purge
-    from cortext.index.catalog import Catalog
-    from cortext.index.spawned import SpawnIndex
-    from cortext.index.words import Words
 
     changed = {row.identity for row in rows} | _unfinished()
     failures: list[CortextError] = []

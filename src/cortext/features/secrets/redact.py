@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from cortext.catalog.row import Listed
 from cortext.durability.live import live_holder, mark_path
 from cortext.durability.read import read_file
 from cortext.durability.replace import collect_errors, replace, side_dir, storage_errors
@@ -22,7 +23,6 @@ from cortext.features.secrets.program_files import as_row, inner_files, is_check
 from cortext.features.secrets.redact_value import Marker, masked_file, masked_line, masked_value
 from cortext.features.secrets.scan import LEFT, STATE, TRASH, Finding, origins_of, scan_own
 from cortext.features.secrets.temp_files import files_in, sweep, temp_folders
-from cortext.index.listed import Listed
 from cortext.model.secrets import Mask
 from cortext.stores.layout import conversations_dir
 from cortext.workspace.workspace import Workspace
@@ -221,8 +221,8 @@ def _in_log(row: Listed, mask: Mask, notes: list[str], failures: list[CortextErr
 
 def _in_document(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
     """Also in the version before it, which is kept beside it."""
+    from cortext.catalog.document_index import SessionIndex
     from cortext.durability.lock import FileLock
-    from cortext.index.session_index import SessionIndex
     from cortext.stores.document import SessionStorage
 
     folder = os.path.dirname(row.path)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 
 from cortext import paths
 from cortext.bridges.places import TOOLS, own_home
+from cortext.catalog.row import Listed
 from cortext.durability.follow import Known
 from cortext.durability.packed import SUFFIX
 from cortext.durability.replace import collect_errors, make_private_dir, replace
@@ -24,7 +25,6 @@ from cortext.features.secrets.redact_value import Marker, masked_file
 from cortext.features.secrets.scan import ARCHIVE, Finding, scan_one
 from cortext.features.secrets.temp_files import archive_temp_folders, sweep
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
-from cortext.index.listed import Listed
 
 _COLD = ".zst"
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cortext import paths
+from cortext.catalog.row import AUR, Listed, facts, tool_root
+from cortext.catalog.tool_sessions import made_of
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.load_row import read_from, transcript_of
 from cortext.features.secrets.checkpoint_texts import checkpoint_values
@@ -31,8 +33,6 @@ from cortext.features.secrets.temp_files import (
     temps,
 )
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
-from cortext.index.listed import AUR, Listed, facts, tool_root
-from cortext.index.tools import made_of
 from cortext.model import json, wire
 from cortext.model.secret_keys import KEYS
 from cortext.workspace.known_folders import program_folders

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 
 from cortext import paths
 from cortext.bridges.places import TOOLS, archive_home
+from cortext.catalog.row import Listed
 from cortext.durability.replace import remove_if_there
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.secrets.file_readers import noting
-from cortext.index.listed import Listed
 from cortext.stores.layout import conversations_dir
 
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")

@@ -10,9 +10,9 @@ from functools import cached_property
 
 from cortext.bridges import jsonl, places
 from cortext.bridges.registry import open_bridge
+from cortext.catalog.row import Listed
 from cortext.features.secrets.file_readers import Unread, noting
 from cortext.features.secrets.program_files import is_checkpoints
-from cortext.index.listed import Listed
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _STEM = re.compile(r"(?:\.jsonl?)(?:\.~\d+)?(?:\.gz|\.zst)?\Z")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cortext.bridges.inside import Inside
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.row import Listed
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import Conversations
-from cortext.index.catalog import Catalog
-from cortext.index.listed import Listed
 
 _LONGEST = 2
 """Digits of a number that can only be one of a list; more may be a word of a title."""

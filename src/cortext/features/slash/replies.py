@@ -12,6 +12,7 @@ from functools import partial
 
 from cortext import paths
 from cortext.bridges.inside import here
+from cortext.catalog.row import Listed
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.capture.bindings import Bound
 from cortext.features.listing.conversation_list import Conversations, Wanted
@@ -26,7 +27,6 @@ from cortext.features.slash.reply_texts import (
     title_of,
 )
 from cortext.formats.briefing import render_text
-from cortext.index.listed import Listed
 from cortext.workspace.workspace import Workspace
 
 _SHOWN = 20
@@ -274,7 +274,7 @@ class Slash:
             self.waits = True
 
     def _no_match(self, words: str) -> str:
-        from cortext.index.resolve import misspelt, nearest
+        from cortext.catalog.lookup import misspelt, nearest
 
         rows = self._conversations.list(_RESUMABLE).rows
         found = misspelt(words, rows)[:_SHOWN] or nearest(words, rows)

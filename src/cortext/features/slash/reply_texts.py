@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 
 from cortext.bridges.inside import Inside
+from cortext.catalog.row import Listed
 from cortext.clock import ago
 from cortext.durability.read import read_file
 from cortext.features.capture.bindings import Bound
 from cortext.formats.briefing import render_text
-from cortext.index.listed import Listed
 from cortext.model.text import clean
 from cortext.stores.layout import document_in
 from cortext.workspace.conversation_types import built_in

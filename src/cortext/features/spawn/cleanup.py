@@ -12,9 +12,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
+from cortext.catalog.row import Listed
 from cortext.durability.replace import all_set_aside, side_dir
 from cortext.errors import CortextError, SessionLockedError, SessionNotFoundError
-from cortext.index.listed import Listed
 
 if TYPE_CHECKING:
     from cortext.durability.lock import FileLock
@@ -148,7 +148,7 @@ class _Limits(NamedTuple):
 
 def _why_not(row: Listed, limits: _Limits) -> str | None:
     """Why a session stays, "" if it is simply not old; None if it goes."""
-    from cortext.index.spawn_files import latest_of
+    from cortext.catalog.log_rows import latest_of
 
     if row.is_damaged:
         return row.note
@@ -197,7 +197,7 @@ def _alone(id: str) -> Generator[None]:
 
 
 def _look_again(id: str, path: str, row: Listed | None) -> Listed | None:
-    from cortext.index.spawn_files import read_spawned
+    from cortext.catalog.log_rows import read_spawned
 
     read = read_spawned(os.path.dirname(path), id, row)
     return read and read.row

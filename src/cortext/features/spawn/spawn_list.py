@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.index.listed import Listed
-from cortext.index.spawned import SpawnIndex
+from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.row import Listed
 
 STATUSES = ("active", "completed", "interrupted")
 SAME = {"paused": "interrupted"}
@@ -49,7 +49,7 @@ class Found(NamedTuple):
 def find_spawned(query: str) -> Found:
     """Find sessions by id, by the beginning of an id, by words of the title, by words that were
     said, or by a misspelt title. The first of these that any session matches decides."""
-    from cortext.index.resolve import misspelt, resolve
+    from cortext.catalog.lookup import misspelt, resolve
 
     rows = list_spawned()
     found = resolve(query, rows)

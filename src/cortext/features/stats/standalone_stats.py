@@ -10,10 +10,10 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from cortext.catalog.fulltext.tables import Identity
+from cortext.catalog.row import Listed
 from cortext.features.search.text_refresh import print_of
 from cortext.features.stats.conversation_stats import Part, count, uncounted
-from cortext.index.listed import Listed
-from cortext.index.spots import Identity
 
 
 class Known(NamedTuple):

@@ -8,11 +8,11 @@ from datetime import date, datetime, timedelta
 from msgspec import Struct
 
 from cortext import clock
+from cortext.catalog.row import Listed
 from cortext.features.archive.archive_state import Size, sizes
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.stats.conversation_stats import Part, count
 from cortext.features.stats.prices import Prices, read_prices
-from cortext.index.listed import Listed
 
 _LONGEST = 5
 

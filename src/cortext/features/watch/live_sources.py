@@ -9,6 +9,7 @@ from typing import Protocol
 
 from cortext.bridges.places import archive_home
 from cortext.bridges.recent import Follows, Lately
+from cortext.catalog.row import Listed
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.features.capture.bindings import Bound
 from cortext.features.capture.capture_pending import take_in
@@ -20,7 +21,6 @@ from cortext.features.watch.watcher import Print, print_of
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.records import Damage, RecordTable, decode_lines
-from cortext.index.listed import Listed
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.folder import FolderStore

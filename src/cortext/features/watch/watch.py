@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from cortext import paths
 from cortext.bridges.places import TOOLS
 from cortext.bridges.registry import open_bridge
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.row import Listed
 from cortext.config import Config
 from cortext.durability.live import LiveMark
 from cortext.errors import CortextError, SessionLockedError, where_and_why
@@ -27,8 +29,6 @@ from cortext.features.capture.pending_bindings import settle_all
 from cortext.features.errors_log import write_error
 from cortext.features.manage import auto_pause
 from cortext.features.watch.watcher import EVERYTHING, Watcher
-from cortext.index.catalog import Catalog
-from cortext.index.listed import Listed
 from cortext.workspace.inactivity import REASON, find_idle
 from cortext.workspace.known_folders import known_workspaces
 
@@ -226,9 +226,9 @@ class Watching:
 
     def _index(self) -> None:
         """Bring the catalog and the full-text index up to date."""
+        from cortext.catalog.fulltext.fulltext_index import Words
         from cortext.features.listing.list_refresh import read_all
         from cortext.features.search.results import Finder
-        from cortext.index.words import Words
 
         with Words.at_home() as words:
             finder = Finder(words)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from cortext.catalog.row import AUR, SPAWN, Listed, name_of_tool
 from cortext.features.listing.conversation_list import Wanted, filtered
 from cortext.features.listing.time_ranges import Span, date_range
-from cortext.index.listed import AUR, SPAWN, Listed, name_of_tool
 from cortext.web.pages.shelf import NAMES
 
 _LONGEST = 400

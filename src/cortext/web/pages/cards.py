@@ -10,10 +10,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from cortext import clock
+from cortext.catalog.row import Listed
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Hit, Narrow
 from cortext.formats.query import Snippet
-from cortext.index.listed import Listed
 from cortext.model.text import clean
 from cortext.web.pages.asking import Asked
 from cortext.web.pages.shelf import NAMES, key_of

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cortext import paths
+from cortext.catalog.row import Listed
 from cortext.features.stats.standalone_stats import LooseParts
 from cortext.features.stats.stats import Cost, Day, Share, gather
-from cortext.index.listed import Listed
 from cortext.web.pages.shelf import NAMES
 
 FRESH = 20.0

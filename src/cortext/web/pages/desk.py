@@ -6,8 +6,8 @@ import threading
 from collections import OrderedDict
 from weakref import WeakValueDictionary
 
+from cortext.catalog.row import Listed
 from cortext.durability.read import read_file
-from cortext.index.listed import Listed
 from cortext.stores.layout import document_in
 from cortext.web.pages.opened import Opened
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Sequence
 
 from cortext.bridges.recent import Lately
+from cortext.catalog.row import Listed
 from cortext.errors import SessionNotFoundError
 from cortext.features.capture.capture_pending import take_in
 from cortext.features.listing.load_row import read_all
@@ -21,7 +22,6 @@ from cortext.features.watch.live_sources import (
     growing,
 )
 from cortext.formats.records import Damage
-from cortext.index.listed import Listed
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.layout import document_in

@@ -14,10 +14,10 @@ from litestar.params import FromPath
 from litestar.response import ServerSentEvent
 
 from cortext import clock
+from cortext.catalog.row import DOCUMENT, Listed
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_names import reopens
 from cortext.features.transfer.export import FORMATS
-from cortext.index.listed import DOCUMENT, Listed
 from cortext.web.pages import charts
 from cortext.web.pages.asking import Asked, choices
 from cortext.web.pages.cards import browse, card, search

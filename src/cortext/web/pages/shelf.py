@@ -7,9 +7,9 @@ import threading
 import time
 
 from cortext import paths
+from cortext.catalog.row import AUR, DOCUMENT, TOOL_NAMES, Listed
 from cortext.errors import SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations
-from cortext.index.listed import AUR, DOCUMENT, TOOL_NAMES, Listed
 
 FRESH = 0.5
 """Seconds for which a look at all files is good enough."""

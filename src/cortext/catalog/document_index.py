@@ -1,0 +1,341 @@
+"""The index of a folder of session documents: lists in a time that does not grow with it."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import os
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from cortext.catalog import document_query, document_table
+from cortext.catalog.database import Database, bounded, is_damage
+from cortext.durability.lock import FileLock
+from cortext.durability.replace import replace, side_dir, storage_errors
+from cortext.errors import SessionStorageError
+from cortext.model import json
+from cortext.model.ids import check_id
+from cortext.model.session import Session
+from cortext.model.summary import SessionSummary
+from cortext.stores.names import is_id
+from cortext.stores.seen import Fingerprint
+
+T = TypeVar("T")
+INDEX_VERSION = 1
+# A folder's time moves in steps of a few milliseconds: what happens in the same step
+# as a look may be missed by it.
+_SETTLED_NS = 20_000_000
+_LARGE = 1000
+
+log: logging.Logger = logging.getLogger("cortext.catalog")
+
+
+@runtime_checkable
+class IndexedStorage(Protocol):
+    """What an index needs of a folder of session documents."""
+
+    @property
+    def storage_dir(self) -> os.PathLike[str]: ...
+
+    @property
+    def index_path(self) -> str: ...
+
+    def list_session_ids(self) -> builtins.list[str]: ...
+
+    def exists(self, id: str) -> bool: ...
+
+    def summarize(self, id: str) -> SessionSummary: ...
+
+    def fingerprint(self, id: str) -> Fingerprint | None: ...
+
+
+class SessionIndex:
+    """Summaries of all sessions in a storage. The session files are the truth.
+
+    The working index is a SQLite table beside them; `index.json` is its export. When
+    either is missing, damaged or older than the files, it is brought up to date from
+    them, and only files that changed are read. A session that cannot be read is named
+    in the log and left out. Where nothing can be written the table is in memory.
+    """
+
+    def __init__(self, storage: IndexedStorage) -> None:
+        self._storage = storage
+        self._folder = os.fspath(storage.storage_dir)
+        self._export_path = storage.index_path
+        self._threads = threading.RLock()
+        self._dirty = False
+        self._stale: set[str] = set()
+        self._warned: set[str] = set()
+        with storage_errors("open the index of", self._folder):
+            self._writable = _can_write(self._folder)
+            self._table = Database(
+                self._table_path(),
+                schema=document_table.SCHEMA,
+                version=document_table.SCHEMA_VERSION,
+            )
+            self._catch_up()
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and is_id(id) and self.get(id) is not None
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether something changed since `index.json` was written."""
+        return self._dirty
+
+    def add(self, session: Session) -> None:
+        """Put a session's summary into the index, in the place of an older one."""
+        # Of what this storage wrote, which another process may have replaced since: then the
+        # summary is older than the file, and the next comparison reads the file.
+        found = self._storage.fingerprint(session.id)
+        summary = SessionSummary.from_session(session)
+        with self._threads:
+            self._stale.discard(session.id)
+            self._run(lambda db: document_table.put(db, summary, found))
+            self._dirty = True
+
+    update = add
+
+    def note(self, id: str) -> None:
+        """A store's `on_change`: a session's file changed, and is read before the next look."""
+        self._stale.add(id)
+
+    def remove(self, id: str) -> bool:
+        """Take a session out of the index; False if it was not in it."""
+        gone = self._run(lambda db: document_table.drop(db, [check_id(id)]))
+        self._dirty = self._dirty or bool(gone)
+        return bool(gone)
+
+    def get(self, id: str) -> SessionSummary | None:
+        """Return the summary of a session; None if it is not in the index."""
+        rows = self._run(lambda db: _rows(db, "WHERE id = ?", [check_id(id)]))
+        return rows[0] if rows else None
+
+    def get_recent(self, count: int = 10) -> builtins.list[SessionSummary]:
+        """Return the most recently updated sessions, the latest first."""
+        return self.list(limit=count)
+
+    def get_by_working_dir(
+        self, working_dir: str | os.PathLike[str]
+    ) -> builtins.list[SessionSummary]:
+        """Return all sessions of exactly this folder, the most recently updated first."""
+        return self.list(working_dir=os.fspath(working_dir), limit=sys.maxsize)
+
+    def count(self) -> int:
+        """Return how many sessions are in the index, as `len` does."""
+        return self._run(lambda db: db.execute("SELECT count(*) FROM sessions").fetchone()[0])
+
+    def rebuild(self) -> int:
+        """Read every session file anew and write `index.json`; how many sessions there are."""
+        with self._threads, storage_errors("rebuild the index of", self._folder):
+            self._run(document_table.clear)
+            self._refresh()
+            self._export()
+            return self.count()
+
+    def save_if_dirty(self) -> bool:
+        """Write `index.json` if something changed; whether it was written."""
+        with self._threads, storage_errors("write", self._export_path):
+            if not self._dirty:
+                return False
+            self._export()
+            return True
+
+    def close(self) -> None:
+        """Write `index.json` if need be and let go of the database."""
+        self.save_if_dirty()
+        self._table.close()
+
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        sort_by: str = "updated_at",
+        descending: bool | None = None,
+        tags: Sequence[str] | None = None,
+        search: str | None = None,
+        working_dir: str | None = None,
+        owner: str | None = None,
+    ) -> builtins.list[SessionSummary]:
+        """Summaries that match everything given: all the tags, `search` within the title.
+
+        Times and numbers sort with the greatest first, titles from A to Z, unless
+        `descending` says otherwise. ValueError for an unknown `sort_by`.
+        """
+        if isinstance(tags, str):
+            raise ValueError(f"tags is a list, as in [{tags!r}]")
+        where, values = document_query.conditions(tags, search, working_dir, owner)
+        order = document_query.order(sort_by, descending)
+        values += [bounded(max(limit, 0)), bounded(max(offset, 0))]
+        return self._run(lambda db: _rows(db, f"{where} {order} LIMIT ? OFFSET ?", values))
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do `work` on the table; a table that turns out damaged is made anew first."""
+        with self._threads, _database_errors(self._folder), storage_errors("use", self._folder):
+            try:
+                self._table.ready()
+                if self._table.fresh:
+                    self._refresh()
+                self._read_noted()
+                return self._table.run(work)
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
+                    raise
+                log.warning("the index of %s is rebuilt: %s", self._folder, error)
+                self._table.discard()
+                self._refresh()
+                return self._table.run(work)
+
+    def _catch_up(self) -> None:
+        """Trust the table if the folder is as it was when the two were last compared."""
+        facts = self._run(_facts)
+        export = Fingerprint.at(self._export_path)
+        exported = facts.get("export") == str(export)
+        if self._table.fresh or not (exported and facts.get("folder") == self._folder_time()):
+            self._refresh()
+            if not exported and self.count():
+                self._export()
+
+    def _folder_time(self) -> str:
+        return str(os.stat(self._folder).st_mtime_ns)
+
+    def _refresh(self) -> None:
+        """Read the files that changed since they were last read, and no others."""
+        self._table.fresh = False
+        started, folder_time = time.time_ns(), os.stat(self._folder).st_mtime_ns
+        known = self._run(document_table.fingerprints)
+        found = self._scan()
+        changed = [id for id in found if known.get(id) != found[id]]
+        gone = [id for id in known if id not in found]
+        summaries = [summary for id in changed if (summary := self._read(id)) is not None]
+        unreadable = {*changed}.difference(summary.id for summary in summaries)
+
+        def write(db: sqlite3.Connection) -> None:
+            for summary in summaries:
+                document_table.put(db, summary, found[summary.id])
+            document_table.drop(db, [*gone, *unreadable])
+            if started - folder_time > _SETTLED_NS:
+                document_table.set_fact(db, "folder", str(folder_time))
+
+        self._run(write)
+        self._dirty = self._dirty or bool(summaries or gone)
+
+    def _read_noted(self) -> None:
+        for id in tuple(self._stale):
+            summary = self._read(id) if self._storage.exists(id) else None
+            found = self._storage.fingerprint(id)
+            self._table.run(partial(_put_or_drop, id=id, summary=summary, found=found))
+            self._stale.discard(id)
+            self._dirty = True
+
+    def _read(self, id: str) -> SessionSummary | None:
+        try:
+            return self._storage.summarize(id)
+        except SessionStorageError as error:
+            # Each look at the folder comes by it, and a person is told once.
+            if str(error) not in self._warned:
+                log.warning("left out of the index: %s", error)
+                self._warned.add(str(error))
+            return None
+
+    def _scan(self) -> dict[str, Fingerprint]:
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        found: dict[str, Fingerprint] = {}
+        try:
+            for id in self._storage.list_session_ids():
+                try:
+                    found[id] = Fingerprint.of(os.stat(f"{id}.json", dir_fd=folder))
+                except FileNotFoundError:
+                    continue
+        finally:
+            os.close(folder)
+        return found
+
+    def _export(self) -> None:
+        """Write `index.json`; one at a time, so that the last one written has everything."""
+        if not self._writable:
+            return
+        with FileLock(f"{side_dir(self._folder)}/locks/index.json.lock", guards=self._export_path):
+            self._write_export()
+        self._dirty = False
+
+    def _write_export(self) -> None:
+        summaries = self._run(lambda db: _rows(db, "ORDER BY id", []))
+        # One session a line, for people who grep and diff.
+        lines = b",\n".join(
+            b'"%b":%b' % (s.id.encode(), json.encode(s.to_dict())) for s in summaries
+        )
+        data = b'{"version":%d,"sessions":{\n%b\n}}\n' % (INDEX_VERSION, lines)
+        written = replace(self._export_path, [data], temp_dir=side_dir(self._folder))
+        settled = self._settled_time(len(summaries))
+
+        def note(db: sqlite3.Connection) -> None:
+            document_table.set_fact(db, "export", str(Fingerprint.of(written)))
+            document_table.set_fact(db, "folder", settled)
+
+        self._run(note)
+
+    def _settled_time(self, count: int) -> str:
+        """The folder's time, if the table is known to be right as of then; else nothing.
+
+        For a small folder the next one who opens it compares in no time. For a large one we
+        wait until the folder's time is past, and compare now.
+        """
+        if count < _LARGE:
+            return ""
+        folder_time = os.stat(self._folder).st_mtime_ns
+        time.sleep(max(folder_time + _SETTLED_NS - time.time_ns(), 0) / 1e9)
+        return str(folder_time) if self._run(document_table.fingerprints) == self._scan() else ""
+
+    def _table_path(self) -> str:
+        if not self._writable:
+            return ":memory:"
+        return os.path.join(side_dir(self._folder), "index.sqlite3")
+
+
+def _can_write(folder: str) -> bool:
+    side = os.path.join(folder, ".cortext")
+    return os.access(side if os.path.isdir(side) else folder, os.W_OK)
+
+
+def _put_or_drop(
+    db: sqlite3.Connection, *, id: str, summary: SessionSummary | None, found: Fingerprint | None
+) -> None:
+    if summary is None:
+        document_table.drop(db, [id])
+    else:
+        document_table.put(db, summary, found)
+
+
+def _facts(db: sqlite3.Connection) -> dict[str, Any]:
+    return {name: document_table.get_fact(db, name) for name in ("export", "folder")}
+
+
+def _rows(
+    db: sqlite3.Connection, clause: str, values: builtins.list[Any]
+) -> builtins.list[SessionSummary]:
+    # Every clause is one of ours; what callers give comes in `values`.
+    rows = db.execute(f"SELECT summary FROM sessions {clause}", values)  # noqa: S608  as said above
+    return list(document_table.read_rows(rows))
+
+
+@contextmanager
+def _database_errors(folder: str) -> Generator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise SessionStorageError(
+            f"the index of {folder} cannot be used: {error}",
+            path=folder,
+            hint="the sessions are not affected",
+        ) from error

@@ -1,0 +1,92 @@
+"""The working table of the index: summaries, each with the fingerprint of the file that it was
+read from."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from cortext.catalog.database import Unreadable, bounded, folded, micros, plain
+from cortext.model import json, wire
+from cortext.model.summary import SessionSummary
+from cortext.stores.seen import Fingerprint
+
+SCHEMA_VERSION = 1
+SCHEMA = """
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY, updated_at INTEGER, created_at INTEGER, title TEXT, message_count INTEGER,
+    total_tokens INTEGER, working_dir TEXT, owner TEXT, summary BLOB,
+    inode INTEGER, size INTEGER, mtime_ns INTEGER
+) WITHOUT ROWID;
+CREATE INDEX by_update ON sessions (updated_at DESC, id);
+CREATE INDEX by_title ON sessions (title, id);
+CREATE TABLE tags (tag TEXT, id TEXT, PRIMARY KEY (tag, id)) WITHOUT ROWID;
+CREATE INDEX tags_of ON tags (id);
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+"""
+
+_summaries = msgspec.json.Decoder(SessionSummary)
+
+
+def clear(db: sqlite3.Connection) -> None:
+    for name in ("sessions", "tags", "facts"):
+        db.execute(f"DELETE FROM {name}")  # noqa: S608  names of our own
+
+
+def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | None) -> None:
+    fingerprint = found or (None, None, None)
+    db.execute(
+        "INSERT OR REPLACE INTO sessions VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+        (
+            summary.id,
+            micros(summary.updated_at),
+            micros(summary.created_at),
+            folded(summary.title),
+            summary.message_count,
+            bounded(summary.total_tokens),
+            plain(summary.working_dir),
+            plain(summary.owner),
+            json.encode(summary),
+            *fingerprint,
+        ),
+    )
+    db.execute("DELETE FROM tags WHERE id = ?", (summary.id,))
+    db.executemany(
+        "INSERT OR IGNORE INTO tags VALUES (?, ?)",
+        [(plain(tag), summary.id) for tag in summary.tags],
+    )
+
+
+def drop(db: sqlite3.Connection, ids: Iterable[str]) -> int:
+    gone = 0
+    for id in ids:
+        gone += db.execute("DELETE FROM sessions WHERE id = ?", (id,)).rowcount
+        db.execute("DELETE FROM tags WHERE id = ?", (id,))
+    return gone
+
+
+def fingerprints(db: sqlite3.Connection) -> dict[str, Fingerprint | None]:
+    rows = db.execute("SELECT id, inode, size, mtime_ns FROM sessions")
+    return {row[0]: None if row[1] is None else Fingerprint(*row[1:]) for row in rows}
+
+
+def read_rows(rows: Iterable[tuple[bytes]]) -> Iterator[SessionSummary]:
+    for (blob,) in rows:
+        try:
+            yield _summaries.decode(blob)
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError):
+            try:
+                yield SessionSummary.from_dict(wire.as_dict(json.decode(blob)))
+            except (ValueError, TypeError, AttributeError) as error:
+                raise Unreadable(f"a row cannot be read: {error}") from None
+
+
+def get_fact(db: sqlite3.Connection, name: str) -> str | None:
+    row = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def set_fact(db: sqlite3.Connection, name: str, value: str) -> None:
+    db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))

@@ -1,0 +1,173 @@
+"""The texts that match, the newest first, by their own times and not by when they came.
+
+Texts are numbered as they come, so the greater number is the newer text, more or less: several
+conversations go on side by side, and old ones come late. Of each *block* of numbers and of each run
+the greatest time is known. What has the greatest is looked into first, and a text comes out when
+nothing that was not looked into can be newer. So a few blocks tell the newest of a common word.
+
+This module is imported by every search, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from cortext.catalog.fulltext.tables import (
+    AS_IS,
+    BLOCK,
+    LONGEST_RUN,
+    Identity,
+    Spot,
+    fact,
+    key_of,
+    unpacked,
+)
+
+_MATCH = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ?"
+_BLOCKS = """
+SELECT number, latest FROM blocks WHERE earliest <= ? ORDER BY latest DESC, number DESC
+"""
+_THESE = _BLOCKS.replace("WHERE", "WHERE number IN (SELECT value FROM json_each(?)) AND")
+_RUNS_OF = """
+SELECT r.first, r.first + r.count - 1 FROM sources o CROSS JOIN runs r ON r.source = o.id
+WHERE o.root = ? AND o.path = ?
+"""
+_RUNS = """
+SELECT r.first, r.count, r.number, r.at, r.latest, r.spots, o.root, o.path
+FROM runs r CROSS JOIN sources o ON o.id = r.source WHERE r.first > ? AND r.first <= ?
+"""
+_BEGIN = 3
+"""Blocks that are looked through first: what they have tells how many more it takes."""
+_RANGES = 16
+"""Ranges of numbers for which the index is asked one by one."""
+_Block = tuple[int, int]
+"""Its number and the greatest time."""
+Place = tuple[int, int]
+"""Of a text among all: its time and its number."""
+
+
+class _Run(NamedTuple):
+    """A run, and those of its numbers that match."""
+
+    first: int
+    number: int
+    at: int
+    latest: int
+    spots: bytes
+    identity: Identity
+    ids: list[int]
+
+
+_Item = tuple[int, int, int, "_Run | Spot"]
+"""Something by its time. A run comes before a text of the same time: it may have one too."""
+
+
+class Newest:
+    """One question. `most` is how many texts are likely to be taken, `before` the place before
+    which they begin; `skips` tells, at any time, of which conversations none are needed. `within`
+    are the only ones that are, if they are few."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        expression: str,
+        most: int,
+        before: Place | None,
+        skips: Callable[[Identity], bool],
+        within: Collection[Identity],
+    ) -> None:
+        self._db, self._expression = db, expression
+        self._most, self._before, self._skips, self._within = most, before, skips, within
+        self._until = before[0] if before else 2**63 - 1
+
+    def __iter__(self) -> Iterator[Spot]:
+        waiting: list[_Item] = []
+        for blocks, ids in self._matched():
+            there = {id // BLOCK for id in ids}
+            # A look at each of all blocks would take longer than a rare word does.
+            for number, latest in [block for block in blocks if block[0] in there] or blocks[:1]:
+                yield from self._newer(waiting, latest)
+                first = bisect_left(ids, number * BLOCK)
+                inside = ids[first : bisect_left(ids, (number + 1) * BLOCK, first)]
+                if inside:
+                    waiting += [(run.latest, 1, run.first, run) for run in self._runs(inside)]
+                    waiting.sort()
+        yield from self._newer(waiting, None)
+
+    def _newer(self, waiting: list[_Item], than: int | None) -> Iterator[Spot]:
+        while waiting and (than is None or waiting[-1][0] > than):
+            item = waiting.pop()[3]
+            if isinstance(item, Spot):
+                yield item
+            elif not self._skips(item.identity):
+                waiting += [(spot.time, 0, spot.id, spot) for spot in self._spots(item)]
+                waiting.sort()
+
+    def _matched(self) -> Iterator[tuple[Sequence[_Block], list[int]]]:
+        """Blocks, those with the greatest times first, and what matches in them, in order. At a
+        time as many as should have enough; where the first have none, all that have something."""
+        if self._within:
+            there = self._blocks_of(self._within)
+            blocks = self._in_order(there)
+            yield blocks, self._ids_in(sorted(there)) if blocks else []
+            return
+        order, found = self._db.execute(_BLOCKS, (self._until,)), 0
+        looked: list[int] = []
+        count = _BEGIN
+        while blocks := order.fetchmany(count):
+            # What waits and is newer than all of these may be enough.
+            yield blocks[:1], []
+            numbers = sorted([number for number, _ in blocks])
+            ids = self._ids_in(numbers)
+            yield blocks, ids
+            looked += numbers
+            found += len(ids)
+            if not found:
+                ids = self._ids_between(0, fact(self._db, "next"))
+                yield self._in_order({id // BLOCK for id in ids}.difference(looked)), ids
+                return
+            count = max(2 * len(looked) * self._most // found, len(looked))
+
+    def _in_order(self, blocks: Collection[int]) -> list[_Block]:
+        return self._db.execute(_THESE, (str([*blocks]), self._until)).fetchall()
+
+    def _blocks_of(self, identities: Collection[Identity]) -> set[int]:
+        found: set[int] = set()
+        for identity in identities:
+            for first, last in self._db.execute(_RUNS_OF, key_of(identity)):
+                found.update(range(first // BLOCK, last // BLOCK + 1))
+        return found
+
+    def _ids_in(self, blocks: Sequence[int]) -> list[int]:
+        """What matches in blocks, and where they lie scattered between others, in those too."""
+        gaps = [n for n in range(1, len(blocks)) if blocks[n] > blocks[n - 1] + 1]
+        if len(gaps) >= _RANGES:
+            gaps = []
+        bounds = zip((0, *gaps), (*gaps, len(blocks)), strict=True)
+        ranges = [(blocks[first], blocks[last - 1] + 1) for first, last in bounds]
+        found = [self._ids_between(low * BLOCK, high * BLOCK) for low, high in ranges]
+        return [id for ids in found for id in ids]
+
+    def _ids_between(self, low: int, high: int) -> list[int]:
+        return [id for (id,) in self._db.execute(_MATCH, (self._expression, low, high))]
+
+    def _runs(self, ids: list[int]) -> Iterator[_Run]:
+        """The runs that these are in; what is gone is in none."""
+        rows = self._db.execute(_RUNS, (ids[0] - LONGEST_RUN, ids[-1]))
+        for first, count, number, at, latest, spots, root, path in rows:
+            start = bisect_left(ids, first)
+            inside = ids[start : bisect_left(ids, first + count, start)]
+            if inside:
+                identity = root.decode("utf-8", AS_IS), path.decode("utf-8", AS_IS)
+                yield _Run(first, number, at, latest, spots, identity, inside)
+
+    def _spots(self, run: _Run) -> Iterator[Spot]:
+        for id in run.ids:
+            offset = id - run.first
+            time, at, size, role = unpacked(run.spots, offset)
+            if self._before is None or (time, id) < self._before:
+                number, begin = run.number + offset, run.at + at
+                yield Spot(id, run.identity, number, role, time, begin, size)

@@ -1,0 +1,73 @@
+"""Reading what git has of a file."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cortext.git.committed_files import committed, has_committed
+from cortext.git.outcome import NotRecorded
+from tests.git.plants import Plants
+from tests.git.space import HEAD, Space
+
+
+def test_versions_are_the_newest_first(space: Space) -> None:
+    """Also of a file that is gone from the disk, and whatever its name is a pattern of."""
+    odd = "a[b]*.md"
+    for text in ("first\n", "second\n"):
+        space.write(HEAD, text)
+        space.write(odd, text)
+        space.record("auto", HEAD, odd)
+    (space.folder / HEAD).unlink()
+    assert list(committed(str(space.folder / HEAD))) == [b"second\n", b"first\n"]
+    assert list(committed(str(space.folder / odd))) == [b"second\n", b"first\n"]
+
+
+def test_what_git_does_not_have(space: Space, tmp_path: Path) -> None:
+    """No commit, no repository, no git: nothing, and no error."""
+    assert list(committed(str(space.folder / "never.md"))) == []
+    assert list(committed(str(tmp_path / "elsewhere.md"))) == []
+
+
+def test_without_git(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without it has no versions to give."""
+    space.record("auto", HEAD)
+    monkeypatch.setenv("PATH", os.devnull)
+    assert list(committed(str(space.folder / HEAD))) == []
+
+
+def test_a_commit_of_any_branch_counts(space: Space) -> None:
+    """Whatever a file's name is a pattern of; what git never had is in none."""
+    odd = space.folder / "a[b]*.md"
+    odd.write_text("x\n")
+    assert not has_committed(str(space.folder), [str(odd)])
+    space.git("switch", "-q", "-c", "other")
+    space.record("auto", odd.name)
+    space.git("switch", "-q", "main")
+    assert has_committed(str(space.folder), [str(space.folder / HEAD), str(odd)])
+    assert not has_committed(str(space.folder), [str(space.folder / HEAD)])
+    assert not has_committed(str(space.folder), [])
+
+
+def test_a_repository_without_commits_has_no_file(plain_space: Space) -> None:
+    assert not has_committed(str(plain_space.folder), [str(plain_space.folder / HEAD)])
+    plain_space.init()
+    assert not has_committed(str(plain_space.folder), [str(plain_space.folder / HEAD)])
+
+
+def test_whether_it_is_committed_is_unknown_without_git(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.devnull)
+    with pytest.raises(NotRecorded, match="git is not installed"):
+        has_committed(str(space.folder), [str(space.folder / HEAD)])
+
+
+@pytest.mark.parametrize("where", ["config", "include", "includeIf", "worktree"])
+def test_reading_runs_nothing_that_is_planted(space: Space, tmp_path: Path, where: str) -> None:
+    """No filter, helper or monitor of the repository, and the bytes are those of the commit."""
+    plants = Plants(space, tmp_path / "marks")
+    space.record("auto", HEAD)
+    plants.plant(where)
+    assert list(committed(str(space.folder / HEAD))) == [f"{HEAD}, first\n".encode()]
+    assert plants.fired == set()

@@ -1,0 +1,281 @@
+"""Every shape that a repository comes in: recorded right, or clearly refused."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.git.space import HEAD, MARKDOWN, NAMES, PLACE, Space
+
+
+def test_empty_repository(plain_space: Space) -> None:
+    """The first commit of all, on the branch that HEAD names; what is staged stays staged."""
+    plain_space.init()
+    (plain_space.root / "theirs.txt").write_text("x")
+    plain_space.git("add", "theirs.txt")
+    assert plain_space.record().outcome == "committed"
+    assert plain_space.committed() == plain_space.paths
+    assert plain_space.git("rev-list", "--count", "main") == "1\n"
+    assert plain_space.status() == "A  theirs.txt\n"
+
+
+@pytest.mark.parametrize("branch", ["topic/x", "日本語", "-x.y"])
+def test_any_branch(space: Space, branch: str) -> None:
+    """The branch that is checked out moves, and no other."""
+    space.git("update-ref", f"refs/heads/{branch}", "HEAD")
+    space.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    commit = space.record().commit
+    assert space.git("rev-parse", f"refs/heads/{branch}").strip() == commit
+    assert space.git("log", "-1", "--format=%s", "main") == "theirs\n"
+
+
+def test_detached_head(space: Space) -> None:
+    """It is committed, and said that no branch has it."""
+    space.git("checkout", "-q", "--detach")
+    recorded = space.record()
+    assert recorded.outcome == "committed"
+    assert recorded.note == "HEAD is detached, so no branch has this commit"
+    assert space.git("rev-parse", "HEAD").strip() == recorded.commit
+    assert space.git("log", "-1", "--format=%s", "main") == "theirs\n"
+    assert space.record().note == ""
+
+
+def test_linked_worktree(space: Space, tmp_path: Path) -> None:
+    """It has a branch and an index of its own; the main one's are not touched."""
+    (space.root / "theirs.txt").write_text("staged in main\n")
+    space.git("add", "theirs.txt")
+    main = space.status()
+    space.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    side = Space(tmp_path / "side")
+    commit = side.record().commit
+    assert space.git("rev-parse", "side").strip() == commit
+    assert (side.status(), space.status()) == ("", main)
+    assert space.subject() == "theirs"
+
+
+def test_moved_worktree_is_refused(space: Space, tmp_path: Path) -> None:
+    """Its repository has it elsewhere; git can repair that."""
+    space.git("worktree", "add", "-q", str(tmp_path / "side"))
+    (tmp_path / "side").rename(tmp_path / "moved")
+    side = Space(tmp_path / "moved")
+    recorded = side.record()
+    assert recorded.outcome == "refused"
+    assert "git worktree repair" in recorded.note
+    side.git("worktree", "repair", str(side.root))
+    assert side.record().outcome == "committed"
+
+
+def test_submodule(space: Space, tmp_path: Path) -> None:
+    """A workspace that is a submodule is the top of its own repository."""
+    space.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add",
+              str(space.root), "sub", at=_repository(tmp_path / "outer"))  # fmt: skip
+    sub = Space(tmp_path / "outer/sub")
+    assert sub.record().outcome == "committed"
+    assert (sub.committed(), sub.status()) == (sub.paths, "")
+
+
+def test_conversations_in_a_repository_of_their_own(space: Space) -> None:
+    """They belong to that one: auto leaves it alone, `commit` commits there."""
+    _repository(space.root / "conversations")
+    assert space.record().outcome == "not-root"
+    assert space.record("commit").outcome == "committed"
+    assert space.subject() == "theirs"
+    inner = space.git("log", "--format=%s", at=space.root / "conversations")
+    assert inner.startswith("Save session state")
+
+
+def test_repository_inside_the_folder_keeps_its_files(space: Space) -> None:
+    """A clone that an agent made there: what is in it, however deep, is left out and named."""
+    _repository(space.folder / "clone")
+    (space.folder / "clone/src").mkdir()
+    space.write("clone/src/x.py", "x")
+    recorded = space.record("auto", *NAMES, "clone/src/x.py")
+    assert recorded.paths == space.committed() == space.paths
+    assert recorded.note.endswith(": clone/src/x.py")
+
+
+def test_gitlink_in_the_way_is_refused(space: Space) -> None:
+    """What the last commit has as a submodule is not replaced by files."""
+    head = space.git("rev-parse", "HEAD").strip()
+    space.git("update-index", "--add", "--cacheinfo", f"160000,{head},conversations")
+    space.git("commit", "-q", "-m", "gitlink")
+    recorded = space.record()
+    assert recorded.outcome == "failed"
+    assert "is in submodule 'conversations'" in recorded.note
+    space.git("rm", "-q", "--cached", "conversations")
+    recorded = space.record()
+    assert recorded.outcome == "refused"
+    assert "conversations is a submodule" in recorded.note
+    assert space.subject() == "gitlink"
+
+
+@pytest.mark.parametrize("path", ["conversations", f"{PLACE}/{MARKDOWN}/below"])
+def test_file_and_folder_in_each_others_place_are_refused(space: Space, path: str) -> None:
+    """Recording would take other files out of git."""
+    blob = space.git("hash-object", "-w", "theirs.txt").strip()
+    space.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+    space.git("commit", "-q", "-m", "in the way")
+    assert space.record().outcome == "refused"
+    assert space.subject() == "in the way"
+    assert path in space.git("ls-files")
+
+
+def test_bare_repository(space: Space, tmp_path: Path) -> None:
+    """A conversation inside one, or inside the git folder itself, has no work tree."""
+    space.git("init", "-q", "--bare", str(tmp_path / "bare.git"))
+    assert Space(tmp_path / "bare.git").record("commit").outcome == "no-repository"
+    space.git("config", "core.bare", "true")
+    recorded = space.record()
+    assert recorded.outcome == "no-repository"
+    assert space.record("commit").note.endswith("is in a bare repository, without files")
+
+
+def test_separate_git_dir(plain_space: Space, tmp_path: Path) -> None:
+    """A repository that was set apart on purpose."""
+    plain_space.init("--separate-git-dir", str(tmp_path / "apart"))
+    assert plain_space.record().outcome == "committed"
+    assert plain_space.status() == ""
+
+
+@pytest.mark.parametrize("how", ["file", "link"])
+def test_git_that_leads_to_another_repository_is_refused(
+    plain_space: Space, tmp_path: Path, how: str
+) -> None:
+    """A `.git` in an unpacked archive must not commit into a repository of the person's."""
+    other = _repository(tmp_path / "other")
+    if how == "file":
+        (plain_space.root / ".git").write_text(f"gitdir: {other}/.git\n")
+    else:
+        (plain_space.root / ".git").symlink_to(other / ".git")
+    recorded = plain_space.record("commit")
+    assert recorded.outcome == "refused"
+    assert str(other) in recorded.note
+    assert not (other / ".git/index").exists()
+
+
+def test_git_that_leads_to_anothers_worktree_is_refused(space: Space, tmp_path: Path) -> None:
+    """The same by way of a linked work tree's folder."""
+    space.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    fake = Space(tmp_path / "fake")
+    shutil.copy(tmp_path / "side/.git", fake.root / ".git")
+    assert fake.record("commit").outcome == "refused"
+    assert space.git("log", "-1", "--format=%s", "side") == "theirs\n"
+
+
+@pytest.mark.parametrize("mode", ["auto", "commit"])
+def test_work_tree_elsewhere_is_refused(space: Space, tmp_path: Path, mode: str) -> None:
+    """`core.worktree` points to a folder that the conversation is not in."""
+    (tmp_path / "elsewhere").mkdir()
+    space.git("config", "core.worktree", str(tmp_path / "elsewhere"))
+    recorded = space.record(mode)
+    assert recorded.outcome == "refused"
+    assert str(tmp_path / "elsewhere") in recorded.note
+    assert os.listdir(tmp_path / "elsewhere") == []
+    space.git("config", "core.worktree", str(tmp_path))
+    assert space.record(mode).outcome == "refused"
+    space.git("config", "--unset", "core.worktree")
+    assert space.subject() == "theirs"
+
+
+def test_symlinked_root(space: Space, tmp_path: Path) -> None:
+    """The workspace is reached by a link."""
+    (tmp_path / "link").symlink_to(space.root)
+    linked = Space.__new__(Space)
+    linked.root, linked.place, linked.folder = tmp_path / "link", PLACE, tmp_path / "link" / PLACE
+    assert linked.record().paths == space.paths
+    assert space.status() == ""
+
+
+@pytest.mark.parametrize("link", [HEAD, ".session"])
+def test_links_are_never_followed(space: Space, tmp_path: Path, link: str) -> None:
+    """A link in the place of a file or folder: left out, named, its target's text in no object."""
+    target = tmp_path / "secret"
+    if link == HEAD:
+        target.write_text("a secret of this machine")
+        (space.folder / HEAD).unlink()
+    else:
+        shutil.move(space.folder / ".session", target)
+        (target / "session.json").write_text("a secret of this machine")
+    (space.folder / link).symlink_to(target)
+    recorded = space.record()
+    assert recorded.outcome == "committed"
+    assert f"{PLACE}/{HEAD}" not in recorded.paths
+    assert HEAD in recorded.note
+    assert "secret of this machine" not in space.git(
+        "cat-file", "--batch", "--batch-all-objects", check=False
+    )
+
+
+def test_pipe_in_the_place_of_a_file(space: Space) -> None:
+    """Nothing waits for a writer that never comes."""
+    (space.folder / HEAD).unlink()
+    os.mkfifo(space.folder / HEAD)
+    recorded = space.record("auto", HEAD)
+    assert (recorded.outcome, recorded.paths) == ("refused", [])
+    assert HEAD in recorded.note
+
+
+def test_sha256_repository(plain_space: Space) -> None:
+    """Ids are longer; commits, deletions alone and staging work."""
+    plain_space.init("--object-format=sha256")
+    assert len(plain_space.record().commit) == 64
+    (plain_space.folder / HEAD).unlink()
+    assert plain_space.record().paths == [f"{PLACE}/{HEAD}"]
+    assert plain_space.status() == ""
+    plain_space.git("fsck", "--strict")
+
+
+def test_split_index(space: Space) -> None:
+    """An index in two files stays one."""
+    space.git("config", "core.splitIndex", "true")
+    space.git("update-index", "--split-index")
+    (space.root / "theirs.txt").write_text("two\n")
+    space.git("add", "theirs.txt")
+    assert space.record().outcome == "committed"
+    assert space.status() == "M  theirs.txt\n"
+    assert list((space.root / ".git").glob("sharedindex.*"))
+
+
+@pytest.mark.parametrize("sparse_index", ["--sparse-index", "--no-sparse-index"])
+def test_sparse_checkout(space: Space, sparse_index: str) -> None:
+    """Files outside the cone are not deleted; files of ours outside the cone are recorded."""
+    for folder in ("in", "out"):
+        (space.root / folder).mkdir()
+        (space.root / folder / "x").write_text("x")
+    space.git("add", "in", "out")
+    space.git("commit", "-q", "-m", "two folders")
+    space.git("sparse-checkout", "set", "--cone", sparse_index, "in")
+    assert not (space.root / "out").exists()
+    assert space.record().outcome == "committed"
+    assert space.committed() == space.paths
+    assert space.status() == ""
+    assert "out/x" in space.git("ls-files")
+    space.git("sparse-checkout", "reapply")
+    assert not space.folder.exists()
+    assert space.record().outcome == "refused"
+    assert space.git("ls-tree", "-r", "--name-only", "HEAD", PLACE).splitlines() == space.paths
+
+
+def test_folder_that_is_the_top(space: Space) -> None:
+    """A conversation may be the workspace's own folder."""
+    top = Space(space.root, ".")
+    recorded = top.record()
+    assert recorded.paths == sorted(NAMES)
+    assert top.status() == "".join(f"?? {path}\n" for path in space.paths)
+
+
+def test_replaced_objects_are_seen_as_they_are(space: Space) -> None:
+    """A tree that `git replace` shows differently does not end up in the commit."""
+    real = space.git("rev-parse", "HEAD^{tree}").strip()
+    empty = space.git("mktree").strip()
+    space.git("replace", real, empty)
+    space.record()
+    listed = space.git("--no-replace-objects", "ls-tree", "-r", "--name-only", "HEAD").split()
+    assert "theirs.txt" in listed
+
+
+def _repository(path: Path) -> Path:
+    subprocess.run(["git", "init", "-q", "-b", "main", str(path)], check=True)
+    return path

@@ -1,0 +1,44 @@
+"""Files of a conversation that the system does not let us read: it is said why, and git has none of
+it rather than a part."""
+
+import errno
+import os
+from typing import Any
+
+import pytest
+
+from cortext.git import commit_files
+from tests.git.space import MESSAGES, PLACE, Space
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO, errno.EACCES])
+def test_a_file_that_cannot_be_opened_is_told_as_it_is(
+    space: Space, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """Neither for a link nor for gone: git has all of a conversation, or the person knows why."""
+    real = os.open
+
+    def refuse(path: Any, *rest: Any, **named: Any) -> int:
+        if os.path.basename(path) == "messages.jsonl":
+            raise OSError(code, os.strerror(code), path)
+        return real(path, *rest, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refuse)
+        recorded = space.record()
+    why = os.strerror(code).lower()
+    assert recorded.note == f"not recorded in git: could not read {PLACE}/{MESSAGES}: {why}"
+    assert (recorded.outcome, space.subject()) == ("failed", "theirs")
+    assert space.record().outcome == "committed"
+
+
+def test_no_room_for_a_temporary_file(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an outcome like any other, and not an error that ends the command."""
+
+    def full() -> Any:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(commit_files, "TemporaryFile", full)
+    recorded = space.record()
+    assert recorded.outcome == "failed"
+    assert recorded.note.endswith("a temporary file for git: no space left on device")
