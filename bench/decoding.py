@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from cortext.bridges.port import Source
+from cortext.tools.protocol import Source
 
 TOOLS = ("claude", "codex", "gemini", "opencode")
 FOLDERS = {"opencode": ".local/share/opencode"}
@@ -31,7 +31,7 @@ SHORT = 200
 def figures(folder: str, megabytes: int) -> dict[str, float]:
     """MB/s of our own time for each tool, the best of some rounds; MB of memory above what a
     decoding of a small transcript takes."""
-    from cortext.bridges.registry import open_bridge
+    from cortext.tools.registry import open_bridge
 
     # In a process of its own: its memory would hide ours.
     subprocess.run(

@@ -15,9 +15,9 @@ from datetime import UTC, datetime, timedelta
 from bench.search import nothing_new
 from bench.starts import clean_environment
 from cortext import paths
-from cortext.bridges.writing import Turn
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.search.search import Search
+from cortext.tools.writer_protocol import Turn
 
 COUNT = 10_000
 PROJECTS = 40

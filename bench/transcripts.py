@@ -1,6 +1,6 @@
 """Transcripts of the AI tools, as many and as large as a bench needs, with text like the real.
 
-The lines have the shapes that the tools write (`tests/bridges/golden`); each Claude Code file
+The lines have the shapes that the tools write (`tests/tools/golden`); each Claude Code file
 begins with the first lines of a recording. What they hold is drawn at random, from a seed:
 tool output, nearly all of a real transcript, is slices of the standard library's source files and
 listings of them; what people and models say is sentences of words from its docstrings. Every id
@@ -24,7 +24,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-_RECORDED = Path(__file__).parent.parent / "tests/bridges/golden"
+_RECORDED = Path(__file__).parent.parent / "tests/tools/golden"
 GOLDEN = _RECORDED / "claude/2.1.325/projects"
 BEGAN = datetime(2026, 1, 2, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
-GOLDEN = Path(__file__).parent / "bridges/golden"
+GOLDEN = Path(__file__).parent / "tools/golden"
 VERSIONS = {"claude": "2.1.325", "codex": "0.166.0", "gemini": "0.61.0", "opencode": "1.18.33"}
 PROJECT = "/home/you/project"
 """Where the recorded conversations were had."""

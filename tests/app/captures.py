@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from cortext.bridges.registry import open_bridge
 from cortext.features.capture.bindings import Bound, bind
 from cortext.features.capture.capture import Captured, capture
+from cortext.tools.registry import open_bridge
 from cortext.workspace.workspace import Workspace
 
-GOLDEN = Path(__file__).parent.parent / "bridges/golden"
+GOLDEN = Path(__file__).parent.parent / "tools/golden"
 VERSIONS = {"claude": "2.1.325", "codex": "0.166.0", "gemini": "0.61.0"}
 
 

@@ -12,10 +12,10 @@ import signal
 import sys
 import traceback
 
-from cortext.bridges import settings
-from cortext.bridges.commands import file_text
 from cortext.features.setup import tool_setup
 from cortext.features.setup.tool_setup import carry_out, plan_setup, plan_uninstall
+from cortext.tools import settings
+from cortext.tools.slash_commands import file_text
 
 TOOLS = ("claude", "gemini", "opencode")
 _CHANGES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.link")

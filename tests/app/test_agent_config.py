@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from cortext.bridges.servers import merge_tools, record_tools
 from cortext.features.capture.bindings import bind
 from cortext.features.capture.hook_events import hook
 from cortext.features.errors_log import last_errors
 from cortext.features.resume.handoff_files import MODELS, folder_of
+from cortext.tools.mcp_servers import merge_tools, record_tools
 from tests.app.captures import Bench
 from tests.command import head_of, ok
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from cortext.bridges.gemini_writer import GeminiWriter
-from cortext.bridges.registry import open_bridge
-from cortext.bridges.writing import Turn, Written
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import folder_of
 from cortext.features.capture.current_session import row_in_list
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.resume.ask import ask
+from cortext.tools.gemini.writer import GeminiWriter
+from cortext.tools.registry import open_bridge
+from cortext.tools.writer_protocol import Turn, Written
 from tests.app.captures import Bench
 from tests.app.spawn.test_running import gone
 

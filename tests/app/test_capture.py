@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from cortext import clock
-from cortext.bridges.processes import Process
-from cortext.bridges.registry import open_bridge
 from cortext.features.archive.archive_sync import sync
 from cortext.features.capture import capture as module
 from cortext.features.capture.bindings import Bound, bind, bound
 from cortext.features.capture.capture import capture
 from cortext.features.capture.pending_bindings import bind_process
 from cortext.model.message import SessionMessage
+from cortext.tools.processes import Process
+from cortext.tools.registry import open_bridge
 from cortext.workspace.workspace import Workspace
 from tests.app.captures import GOLDEN, VERSIONS, Bench
 

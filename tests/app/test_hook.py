@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from cortext import paths
-from cortext.bridges.live import TOOLS, live_sessions, note_running
-from cortext.bridges.processes import find_process
-from cortext.bridges.servers import mcp_servers
 from cortext.features.capture.bindings import bound
 from cortext.features.capture.hook_events import hook
 from cortext.features.capture.pending_bindings import bind_process, bound_to_process, settle
+from cortext.tools.mcp_servers import mcp_servers
+from cortext.tools.processes import find_process
+from cortext.tools.running import TOOLS, live_sessions, note_running
 from tests.app.captures import Bench
 from tests.command import SCRIPT, cortext, git, head_of, ok
 

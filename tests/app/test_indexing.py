@@ -16,10 +16,10 @@ import pytest
 from cortext.catalog.fulltext.fulltext_index import Words
 from cortext.features.search.search import Search
 from cortext.features.search.text_refresh import Refreshed
+from tests.catalog.spaces import Space
 from tests.command import cortext
 from tests.faults.mounts import fill, mounted, read_only
 from tests.homes import Homes, lay_out, said
-from tests.catalog.spaces import Space
 
 
 @pytest.fixture(autouse=True)

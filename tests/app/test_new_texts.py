@@ -12,18 +12,19 @@ from typing import Any
 
 import pytest
 
-from cortext.bridges import claude_agents, recent
-from cortext.bridges.claude import ClaudeBridge
-from cortext.bridges.opencode import OpenCodeBridge
-from cortext.bridges.registry import open_bridge
 from cortext.catalog.fulltext.fulltext_index import Entry
 from cortext.catalog.row import Listed, facts, tool_root
 from cortext.features.search import text_entries
 from cortext.features.search.search import Search
 from cortext.features.search.text_entries import read_new
+from cortext.tools import incremental
+from cortext.tools.claude import subagents
+from cortext.tools.claude.reader import ClaudeBridge
+from cortext.tools.opencode.reader import OpenCodeBridge
+from cortext.tools.registry import open_bridge
 from tests.app.captures import VERSIONS, Bench
-from tests.homes import Homes, lay_out
 from tests.catalog.spaces import Space
+from tests.homes import Homes, lay_out
 
 AGENT = "agent-0a1b2c3d.jsonl"
 
@@ -90,12 +91,12 @@ def nothing_whole(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(text_entries, "read_from", refuse)
 
 
-@pytest.mark.parametrize("context", [300, 3000, recent.CONTEXT])
+@pytest.mark.parametrize("context", [300, 3000, incremental.CONTEXT])
 @pytest.mark.parametrize("seed", range(3))
 def test_growing(bench: Bench, seed: int, context: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked at after any number of bytes, and with little of what stands before them, the index
     holds what it would if it had read all at once."""
-    monkeypatch.setattr(recent, "CONTEXT", context)
+    monkeypatch.setattr(incremental, "CONTEXT", context)
     data = b"".join(bench.lines)
     index = of(bench)
     bench.write([data[: len(bench.lines[0])]])
@@ -150,7 +151,7 @@ def test_rewound_to_before_what_is_read_again(
     claude: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new line that goes on from far before is not taken for the next one."""
-    monkeypatch.setattr(recent, "CONTEXT", 600)
+    monkeypatch.setattr(incremental, "CONTEXT", 600)
     first = claude.say("user", "start", 1)
     for number in range(2, 12):
         claude.say("assistant" if number % 2 else "user", f"word{number} " * 20, number)
@@ -250,13 +251,13 @@ def test_agents_of_a_folder_are_sorted_once(claude: Bench, monkeypatch: pytest.M
     late.touch()
     os.utime(folder, (1, 1))
     read = list[str]()
-    head = claude_agents.jsonl.read_head
+    head = subagents.jsonl.read_head
 
     def noted(path: str, most: int) -> bytes:
         read.append(os.path.basename(path))
         return head(path, most)
 
-    monkeypatch.setattr(claude_agents.jsonl, "read_head", noted)
+    monkeypatch.setattr(subagents.jsonl, "read_head", noted)
     bridge = ClaudeBridge()
     (source,) = (source for source in bridge.sources() if source.id == claude.session)
     for _ in range(5):

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from cortext.bridges.plugin import EVENTS, plugin_path, plugin_text
 from cortext.features.capture.bindings import Bound, bind
 from cortext.features.doctor.report import examine
 from cortext.features.setup.tool_setup import has_hooks
+from cortext.tools.opencode.plugin import EVENTS, plugin_path, plugin_text
 from cortext.workspace.workspace import Workspace
 from tests.app.test_setup import files
-from tests.bridges.opencode_made import Made, text
 from tests.command import SCRIPT, cortext, ok
+from tests.tools.opencode_made import Made, text
 
 DRIVER = """
 import { CortextPlugin } from %s

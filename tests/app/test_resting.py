@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.bridges.inside import Inside
-from cortext.bridges.live import forget_running, note_running
-from cortext.bridges.processes import find_process
 from cortext.config import workspace_file
 from cortext.durability.lock import FileLock
 from cortext.features.capture.bindings import Bound, bind
@@ -25,6 +22,9 @@ from cortext.features.manage.auto_pause import pause_resting
 from cortext.features.slash.replies import Slash
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place
+from cortext.tools.processes import find_process
+from cortext.tools.running import forget_running, note_running
+from cortext.tools.tool_context import Inside
 from tests.app.captures import Bench
 from tests.command import cortext, git, ok
 

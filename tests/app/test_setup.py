@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext import paths
-from cortext.bridges import settings
-from cortext.bridges.commands import Command, file_text
 from cortext.formats import json_edit
+from cortext.tools import settings
+from cortext.tools.slash_commands import Command, file_text
 from tests.command import cortext, ok
 from tests.faults.mounts import read_only
 from tests.formats.test_json_edit import settings as written_settings

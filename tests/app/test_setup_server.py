@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.bridges import settings
-from cortext.bridges.mcp_entry import has_entry, put_entry, without_entry
 from cortext.formats.json_edit import insert, parse
+from cortext.tools import settings
+from cortext.tools.mcp_entry import has_entry, put_entry, without_entry
 from tests.command import cortext, ok
 
 FILES = {

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cortext.bridges.processes import Process
-from cortext.bridges.typed import typed_words
 from cortext.errors import CortextError
 from cortext.features.capture.consent import allow
 from cortext.features.slash.pagination import in_pieces, next_piece
 from cortext.stores.layout import Place
+from cortext.tools.opencode.prompt_args import typed_words
+from cortext.tools.processes import Process
 from tests.command import SCRIPT, begin, change_head, cortext, folder_of, head_of, ok
 
 ID = "11111111-2222-4333-8444-555555555555"

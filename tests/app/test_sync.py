@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.bridges.forgotten import forgotten
-from cortext.bridges.registry import open_bridge
 from cortext.catalog.catalog import Catalog
 from cortext.durability import follow as following
 from cortext.durability.lock import FileLock
@@ -27,9 +25,11 @@ from cortext.features.archive import background
 from cortext.features.archive.archive_state import Memory, folder_of, sizes
 from cortext.features.archive.archive_sync import forget, sync
 from cortext.features.manage.delete import empty, list_trash, restore
-from tests.bridges import test_claude
-from tests.bridges.opencode_made import Made, text
+from cortext.tools.deleted_sessions import forgotten
+from cortext.tools.registry import open_bridge
 from tests.faults.mounts import fill, mounted
+from tests.tools import test_claude
+from tests.tools.opencode_made import Made, text
 
 ID = test_claude.ID
 

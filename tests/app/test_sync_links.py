@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cortext.bridges.registry import open_bridge
 from cortext.features.archive.archive_state import folder_of
 from cortext.features.archive.archive_sync import sync
+from cortext.tools.registry import open_bridge
 from tests.app.test_sync import archived, other, say
 from tests.command import cortext
 

@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 
 from cortext import clock
-from cortext.bridges.inside import Inside
-from cortext.bridges.processes import Process, find_process
-from cortext.bridges.registry import open_bridge
 from cortext.features.capture.bindings import Bound, bind
 from cortext.features.capture.capture import capture
 from cortext.features.capture.current_session import bound_here
@@ -22,6 +19,9 @@ from cortext.features.capture.pending_bindings import (
     unsettled,
 )
 from cortext.formats.slashed import frame
+from cortext.tools.processes import Process, find_process
+from cortext.tools.registry import open_bridge
+from cortext.tools.tool_context import Inside
 from cortext.workspace.workspace import Workspace
 from tests.app.captures import Bench
 

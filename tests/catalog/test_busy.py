@@ -13,8 +13,8 @@ import pytest
 from cortext.catalog import database
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.log_index import SpawnIndex
-from tests.homes import Homes, sessions
 from tests.catalog.spawned_folder import Folder, turn
+from tests.homes import Homes, sessions
 
 WORD = b"Zebrafish"
 

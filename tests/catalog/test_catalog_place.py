@@ -6,8 +6,8 @@ import pytest
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
-from tests.faults.mounts import read_only
 from tests.catalog.spaces import Space
+from tests.faults.mounts import read_only
 
 SUFFIXES = ("", "-wal", "-shm")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cortext.catalog.log_index import SpawnIndex
-from tests.faults.mounts import read_only
 from tests.catalog.spawned_folder import Folder, turn
+from tests.faults.mounts import read_only
 
 
 @pytest.fixture

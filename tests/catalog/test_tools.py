@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.bridges import places
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.lookup import resolve
 from cortext.catalog.row import Listed
@@ -20,8 +19,9 @@ from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.listing.load_row import read, read_all
 from cortext.stores.folder import FolderStore
-from tests.homes import PROJECT, VERSIONS, Homes, move_project, pack, said, sessions
+from cortext.tools import scan
 from tests.catalog.spaces import Space
+from tests.homes import PROJECT, VERSIONS, Homes, move_project, pack, said, sessions
 
 TOOLS = list(VERSIONS)
 ALL = {(tool, id) for tool in TOOLS for id in sessions(tool)}
@@ -384,7 +384,7 @@ def test_a_live_session_is_active(
     root = Space(tmp_path / "space").root
     move_project(homes, root)
     id, _ = said("claude")
-    monkeypatch.setattr("cortext.bridges.live.live_sessions", lambda: {("claude", id): 1})
+    monkeypatch.setattr("cortext.tools.running.live_sessions", lambda: {("claude", id): 1})
     now = max(row.last_active for row in once().values())
     for later, count in ((3600, 1), (90_000, 0)):
         monkeypatch.setattr("time.time", lambda later=later: now / 1e6 + later)
@@ -427,7 +427,7 @@ def test_a_session_is_no_place(homes: Homes) -> None:
 
 def test_the_tools_variables(homes: Homes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that a tool was told to use is the one that is listed, as its bridge has it."""
-    from cortext.bridges.registry import open_bridge
+    from cortext.tools.registry import open_bridge
 
     moved = homes.home / "elsewhere"
     variables = {
@@ -443,7 +443,7 @@ def test_the_tools_variables(homes: Homes, monkeypatch: pytest.MonkeyPatch) -> N
     assert set(once()) == ALL
     for tool in TOOLS:
         assert {source.id for source in open_bridge(tool).sources()} == set(sessions(tool))
-        assert places.look(tool, places.own_home(tool)).print
+        assert scan.look(tool, scan.own_home(tool)).print
 
 
 def test_a_database_elsewhere(homes: Homes, monkeypatch: pytest.MonkeyPatch) -> None:

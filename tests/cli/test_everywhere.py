@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from cortext.catalog.catalog import Catalog
+from tests.catalog.spaces import truth
 from tests.cli.test_lists import made, put, snapshot
 from tests.command import SCRIPT, cortext, folder_of, head_of, ok, say
 from tests.faults.mounts import fill, mounted, read_only
-from tests.catalog.spaces import truth
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.bridges.servers import mcp_servers
+from cortext.tools.mcp_servers import mcp_servers
 from tests.cli.test_going_on import Place
 from tests.command import SCRIPT, change_head, cortext
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.bridges.launch import Plan
 from cortext.cli.quoting import quoted
 from cortext.cli.reopening import command_line
 from cortext.model.text import clean
+from cortext.tools.launch import Plan
 
 SHELLS = [shell for shell in ("sh", "bash", "dash", "zsh", "ksh") if shutil.which(shell)]
 HOSTILE = [

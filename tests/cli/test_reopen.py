@@ -275,7 +275,7 @@ def test_no_word_asks_a_tool_to_skip_its_questions() -> None:
     text = "".join(
         (source / name).read_text(encoding="utf-8")
         for name in (
-            "bridges/launch.py",
+            "tools/launch.py",
             "features/resume/reopen.py",
             "features/resume/ask.py",
             "cli/reopening.py",

@@ -13,9 +13,9 @@ import pytest
 
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
 from cortext.durability.live import LiveMark, mark_path
-from tests.bridges import test_claude
 from tests.command import begin, change_head, cortext, folder_of, git, ok
 from tests.secrets.made import KEYS, Maker
+from tests.tools import test_claude
 
 ID = test_claude.ID
 

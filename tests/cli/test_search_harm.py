@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store, paths
+from tests.catalog.spaces import NOW, Space
 from tests.command import SCRIPT, cortext
 from tests.faults.mounts import fill, mounted, read_only
 from tests.homes import Homes, lay_out
-from tests.catalog.spaces import NOW, Space
 
 YEAR = 365 * 86_400 * 10**9
 

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store, paths
+from tests.catalog.spaces import Space
 from tests.cli.test_show import in_terminal
 from tests.command import SCRIPT, begin, cortext, ok, say
 from tests.homes import Homes, lay_out, said
-from tests.catalog.spaces import Space
 
 pytestmark = pytest.mark.long
 

@@ -14,12 +14,12 @@ import pytest
 from cortext import Session, SessionMessage, open_session_store
 from tests.app.captures import Bench
 from tests.app.test_sync import ID, say
-from tests.bridges import test_claude
-from tests.bridges.opencode_made import Made, text
 from tests.cli.following import PATIENCE, Running, await_, running
 from tests.cli.test_completion import offered
 from tests.command import SCRIPT, begin, cortext, folder_of, ok
 from tests.command import say as speak
+from tests.tools import test_claude
+from tests.tools.opencode_made import Made, text
 
 
 @pytest.fixture(autouse=True)

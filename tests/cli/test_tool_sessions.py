@@ -230,8 +230,8 @@ def test_a_list_in_which_nothing_changed_loads_little(
         " out, sys.stdout = sys.stdout, open(os.devnull, 'w'); main(); sys.stdout = out"
     )
     heavy = {"click", "msgspec", "rich", "rapidfuzz", "json", "shutil"}
-    assert "cortext.bridges.places" in loaded
-    assert loaded & (heavy | {"cortext.catalog.tool_rows", "cortext.bridges.claude"}) == set()
+    assert "cortext.tools.scan" in loaded
+    assert loaded & (heavy | {"cortext.catalog.tool_rows", "cortext.tools.claude.reader"}) == set()
 
 
 def test_stopped_outside_a_workspace(place: Place) -> None:

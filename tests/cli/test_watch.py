@@ -16,10 +16,10 @@ from cortext.features.capture.bindings import Bound
 from cortext.installation import install_command
 from tests.app.captures import Bench
 from tests.app.test_sync import ID, archived, other, say
-from tests.bridges import test_claude
-from tests.bridges.opencode_made import Made, text
 from tests.cli.following import Running, await_, running
 from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok
+from tests.tools import test_claude
+from tests.tools.opencode_made import Made, text
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionMessage, open_session_store
-from cortext.bridges.claude import ClaudeBridge
+from cortext.tools.claude.reader import ClaudeBridge
 from tests.cli.test_lists import terminal
 from tests.command import SCRIPT, begin, change_head, cortext, folder_of, head_of, ok, say
 
@@ -443,7 +443,7 @@ def test_stop_inside_a_tool_takes_its_conversation(workspace: Path) -> None:
 def test_stop_inside_a_tool_takes_the_title_of_its_session(workspace: Path, tmp_path: Path) -> None:
     """The new conversation is called as the tool calls it, in a transcript that it really wrote."""
     home = tmp_path / "home"
-    golden = Path(__file__).parent.parent / "bridges/golden/claude/2.1.325"
+    golden = Path(__file__).parent.parent / "tools/golden/claude/2.1.325"
     shutil.copytree(golden, home / ".claude")
     transcript = min((home / ".claude/projects").rglob("*.jsonl"))
     bridge = ClaudeBridge(str(home / ".claude"))

@@ -23,7 +23,16 @@ _PROGRAMS = {"cortext": cli.main, "aur": cli.aur}
 def warm() -> None:
     """All that a command may import, before anything is forked."""
     package = Path(cortext.__file__).parent
-    for part in ("features", "cli", "durability", "catalog", "workspace", "stores", "git", "bridges"):
+    for part in (
+        "features",
+        "cli",
+        "durability",
+        "catalog",
+        "workspace",
+        "stores",
+        "git",
+        "tools",
+    ):
         for path in sorted((package / part).rglob("*.py")):
             name = path.relative_to(package.parent).with_suffix("").as_posix()
             if "picker" not in name:

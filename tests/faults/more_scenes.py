@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
-from cortext.bridges.commands import file_name
 from cortext.features.setup.tool_setup import COMMANDS
+from cortext.tools.slash_commands import file_name
 from tests.app.test_import_agents import TABLES, add
 from tests.faults.home import CHAT, HELD, SPAWNED, Home
 from tests.faults.kept import kept_in

@@ -15,12 +15,12 @@ from cortext import Session, SessionIndex, SessionStorage
 from cortext.durability.packed import pack
 from cortext.formats import checksum
 from cortext.formats.exports.codec import encode
-from tests.bridges.opencode_made import SCHEMA, START
 from tests.fuzz.files import PARTS
 from tests.fuzz.target import CORPUS
+from tests.tools.opencode_made import SCHEMA, START
 
 TESTS = Path(__file__).parent.parent
-FORMATS, TOOLS = TESTS / "formats/golden", TESTS / "bridges/golden"
+FORMATS, TOOLS = TESTS / "formats/golden", TESTS / "tools/golden"
 _LONGEST_LINE = 2500
 _MOST = 12_000
 

@@ -11,9 +11,6 @@ import msgspec
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.bridges import jsonl
-from cortext.bridges.gemini import GeminiBridge
-from cortext.bridges.port import Source
 from cortext.features.doctor.repair import mend_all
 from cortext.features.doctor.salvage.json_scan import fields_in
 from cortext.features.doctor.salvage.salvage_heads import session_of
@@ -22,9 +19,12 @@ from cortext.formats.records import MOST_DAMAGES, record_ids
 from cortext.mcp.tools import TOOLS, schema
 from cortext.model.head import newer_version
 from cortext.stores.log import LogStore
+from cortext.tools import jsonl
+from cortext.tools.gemini.reader import GeminiBridge
+from cortext.tools.protocol import Source
 from tests.app.damage import Kept, half_emoji, utf16
-from tests.bridges.opencode_made import Made, said, text
-from tests.bridges.test_claude import decode
+from tests.tools.opencode_made import Made, said, text
+from tests.tools.test_claude import decode
 
 DEEP = b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}"
 

@@ -6,14 +6,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from cortext.bridges.claude import ClaudeBridge
-from cortext.bridges.codex import CodexBridge
-from cortext.bridges.gemini import GeminiBridge
-from cortext.bridges.opencode import OpenCodeBridge
-from cortext.bridges.port import Bridge, Decoded, Source
 from cortext.model import json
-from tests.bridges.opencode_made import SCHEMA, START
+from cortext.tools.claude.reader import ClaudeBridge
+from cortext.tools.codex.reader import CodexBridge
+from cortext.tools.gemini.reader import GeminiBridge
+from cortext.tools.opencode.reader import OpenCodeBridge
+from cortext.tools.protocol import Bridge, Decoded, Source
 from tests.fuzz.target import Feed, Files, Target, attempt
+from tests.tools.opencode_made import SCHEMA, START
 
 ID = "11111111-1111-4111-8111-111111111111"
 

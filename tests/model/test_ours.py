@@ -2,10 +2,10 @@
 
 import pytest
 
-from cortext.bridges.jsonl import title_of
 from cortext.model.digest import digest
 from cortext.model.message import SessionMessage
 from cortext.model.ours import without_command
+from cortext.tools.jsonl import title_of
 
 
 @pytest.mark.parametrize(

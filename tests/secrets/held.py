@@ -9,9 +9,9 @@ from typing import NamedTuple
 from cortext import paths
 from cortext.catalog.row import Listed, facts, tool_root
 from cortext.features.secrets.file_readers import content
-from tests.bridges import test_claude, test_codex, test_gemini
-from tests.bridges.opencode_made import Made, text
 from tests.secrets.made import KEYS, Maker
+from tests.tools import test_claude, test_codex, test_gemini
+from tests.tools.opencode_made import Made, text
 
 
 def made(family: str, seed: int = 1) -> str:

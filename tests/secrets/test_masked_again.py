@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.bridges.registry import open_bridge
 from cortext.features.archive.archive_sync import Synced, sync
 from cortext.features.secrets import archive_redactions
 from cortext.features.secrets.redact_archive import redact_copies
 from cortext.features.secrets.scan import scan_one
-from tests.bridges import test_claude
+from cortext.tools.registry import open_bridge
 from tests.secrets.held import KEY, TOKEN, TOOLS, Held, claude, codex, gemini, kept, opencode
+from tests.tools import test_claude
 
 every_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.__name__)
 
@@ -25,7 +25,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_DB", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     # Others may test with the same ids on this machine.
-    monkeypatch.setattr("cortext.bridges.live.live_sessions", list)
+    monkeypatch.setattr("cortext.tools.running.live_sessions", list)
     return tmp_path
 
 

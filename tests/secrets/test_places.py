@@ -14,9 +14,9 @@ from cortext.features.archive.archive_sync import sync
 from cortext.features.secrets.redact import redact
 from cortext.features.secrets.redact_archive import redact_copies
 from cortext.features.secrets.scan import scan_one, trash_rows
-from tests.bridges import test_claude
 from tests.command import begin, change_head, cortext, folder_of, ok
 from tests.secrets.held import KEY, TOKEN, Held, claude, codex, holding, kept, opencode
+from tests.tools import test_claude
 
 
 @pytest.fixture

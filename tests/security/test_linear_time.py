@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.bridges import claude_records, codex_records, gemini, jsonl, servers
-from cortext.bridges.gemini_log import Log
 from cortext.config import parse_settings
 from cortext.errors import CortextError, SessionStorageError
 from cortext.features.doctor.problem import Problem
@@ -22,6 +20,12 @@ from cortext.formats import briefing, document, edits, json_edit, query, slashed
 from cortext.formats.exports import markdown
 from cortext.model import closing, digest, ours, secrets
 from cortext.model.title import generate_title
+from cortext.tools import jsonl
+from cortext.tools import mcp_servers as servers
+from cortext.tools.claude import records as claude_records
+from cortext.tools.codex import records as codex_records
+from cortext.tools.gemini import reader
+from cortext.tools.gemini.records import Log
 from cortext.web.pages import cards
 from cortext.web.problems import without_places
 from tests.command import cortext
@@ -80,13 +84,13 @@ CASES: list[Case] = [
     ("title of a request", jsonl.title_of, "", "<command-name>"),
     (
         "gemini head",
-        lambda t: gemini._salvage(t.encode(), Log()),
+        lambda t: reader._salvage(t.encode(), Log()),
         '{"summary":"',
         '\\"summary":"\\',
     ),
-    ("gemini messages", lambda t: gemini._salvage(t.encode(), Log()), '{"messages":[', '{"id":'),
-    ("gemini tail", lambda t: gemini._LAST_SUMMARY.findall(t.encode()), "", '],"summary":"\\'),
-    ("gemini spaces", lambda t: gemini._MESSAGE.findall(t.encode()), "", " \t"),
+    ("gemini messages", lambda t: reader._salvage(t.encode(), Log()), '{"messages":[', '{"id":'),
+    ("gemini tail", lambda t: reader._LAST_SUMMARY.findall(t.encode()), "", '],"summary":"\\'),
+    ("gemini spaces", lambda t: reader._MESSAGE.findall(t.encode()), "", " \t"),
     ("slash frame", slashed.as_typed, f"[cortext {NONCE}] /a\n", f"\n[end cortext {NONCE}"),
     ("slash shell", slashed.as_typed, FRAMED, "[Shell command '"),
     ("slash mentions", slashed.without_mentions, "", "@"),

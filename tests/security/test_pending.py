@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.bridges.registry import open_bridge
-from cortext.bridges.writing import open_writer, turns_of
-from tests.bridges.test_writing import IN_FILES
+from cortext.tools.registry import open_bridge
+from cortext.tools.writer_protocol import open_writer, turns_of
 from tests.command import begin, change_head, ok
+from tests.tools.test_writing import IN_FILES
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CALLS: dict[str, dict[str, Any]] = {

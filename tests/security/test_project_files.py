@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.bridges.servers import mcp_servers
+from cortext.tools.mcp_servers import mcp_servers
 from tests.command import cortext, head_of, ok
 from tests.homes import Homes, lay_out, move_project, said
 

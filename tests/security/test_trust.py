@@ -5,9 +5,9 @@ import os
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.bridges.writing import open_writer, turns_of
-from tests.bridges.test_writing import IN_FILES
+from cortext.tools.writer_protocol import open_writer, turns_of
 from tests.command import begin, ok
+from tests.tools.test_writing import IN_FILES
 
 KEYS = [
     "hasTrustDialogAccepted", "hasTrustDialogHooksAccepted", "bypassPermissions",

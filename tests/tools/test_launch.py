@@ -1,144 +1,78 @@
-"""The launcher refuses whatever might touch a person's keys, history or network."""
+"""How tools are started: nothing that somebody else wrote decides more than it may."""
 
+import json
 import os
-import select
 from pathlib import Path
 
 import pytest
 
-from tests.tools import launch
-from tests.tools.four import FOUR, Claude
-from tests.tools.install import Refused
-from tests.tools.launch import FAKE_KEY, check
+from cortext.errors import CortextError
+from cortext.tools import scan
+from cortext.tools.launch import TOOLS, ask_plan, fork_plan, has_command, resume_plan
 
-URL = "http://127.0.0.1:9"
-
-
-@pytest.fixture
-def tool(tmp_path: Path) -> Claude:
-    return Claude(tmp_path / "root", URL)
+ID = "11111111-2222-4333-8444-555555555555"
 
 
-def refused(tool: Claude, **variables: str) -> str:
-    tool.extra = variables
-    with pytest.raises(Refused) as caught:
-        tool.start(["--version"])
-    return str(caught.value)
+@pytest.mark.parametrize("id", ["--yolo", "-r", "", "a b", "$(touch x)", "../x", "a\nb", "x" * 200])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_an_id_is_never_an_option(tool: str, id: str) -> None:
+    """A transcript may call itself anything."""
+    for plan in (
+        lambda: resume_plan(tool, id, cwd="/"),
+        lambda: ask_plan(tool, id, "?", "/", denying=""),
+    ):
+        with pytest.raises(CortextError):
+            plan()
+    if tool == "claude":
+        with pytest.raises(CortextError):
+            fork_plan(tool, id, new=ID, cwd="/")
 
 
-def program(path: Path, text: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-    path.chmod(0o700)
-    return path
+def test_a_question_leaves_the_settings_of_a_project_out() -> None:
+    """Claude Code would run its hooks without asking: there is no terminal."""
+    words = ask_plan("claude", ID, "?", "/", denying="").words
+    assert words[words.index("--setting-sources") + 1] == "user"
 
 
-@pytest.mark.parametrize("name", FOUR)
-def test_what_a_tool_gets_is_accepted(name: str, tmp_path: Path) -> None:
-    """The environment that we make for each of the four passes our own check."""
-    tool = FOUR[name](tmp_path / "root", URL)
-    check(tool.root, tool.environment())
+def test_a_question_has_an_agent_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a configuration allows its agents does not hold for this one; theirs stay."""
+    theirs = {"agent": {"build": {"tools": {"write": True}}}, "theme": "dark"}
+    monkeypatch.setenv("OPENCODE_CONFIG_CONTENT", json.dumps(theirs))
+    plan = ask_plan("opencode", ID, "?", "/", denying="")
+    agent = plan.words[plan.words.index("--agent") + 1]
+    config = json.loads(plan.environment["OPENCODE_CONFIG_CONTENT"])
+    assert config["agent"][agent]["tools"] == {"*": False}
+    assert config["agent"][agent]["permission"] == {"*": "deny"}
+    assert (config["agent"]["build"], config["theme"]) == (theirs["agent"]["build"], "dark")
+    assert agent != ask_plan("opencode", ID, "?", "/", denying="").words[-1]
 
 
-@pytest.mark.parametrize("variable", ["HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"])
-def test_a_folder_outside_the_temp_folder_is_refused(tool: Claude, variable: str) -> None:
-    """Also one that leaves it by dots."""
-    for value in ("/home/somebody", str(tool.root / "../other")):
-        assert f"{variable} is {value}, outside" in refused(tool, **{variable: value})
-
-
-def test_a_home_that_is_a_link_out_of_the_temp_folder_is_refused(
-    tool: Claude, tmp_path: Path
+@pytest.mark.parametrize("tool", ["claude", "gemini"])
+def test_the_command_of_a_project_is_not_ours(
+    tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What counts is where a path leads."""
-    tool.home.rename(tmp_path / "elsewhere")
-    tool.home.symlink_to(tmp_path / "elsewhere")
-    assert "outside the temp folder" in refused(tool)
+    """A project's own `/workspace.resume` would run in place of the person's: it is not started."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    name = "workspace.resume.toml" if tool == "gemini" else "workspace.resume.md"
+    project = tmp_path / "project"
+    project.mkdir()
+    assert not has_command(tool, str(project))
+    ours = tmp_path / f".{tool}/commands/{name}"
+    ours.parent.mkdir(parents=True)
+    ours.write_text("", encoding="utf-8")
+    assert has_command(tool, str(project))
+    theirs = project / f".{tool}/commands/{name}"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("", encoding="utf-8")
+    assert not has_command(tool, str(project))
 
 
-def test_a_root_that_is_no_temp_folder_is_refused() -> None:
-    """A whole machine's root, a person's home: neither is ours to use."""
-    for root in (Path("/"), Path("/usr/share"), Path(launch.tempfile.gettempdir())):
-        with pytest.raises(Refused, match="no temp folder of a test"):
-            check(root, {})
-
-
-def test_a_home_that_is_not_set_is_refused(tool: Claude) -> None:
-    """Without it a tool asks the system, which names the real one."""
-    environment = tool.environment()
-    del environment["HOME"]
-    with pytest.raises(Refused, match="HOME is not set"):
-        check(tool.root, environment)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "https://api.anthropic.com",
-        "http://localhost:80",
-        "http://127.0.0.1.example.com:80",
-        "http://127.0.0.1@example.com",
-        "https://127.0.0.1:80",
-        "",
-    ],
-)
-def test_a_base_url_that_is_not_loopback_is_refused(url: str, tmp_path: Path) -> None:
-    """Only plain http on the address itself."""
-    with pytest.raises(Refused, match=r"is not on 127\.0\.0\.1"):
-        Claude(tmp_path / "root", url)
-
-
-def test_a_variable_with_a_url_elsewhere_is_refused(tool: Claude) -> None:
-    """Whatever its name."""
-    assert "not on 127.0.0.1" in refused(tool, ANTHROPIC_BASE_URL="https://api.anthropic.com")
-    assert "not on 127.0.0.1" in refused(tool, HTTPS_PROXY="http://proxy.example:8080")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("ANTHROPIC_API_KEY", "sk-ant-" + "x" * 40),
-        ("PLAIN_NAME", "sk-" + "x" * 40),
-        ("OTHER", "AIza" + "x" * 35),
-        ("GITHUB_TOKEN", "anything"),
-        ("AWS_SECRET_ACCESS_KEY", "anything"),
-    ],
-)
-def test_a_key_that_may_be_real_is_refused(tool: Claude, name: str, value: str) -> None:
-    """By its name or by its looks; the sentence does not repeat it."""
-    said = refused(tool, **{name: value})
-    assert said == f"{name} may hold a real key"
-
-
-def test_nothing_is_inherited(
-    tool: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A child sees our variables and none of the process that starts it."""
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-real")
-    monkeypatch.setenv("SOME_OTHER", "value")
-    env = program(tmp_path / "env", "exec env")
-    monkeypatch.setattr(launch, "installed", lambda name, version: env)
-    pairs = [line.partition("=") for line in tool.start([]).stdout.splitlines()]
-    seen = {name: value for name, _, value in pairs}
-    # The shell adds its own PWD and the like.
-    assert {name: seen[name] for name in tool.environment()} == tool.environment()
-    assert seen.keys() - tool.environment().keys() <= {"PWD", "OLDPWD", "SHLVL", "_"}
-    assert seen["ANTHROPIC_API_KEY"] == FAKE_KEY
-
-
-def test_a_run_over_its_time_is_ended_with_its_children(
-    tool: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The whole process group; what it printed before is kept."""
-    os.mkfifo(tmp_path / "held")
-    reader = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
-    script = f"exec 9>{tmp_path}/held; echo begun; sleep 100 & sleep 100"
-    endless = program(tmp_path / "endless", script)
-    monkeypatch.setattr(launch, "installed", lambda name, version: endless)
-    done = tool.start([], timeout=1)
-    try:
-        # Readable with nothing to read: the last process that had it open is gone.
-        assert select.select([reader], [], [], 30)[0] == [reader]
-        assert os.read(reader, 1) == b""
-    finally:
-        os.close(reader)
-    assert (done.code, done.stdout) == (-9, "begun\n")
+def test_links_among_the_transcripts_lead_nowhere(tmp_path: Path) -> None:
+    """A folder of Codex that links to itself is looked through once."""
+    day = tmp_path / "sessions/2026/01/12"
+    day.mkdir(parents=True)
+    (day / f"rollout-2026-01-12T09-30-00-{ID}.jsonl").write_text("{}\n", encoding="utf-8")
+    for name in "abc":
+        os.symlink(".", tmp_path / "sessions" / name)
+    look = scan.look("codex", str(tmp_path))
+    assert look.names == {f"sessions/2026/01/12/rollout-2026-01-12T09-30-00-{ID}.jsonl"}

@@ -1,52 +1,112 @@
-"""A session that is open in the real OpenCode is known to be live, also one that it began."""
+"""Which command lines are a tool's, and which session they say."""
 
-import json
+import os
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.tools.commands import cortext, set_up
-from tests.tools.four import OpenCode
-from tests.tools.launch import Tool
-from tests.tools.stub import Stub
-from tests.tools.terminal import Terminal
-from tests.tools.test_in_tmux import new_session, opened, say
+from cortext.tools.running import is_program, live_sessions
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.needs("node", "to run the AI tools"),
-    pytest.mark.needs("npm", "to install the AI tools"),
-    pytest.mark.needs("tmux", "to have a screen"),
-]
+ID = "11111111-2222-4333-8444-555555555555"
+NEW = "99999999-2222-4333-8444-555555555555"
 
 
-def live(tool: Tool) -> list[str]:
-    """The sessions that a list shows as active."""
-    rows = json.loads(cortext(tool, "list", "--json"))
-    return [row["id"] for row in rows if row["status"] == "active"]
+@contextmanager
+def running(folder: Path, name: str, *words: str) -> Iterator[int]:
+    """A program of this name that waits, with these words."""
+    path = folder / name
+    path.write_text("#!/bin/sh\nread line\n", encoding="utf-8")
+    path.chmod(0o755)
+    with subprocess.Popen([path, *words], stdin=subprocess.PIPE) as process:
+        assert process.stdin
+        try:
+            for _ in range(500):
+                if os.fsencode(path) in Path(f"/proc/{process.pid}/cmdline").read_bytes():
+                    break
+            yield process.pid
+        finally:
+            process.stdin.close()
 
 
-def test_a_session_that_opencode_began_is_live(tmp_path: Path) -> None:
-    """Not what was had there before, nor what the same process has left for a new one; nothing
-    is once it has ended."""
-    with Stub() as stub:
-        tool = set_up("opencode", tmp_path / "root", stub.url)
-        assert isinstance(tool, OpenCode)
-        stub.say("Long ago.")
-        assert tool.run("Hello before").code == 0
-        with opened(tool) as terminal:
-            assert live(tool) == []
-            say(terminal, stub, "Hello there", "First answer.")
-            (begun,) = set(tool.sessions()[1:])
-            assert live(tool) == [begun]
-            new_session(terminal)
-            say(terminal, stub, "Hello again", "Second answer.")
-            (second,) = set(tool.sessions()[2:])
-            assert live(tool) == [second]
-        gone(terminal, tool)
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+@pytest.mark.parametrize(
+    ("line", "ids"),
+    [
+        (f"claude --resume {ID}", [ID]),
+        (f"claude --resume={ID}", [ID]),
+        (f"claude -r {ID} fork", [ID]),
+        (f"claude --resume /some/folder/{ID}.jsonl", [ID]),
+        (f"claude --resume {ID} --fork-session --session-id {NEW}", [NEW]),
+        (f"claude --resume {ID} --fork-session", []),
+        (f"claude --session-id {NEW}", [NEW]),
+        (f"claude -p {ID}", []),
+        (f"codex resume {ID}", [ID]),
+        (f"codex exec resume -c a=b {ID} -", [ID]),
+        (f"codex fork {ID}", []),
+        (f"gemini --resume {ID}", [ID]),
+        ("opencode run -s ses_0123456789 hello", ["ses_0123456789"]),
+        ("opencode run --session ses_0123456789 --fork", []),
+        (f"grep claude {ID}", []),
+        (f"grep claude --resume {ID}", []),
+    ],
+)
+def test_a_command_line_says_its_session(line: str, ids: list[str], tmp_path: Path) -> None:
+    """Only behind the options for it; of a copy the copy's."""
+    name, *words = line.split()
+    with running(tmp_path, name, *words) as pid:
+        assert [id for (_, id), found in live_sessions().items() if found == pid] == ids
 
 
-def gone(terminal: Terminal, tool: Tool) -> None:
-    """The process was ended; the system may need a moment to say so."""
-    terminal.until(lambda: live(tool) == [])
+@pytest.mark.parametrize(
+    ("line", "tool"),
+    [
+        ("/usr/bin/node --no-warnings=X /usr/lib/gemini", "gemini"),
+        ("node /x/@anthropic-ai/claude-code/cli.js", "claude"),
+        ("/opt/.opencode", "opencode"),
+        ("codex exec", "codex"),
+        ("vim claude", ""),
+        ("tail -f codex", ""),
+        ("", ""),
+    ],
+)
+def test_programs_of_tools(line: str, tool: str) -> None:
+    """What only names a tool is none."""
+    tools = [t for t in ("claude", "codex", "gemini", "opencode") if is_program(t, line.split())]
+    assert tools == ([tool] if tool else [])
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+def test_a_hostile_row_hides_no_session(tmp_path: Path, data_home: Path) -> None:
+    """Whatever a row of OpenCode's says its folder and time are, the others are found."""
+    home = data_home / "opencode"
+    home.mkdir(parents=True)
+    now = int(time.time() * 1000) + 60_000
+    rows = [
+        ("ses_nul", b"/a\0b", now + 5),
+        ("ses_bytes", b"/\xff\xfe", now + 4),
+        ("ses_time", os.fsencode(tmp_path), 10**15),
+        ("ses_word", os.fsencode(tmp_path), "soon"),
+        ("ses_none", None, now + 3),
+        ("ses_own", os.fsencode(tmp_path.resolve()), now),
+    ]
+    with closing(sqlite3.connect(home / "opencode.db")) as db:
+        db.execute("CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, time_updated)")
+        query = "INSERT INTO session VALUES (?, NULL, CAST(? AS TEXT), ?)"
+        db.executemany(query, rows)
+        db.commit()
+    script = tmp_path / "opencode"
+    script.write_text(f"exec 3< '{home}/opencode.db'\necho open\nread line\n", encoding="utf-8")
+    with subprocess.Popen(
+        ["sh", script], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stdout.readline() == b"open\n"
+        found = [id for (_, id), pid in live_sessions().items() if pid == process.pid]
+        process.stdin.close()
+    assert found == ["ses_own"]

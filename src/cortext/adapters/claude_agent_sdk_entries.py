@@ -8,13 +8,13 @@ from typing import Any, cast
 import msgspec
 
 from cortext import clock
-from cortext.bridges import jsonl
-from cortext.bridges.claude_records import OURS, SYNTHETIC, Block, Line, said, sort_out, text_of
 from cortext.formats.wording import wording
 from cortext.model.ids import derived_id
 from cortext.model.message import Role, SessionMessage
 from cortext.model.session import Session
 from cortext.model.wire import as_dict, iso
+from cortext.tools import jsonl
+from cortext.tools.claude.records import OURS, SYNTHETIC, Block, Line, said, sort_out, text_of
 
 KEY = "claude_agent_sdk"
 """The name in `extra` under which an entry stands."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from cortext.bridges.speech import LONGEST_TURN
 from cortext.catalog.database import micros, plain
 from cortext.catalog.log_index import SUFFIX, Read
 from cortext.catalog.row import AUR, Listed, facts, tool_root
@@ -23,6 +22,7 @@ from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
 from cortext.stores.checks import refuse_newer
 from cortext.stores.seen import Fingerprint
+from cortext.tools.stream_events import LONGEST_TURN
 
 _BLOCK = 1 << 20
 _LONGEST = LONGEST_TURN + 2 * _BLOCK

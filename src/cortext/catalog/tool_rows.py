@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from cortext.bridges import places
-from cortext.bridges.port import Bridge, Glance, Source
-from cortext.bridges.registry import open_bridge
 from cortext.catalog.database import micros
 from cortext.catalog.row import facts
 from cortext.catalog.sanitize import folder_named, shown, told
 from cortext.catalog.tool_sessions import Row
 from cortext.errors import CortextError, why
+from cortext.tools import scan
+from cortext.tools.protocol import Bridge, Glance, Source
+from cortext.tools.registry import open_bridge
 
 _SEEN_WHOLE = 1 << 22
 """A transcript of no more bytes has no request in it if a glance finds none."""
@@ -56,21 +56,21 @@ class _Home:
         return found
 
     def _candidates(self) -> list[_Candidate]:
-        own = self._home == places.own_home(self.tool)
+        own = self._home == scan.own_home(self.tool)
         # Only over its own folder a bridge heeds what the environment adds to it.
         bridge = open_bridge(self.tool, None if own else self._home)
-        beside = places.mark_beside(self.tool, self._home)
+        beside = scan.mark_beside(self.tool, self._home)
         found: list[_Candidate] = []
         try:
             for source in bridge.sources():
                 if shown(source.id) != source.id:
-                    places.warn("%s is passed over: its id cannot be shown", source.path)
+                    scan.warn("%s is passed over: its id cannot be shown", source.path)
                     continue
                 print = "\0".join((source.path, source.print, source.cwd, beside))
                 data = print.encode("utf-8", "surrogateescape")
                 found.append(_Candidate(bridge, source, data, _time(source)))
         except (OSError, CortextError) as error:
-            places.warn("%s is passed over: %s", self._home, why(error))
+            scan.warn("%s is passed over: %s", self._home, why(error))
         return found
 
 
@@ -89,7 +89,7 @@ class _Session(NamedTuple):
 
 
 def glance_at(
-    looks: Mapping[tuple[str, str], places.Look],
+    looks: Mapping[tuple[str, str], scan.Look],
     known: Mapping[tuple[str, str], bytes],
     deleted: Collection[tuple[str, str]],
     patience: float | None,
@@ -112,9 +112,9 @@ def glance_at(
     return Found(new, gone, len(changed) - len(new))
 
 
-def _sessions(tool: str, looks: Mapping[tuple[str, str], places.Look]) -> Iterator[_Session]:
+def _sessions(tool: str, looks: Mapping[tuple[str, str], scan.Look]) -> Iterator[_Session]:
     """The sessions of a tool, each in the tool's own folder or else in our archive."""
-    homes = places.own_home(tool), places.archive_home(tool)
+    homes = scan.own_home(tool), scan.archive_home(tool)
     own, archive = (_Home(tool, home) for home in homes)
     names = [looks[tool, home].names for home in homes]
     for id, found in own.sessions.items():
@@ -148,14 +148,14 @@ def _row(session: _Session) -> Row:
 def _glance(one: _Candidate) -> tuple[Row, bool]:
     source = one.source
     try:
-        if places.is_side(source):
+        if scan.is_side(source):
             return _to_row(one, None, ""), True
         seen = one.bridge.glance(source)
     except FileNotFoundError:
         return _to_row(one, None, ""), False
     except (OSError, CortextError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        places.warn("%s cannot be read: %s", source.path, reason)
+        scan.warn("%s cannot be read: %s", source.path, reason)
         return _to_row(one, None, f"{source.path}: {reason.lower()}"), False
     if not (seen.title or seen.started_at):
         note = f"{source.path}: nothing in it can be read"

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from cortext.bridges import places
-from cortext.bridges.forgotten import forgotten
 from cortext.catalog.database import Unreadable
 from cortext.catalog.packed_rows import Packs
 from cortext.catalog.row import AUR, DOCUMENT, Listed, tool_root
 from cortext.catalog.workspace_scan import FRESH_NS
+from cortext.tools import scan
+from cortext.tools.deleted_sessions import forgotten
 
 if TYPE_CHECKING:
     from cortext.catalog.tool_rows import Found
@@ -80,12 +80,12 @@ class Row(NamedTuple):
         return Listed(root, path, self.id, "paused", self.last_active, self.text)
 
 
-Looks = dict[tuple[str, str], places.Look]
+Looks = dict[tuple[str, str], scan.Look]
 
 
 def look_around() -> Looks:
     """How the folder of each tool looks now, and our copy of it."""
-    return {(tool, home): places.look(tool, home) for tool in places.TOOLS for home in _homes(tool)}
+    return {(tool, home): scan.look(tool, home) for tool in scan.TOOLS for home in _homes(tool)}
 
 
 def refresh(
@@ -117,8 +117,8 @@ def _forgotten() -> set[tuple[str, str]]:
     except OSError as error:
         import logging
 
-        from cortext.bridges.forgotten import path
         from cortext.errors import reason_of
+        from cortext.tools.deleted_sessions import path
 
         told = f"{path()} cannot be read: {reason_of(error)}"
         logging.getLogger("cortext.catalog").warning("what was deleted is listed too: %s", told)
@@ -127,7 +127,7 @@ def _forgotten() -> set[tuple[str, str]]:
 
 def _homes(tool: str) -> tuple[str, ...]:
     """The tool's own folder, then our copy."""
-    return places.own_home(tool), places.archive_home(tool)
+    return scan.own_home(tool), scan.archive_home(tool)
 
 
 def _load_homes(db: sqlite3.Connection) -> dict[tuple[str, str], bytes]:

@@ -82,7 +82,7 @@ def _be_read() -> None:
     if not (os.environ.get("GEMINI_CLI") and sys.stdout.isatty()):
         return
     if os.environ.get("CODEX_THREAD_ID"):  # one runs in the other, and Codex keeps each byte
-        from cortext.bridges.inside import here
+        from cortext.tools.tool_context import here
 
         inside = here()
         if inside and inside.tool != "gemini":

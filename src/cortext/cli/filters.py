@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cortext.bridges.places import TOOLS
 from cortext.catalog.row import AUR, DOCUMENT, SPAWN
 from cortext.cli.options import Number, Since, all_option
 from cortext.features.listing.conversation_list import Wanted
+from cortext.tools.scan import TOOLS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -29,8 +29,8 @@ def run(arguments: list[str]) -> None:
 def _handle(arguments: list[str]) -> dict[str, Any]:
     import json
 
-    from cortext.bridges.places import TOOLS
     from cortext.features.capture.hook_events import hook
+    from cortext.tools.scan import TOOLS
 
     tool, event, *given = arguments
     if tool not in TOOLS:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from cortext.bridges.places import TOOLS
 from cortext.catalog.row import AUR, SPAWN
 from cortext.cli.text import clean
+from cortext.tools.scan import TOOLS
 
 if TYPE_CHECKING:
-    from cortext.bridges.launch import Plan
     from cortext.catalog.row import Listed
     from cortext.features.resume.reopen import Prepared
+    from cortext.tools.launch import Plan
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,14 +29,14 @@ def tool_option(command: F) -> F:
 
 def can_talk() -> bool:
     """Whether there is a terminal, and no tool in it already."""
-    from cortext.bridges.inside import here
+    from cortext.tools.tool_context import here
 
     return sys.stdin.isatty() and sys.stdout.isatty() and here() is None
 
 
 def can_launch(wanted: str | None) -> bool:
     """Whether there is a terminal for a tool, no tool in it already, and one to start."""
-    from cortext.bridges.launch import installed
+    from cortext.tools.launch import installed
 
     if not can_talk():
         return False
@@ -106,8 +106,8 @@ def talk_on(row: Listed) -> NoReturn:
 
 def talk_plan(row: Listed) -> Prepared:
     """What a person would type for that."""
-    from cortext.bridges.launch import Plan
     from cortext.features.resume.reopen import Prepared
+    from cortext.tools.launch import Plan
 
     plan = Plan(SPAWN, ("cortext", "spawn", "--resume", row.key), os.getcwd())
     return Prepared("native", plan, row.key, row, [])

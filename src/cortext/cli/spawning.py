@@ -6,8 +6,6 @@ import os
 
 import click
 
-from cortext.bridges.launch import installed
-from cortext.bridges.places import TOOLS
 from cortext.catalog.row import Listed
 from cortext.cli.chart import counted
 from cortext.cli.repl import run
@@ -24,6 +22,8 @@ from cortext.features.spawn.spawn_list import Found, find_spawned, list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.stores.names import is_id
+from cortext.tools.launch import installed
+from cortext.tools.scan import TOOLS
 
 _SOME = 10
 

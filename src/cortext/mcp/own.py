@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from cortext.bridges.live import live_sessions, tool_process
-from cortext.bridges.places import TOOLS
-from cortext.bridges.processes import ancestors
+from cortext.tools.processes import ancestors
+from cortext.tools.running import live_sessions, tool_process
+from cortext.tools.scan import TOOLS
 
 _SESSION = "CLAUDE_CODE_SESSION_ID"
 

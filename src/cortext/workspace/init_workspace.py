@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from cortext.bridges.commands import (
+from cortext.builtin import TYPES
+from cortext.durability.read import read_file
+from cortext.durability.replace import storage_errors
+from cortext.tools.slash_commands import (
     WITH_COMMANDS,
     Command,
     file_name,
     file_text,
     workspace_folder,
 )
-from cortext.builtin import TYPES
-from cortext.durability.read import read_file
-from cortext.durability.replace import storage_errors
 from cortext.workspace.conversation_types import Types, built_in
 from cortext.workspace.known_folders import remember_workspace
 

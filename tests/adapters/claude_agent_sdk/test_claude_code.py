@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.adapters.children import ROOT
-from tests.tools.machine import Machine, missing
-from tests.tools.stub import Stub
-from tests.tools.wire import Call
+from tests.tools.real.machine import Machine, missing
+from tests.tools.real.stub import Stub
+from tests.tools.real.wire import Call
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("node") and shutil.which("npm")), reason="no node to run Claude Code"

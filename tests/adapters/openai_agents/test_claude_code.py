@@ -14,10 +14,10 @@ from cortext import SessionMessage, Workspace
 from cortext.adapters.openai_agents import CortextSession
 from tests.adapters.openai_agents.scenes import call, look_up, speaker
 from tests.adapters.pages import run_page
-from tests.tools.machine import Machine, missing, times_told
-from tests.tools.spoken import spoken
-from tests.tools.stub import Stub
-from tests.tools.wire import Call
+from tests.tools.real.machine import Machine, missing, times_told
+from tests.tools.real.spoken import spoken
+from tests.tools.real.stub import Stub
+from tests.tools.real.wire import Call
 
 needs_claude = pytest.mark.skipif(
     not (shutil.which("node") and shutil.which("npm")), reason="no node to run Claude Code"

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from cortext.bridges import speech
-from cortext.bridges.launch import PACKAGES, Plan, ToolMissingError
-from cortext.bridges.processes import find_process
 from cortext.errors import CortextError
 from cortext.features.spawn.agents import Agent
 from cortext.features.spawn.run_agent import AgentFailedError, Runner, Turn, choose_runner
 from cortext.features.spawn.spawn_settings import SpawnSettings
+from cortext.tools import stream_events
+from cortext.tools.launch import PACKAGES, Plan, ToolMissingError
+from cortext.tools.processes import find_process
 
 SETTINGS = SpawnSettings("", 0, 100_000, [])
 PATIENCE = 60.0
@@ -276,10 +276,10 @@ def test_an_answer_without_end(tmp_path: Path, code: str) -> None:
 
 def test_a_line_of_a_tool_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It fails by the tool's name, as anything that it does wrong."""
-    monkeypatch.setattr(speech, "_LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(stream_events, "_LONGEST_LINE", 1 << 20)
     plan = Plan("", ("/bin/sh", "-c", "exec cat /dev/zero"), str(tmp_path))
     with pytest.raises(AgentFailedError, match="claude failed: it wrote a line of more than 1 MB"):
-        have(Turn("claude", plan, speech.ClaudeSpeech(), ""))
+        have(Turn("claude", plan, stream_events.ClaudeSpeech(), ""))
 
 
 def have(turn: Turn) -> None:

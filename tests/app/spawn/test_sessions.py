@@ -18,7 +18,6 @@ from cortext import (
     SessionNotFoundError,
     SessionStorageError,
 )
-from cortext.bridges.speech import LONGEST, LONGEST_TURN
 from cortext.durability.live import live_holder
 from cortext.errors import CortextError
 from cortext.features.spawn import spawn_sessions
@@ -27,6 +26,7 @@ from cortext.features.spawn.session_paths import live_path, path_of
 from cortext.features.spawn.spawn_list import list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.stores.log import LogStore
+from cortext.tools.stream_events import LONGEST, LONGEST_TURN
 
 
 def lines_of(id: str) -> list[dict[str, Any]]:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.cli.repl.terminal import CTRL_C, CTRL_D, Terminal
 from tests.command import SCRIPT
-from tests.tools.four import FOUR
-from tests.tools.streaming import StreamingStub
-from tests.tools.test_spawn import living, machine
+from tests.tools.real.four import FOUR
+from tests.tools.real.streaming import StreamingStub
+from tests.tools.real.test_spawn import living, machine
 
 pytestmark = [
     pytest.mark.slow,

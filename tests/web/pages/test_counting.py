@@ -10,12 +10,12 @@ import pytest
 
 from cortext import MemoryConversationStore, clock
 from cortext.asgi import create_app
-from cortext.bridges.writing import Turn, open_writer
 from cortext.catalog.row import Listed
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.listing.load_row import read
 from cortext.features.stats import conversation_stats
 from cortext.features.stats.stats import gather
+from cortext.tools.writer_protocol import Turn, open_writer
 from cortext.web.pages import counting
 from cortext.web.pages.counting import Counting
 from cortext.web.pages.shelf import Shelf

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from cortext import SessionMessage, SessionNotFoundError, SessionStorage, open_session_store
-from cortext.bridges.opencode import OpenCodeBridge
-from cortext.bridges.port import Source
 from cortext.catalog.row import Listed
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.watch.live_sources import Conversation
 from cortext.model import json
+from cortext.tools.opencode.reader import OpenCodeBridge
+from cortext.tools.protocol import Source
 from cortext.web.pages.desk import Desk
 from cortext.web.pages.live import Ending, follow
 from cortext.web.pages.opened import Opened
 from cortext.web.pages.rows import joined
-from tests.bridges.opencode_made import Made, text
+from tests.tools.opencode_made import Made, text
 from tests.web.pages import stories
 
 ID = "001-plan-live"

@@ -25,10 +25,10 @@ def command(query: str, text: str, tool: str | None, everywhere: bool, as_json: 
     --json also the id of the copy, which is not kept, and the tokens, where the tool says them.
     """
     from cortext import paths
-    from cortext.bridges.answers import REPORTING, read_report
     from cortext.cli.choose import choose
     from cortext.config import Config
     from cortext.features.resume.ask import ask, require_question
+    from cortext.tools.json_answers import REPORTING, read_report
 
     question = sys.stdin.read() if text == "-" else text
     require_question(question)

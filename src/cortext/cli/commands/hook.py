@@ -16,7 +16,7 @@ def complete_tool(
     """The tools that begin so, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext.bridges.places import TOOLS
+    from cortext.tools.scan import TOOLS
 
     return [CompletionItem(tool) for tool in TOOLS if tool.startswith(incomplete)]
 
@@ -27,7 +27,8 @@ def complete_event(
     """The events that the tool before tells of, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext.bridges import plugin, settings
+    from cortext.tools import settings
+    from cortext.tools.opencode import plugin
 
     events = {**settings.EVENTS, "codex": settings.NOTIFY[-1:], "opencode": plugin.EVENTS}
     known = events.get(str(ctx.params.get("tool")), ())

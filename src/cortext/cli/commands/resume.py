@@ -182,8 +182,8 @@ def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> Listed:
 
 def _latest(rows: list[Listed]) -> Listed:
     """The newest that is not going on in a tool right now."""
-    from cortext.bridges.live import live_sessions
     from cortext.errors import CortextError
+    from cortext.tools.running import live_sessions
 
     live = {id for _, id in live_sessions()}
     for row in rows:
@@ -224,8 +224,8 @@ def _brief(row: Listed, *, budget: int | None, tools: str | None, tool: str) -> 
 
 def _servers(row: Listed, tool: str) -> list[str]:
     """Return the MCP servers of the named tool, or of the tool that this process runs in."""
-    from cortext.bridges.inside import here
     from cortext.features.resume.agent_briefing import configured_servers
+    from cortext.tools.tool_context import here
 
     if not tool and (inside := here()):
         return configured_servers(row, inside.tool, paths.current_folder())

@@ -29,7 +29,7 @@ def tool_names(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
     """Names of tools, with commas; None for those that are found here."""
-    from cortext.bridges.places import TOOLS
+    from cortext.tools.scan import TOOLS
 
     if value is None:
         return None
@@ -47,7 +47,7 @@ def complete_tools(
     """The names that may follow what is typed, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext.bridges.places import TOOLS
+    from cortext.tools.scan import TOOLS
 
     given, comma, begun = incomplete.rpartition(",")
     left = [tool for tool in TOOLS if tool not in given.split(",") and tool.startswith(begun)]
@@ -150,8 +150,8 @@ def _say_consent() -> None:
     import os
     import shutil
 
-    from cortext.bridges.places import own_home
     from cortext.cli.lists import short
+    from cortext.tools.scan import own_home
 
     path = os.path.join(own_home("gemini"), "policies", "cortext.toml")
     if shutil.which("gemini") is None or os.path.exists(path):

@@ -112,7 +112,7 @@ def stop(
 def _said(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) -> str:
     """What the person wrote, without what tools put into it on its way to us."""
     if typed is not None:
-        from cortext.bridges.typed import typed_words
+        from cortext.tools.opencode.prompt_args import typed_words
 
         return typed_words(typed, slash.inside.process if slash.inside else None)
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if stdin else " ".join(words)

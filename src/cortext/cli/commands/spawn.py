@@ -47,7 +47,7 @@ def complete_tool(
     """The tools, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext.bridges.places import TOOLS
+    from cortext.tools.scan import TOOLS
 
     return [CompletionItem(tool) for tool in TOOLS if tool.startswith(incomplete)]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cortext.bridges.places import TOOLS
 from cortext.cli.chart import bar, can_draw, counted, size
 from cortext.cli.commands.setup import complete_tools
 from cortext.cli.options import json_option, print_json
 from cortext.cli.text import clean
 from cortext.errors import SessionLockedError
 from cortext.features.archive.background import notice
+from cortext.tools.scan import TOOLS
 
 if TYPE_CHECKING:
     from cortext.features.archive.archive_sync import Progress, Synced, ToolSynced

@@ -23,8 +23,8 @@ def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
 
     Your conversations, the archive and the files of workspaces stay as they are.
     """
-    from cortext.bridges.places import TOOLS
     from cortext.features.setup.tool_setup import carry_out, plan_uninstall
+    from cortext.tools.scan import TOOLS
 
     plan = plan_uninstall(tools or TOOLS)
     show(plan, whole=dry_run)

@@ -58,8 +58,8 @@ class Acting(App[Chosen | None]):
             self.exit(Chosen(row, fork=True))
 
     def action_resume_in(self) -> None:
-        from cortext.bridges.launch import installed
         from cortext.cli.picker.asking import Choice
+        from cortext.tools.launch import installed
 
         row, among = self.chosen, installed()
         if row is None:

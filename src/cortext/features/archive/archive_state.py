@@ -8,12 +8,12 @@ import os
 import msgspec
 
 from cortext import paths
-from cortext.bridges.places import TOOLS
 from cortext.durability.follow import Known
 from cortext.durability.packed import SUFFIX, Packed
 from cortext.durability.read import open_file, read_file
 from cortext.durability.replace import make_private_dir, replace
 from cortext.model import json
+from cortext.tools.scan import TOOLS
 
 _log = logging.getLogger("cortext.archive")
 

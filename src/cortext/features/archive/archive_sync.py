@@ -12,11 +12,6 @@ from typing import NamedTuple
 import msgspec
 
 from cortext import clock, paths
-from cortext.bridges import archive, jsonl
-from cortext.bridges.archive import Item
-from cortext.bridges.forgotten import Forgotten, forgotten, remember_forgotten
-from cortext.bridges.places import TOOLS
-from cortext.bridges.registry import open_bridge
 from cortext.config import Config
 from cortext.durability.lock import FileLock
 from cortext.durability.packed import SUFFIX
@@ -26,6 +21,11 @@ from cortext.errors import CortextError, SessionNotFoundError, SessionStorageErr
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.archive.copier import Copier
 from cortext.model import wire
+from cortext.tools import archive_items, jsonl
+from cortext.tools.archive_items import Item
+from cortext.tools.deleted_sessions import Forgotten, forgotten, remember_forgotten
+from cortext.tools.registry import open_bridge
+from cortext.tools.scan import TOOLS
 
 _log = logging.getLogger("cortext.archive")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -115,8 +115,10 @@ class _Run:
     def all(
         self, progress: Progress | None = None, only: Callable[[Item], bool] | None = None
     ) -> ToolSynced:
-        failures: archive.Failures = {}
-        items = [item for item in archive.items(self._tool, failures) if not only or only(item)]
+        failures: archive_items.Failures = {}
+        items = [
+            item for item in archive_items.items(self._tool, failures) if not only or only(item)
+        ]
         self._errors += [Failed(path, reason) for path, reason in failures.items()]
         self._follow_moves(items)
         sizes = list(map(self._new_bytes, items)) if progress else []

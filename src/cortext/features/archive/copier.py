@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cortext import paths
-from cortext.bridges import archive
-from cortext.bridges.archive import Item
 from cortext.durability.follow import Followed, Known, follow, print_of
 from cortext.durability.packed import SUFFIX
 from cortext.durability.replace import remove_if_there
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import folder_of, temp_dir
+from cortext.tools import archive_items
+from cortext.tools.archive_items import Item
 
 if TYPE_CHECKING:
     from cortext.features.secrets.archive_redactions import Masks
@@ -61,19 +61,19 @@ class Copier:
     def _side(self, item: Item, target: str, known: Known | None) -> Followed:
         mask = self._masks.of_all() if self._masks else None
         if mask is None:
-            return archive.copy_side(item, target, known, temp_dir=temp_dir())
+            return archive_items.copy_side(item, target, known, temp_dir=temp_dir())
         from cortext.features.secrets.redact_value import masked_lines
 
         change = partial(masked_lines, mask=mask)
-        return archive.copy_side(item, target, known, temp_dir=temp_dir(), change=change)
+        return archive_items.copy_side(item, target, known, temp_dir=temp_dir(), change=change)
 
     def _rows(self, item: Item, target: str, known: Known | None, mask: Marker | None) -> Followed:
         if mask is None:
-            return archive.copy_session(item, target, known, temp_dir=temp_dir())
+            return archive_items.copy_session(item, target, known, temp_dir=temp_dir())
         from cortext.features.secrets.redact_value import masked_line
 
         change = partial(masked_line, mask=mask)
-        done = archive.copy_session(item, target, known, temp_dir=temp_dir(), change=change)
+        done = archive_items.copy_session(item, target, known, temp_dir=temp_dir(), change=change)
         self._remember(item, mask)
         return done
 
@@ -82,11 +82,11 @@ class Copier:
         mark = print_of(os.stat(item.path))
         if known and known.print == mark and os.path.exists(bare + SUFFIX):
             return Followed(known)
-        plain = archive.warm(item, temp_dir())
+        plain = archive_items.warm(item, temp_dir())
         if not plain:
             if mask:
                 raise CortextError("zstd is missing, and without it nothing can be masked again")
-            return archive.copy_side(item, f"{bare}.zst", known, temp_dir=temp_dir())
+            return archive_items.copy_side(item, f"{bare}.zst", known, temp_dir=temp_dir())
         try:
             if mask:
                 done = self._masked(item, plain, bare + SUFFIX, known, mask)

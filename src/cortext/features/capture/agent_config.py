@@ -13,14 +13,14 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.bridges.inside import here
-from cortext.bridges.servers import mcp_servers, merge_tools, record_tools
 from cortext.durability.read import read_file
 from cortext.durability.replace import remove_if_there, replace
 from cortext.features.capture.transcript_reader import find_model
 from cortext.features.resume.handoff_files import MODELS, folder_of, make_room
 from cortext.model.session import Session
 from cortext.stores.layout import Place
+from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools
+from cortext.tools.tool_context import here
 from cortext.workspace.workspace import Workspace
 
 

@@ -16,7 +16,6 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from cortext import clock
-from cortext.bridges.registry import BRIDGES
 from cortext.catalog.row import Listed
 from cortext.durability.read import read_file
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
@@ -31,6 +30,7 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.values import parse_time
 from cortext.stores.layout import Place
+from cortext.tools.registry import BRIDGES
 from cortext.workspace.workspace import Workspace
 
 Entry = dict[str, Any]

@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from cortext.bridges.port import Bridge, Source
-from cortext.bridges.recent import Follows, FollowsRows, Mark, mark_of
 from cortext.durability.lock import FileLock
 from cortext.durability.read import read_file
 from cortext.durability.replace import side_dir, storage_errors
@@ -34,6 +32,8 @@ from cortext.formats.records import decode_lines, in_time_order
 from cortext.model import wire
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place, conversations_dir
+from cortext.tools.incremental import Follows, FollowsRows, Mark, mark_of
+from cortext.tools.protocol import Bridge, Source
 from cortext.workspace.inactivity import REASON
 from cortext.workspace.workspace import Workspace
 

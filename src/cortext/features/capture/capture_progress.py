@@ -16,11 +16,11 @@ from msgspec import DecodeError, Struct, ValidationError
 from msgspec.json import Decoder, encode
 
 from cortext import paths
-from cortext.bridges.recent import Mark
 from cortext.durability.replace import make_private_dir, remove_if_there, sweep_temps, temp_name
 from cortext.features.capture.bindings import Entry
 from cortext.stores.layout import Place
 from cortext.stores.seen import Fingerprint
+from cortext.tools.incremental import Mark
 
 _RECENT = 400
 _OLD_SECONDS = 90 * 86_400

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import os
 
-from cortext.bridges.inside import Inside, here
-from cortext.bridges.places import home_of
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import Listed
 from cortext.errors import CortextError, SessionNotFoundError
@@ -17,6 +15,8 @@ from cortext.features.capture.pending_bindings import bound_to_process, settle_a
 from cortext.features.capture.session_facts import unnamed
 from cortext.features.capture.transcripts import find_transcript
 from cortext.features.listing.conversation_list import Conversations
+from cortext.tools.scan import home_of
+from cortext.tools.tool_context import Inside, here
 from cortext.workspace.workspace import Workspace
 
 log: logging.Logger = logging.getLogger("cortext.features")

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cortext import paths
-from cortext.bridges.live import forget_running, note_running, tool_process
+from cortext.tools.running import forget_running, note_running, tool_process
 
 if TYPE_CHECKING:
-    from cortext.bridges.processes import Process
     from cortext.catalog.row import Listed
     from cortext.features.capture.bindings import Bound
+    from cortext.tools.processes import Process
 
 _PATIENCE = 0.08
 """Seconds that a last answer may take to reach the transcript: Claude Code writes it after it

@@ -12,11 +12,6 @@ import os
 from datetime import timedelta
 
 from cortext import clock, paths
-from cortext.bridges.inside import Inside, holding, went_elsewhere, written_at
-from cortext.bridges.live import TICK, still_runs
-from cortext.bridges.port import Source
-from cortext.bridges.processes import Process, find_process, folder_of
-from cortext.bridges.registry import BRIDGES, open_bridge
 from cortext.catalog.row import Listed
 from cortext.durability.replace import make_private_dir, remove_if_there, replace
 from cortext.errors import CortextError
@@ -37,6 +32,11 @@ from cortext.model import wire
 from cortext.model.session import Session
 from cortext.model.values import parse_time
 from cortext.stores.layout import Place
+from cortext.tools.processes import Process, find_process, folder_of
+from cortext.tools.protocol import Source
+from cortext.tools.registry import BRIDGES, open_bridge
+from cortext.tools.running import TICK, still_runs
+from cortext.tools.tool_context import Inside, holding, went_elsewhere, written_at
 from cortext.workspace.workspace import Workspace
 
 _log = logging.getLogger("cortext.features")

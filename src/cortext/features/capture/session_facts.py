@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cortext.bridges import places
-from cortext.bridges.servers import mcp_servers, merge_tools, record_tools, server_alone
 from cortext.features.capture.bindings import Entry
 from cortext.features.capture.transcript_reader import find_model
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.layout import Place
+from cortext.tools import scan
+from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools, server_alone
 from cortext.workspace.workspace import Workspace
 
 
@@ -79,7 +79,7 @@ def _apply(session: Session, found: Iterable[tuple[Entry, Facts]]) -> bool:
             session.title = facts.title or session.title
         for own in session.native:
             if all(own.get(name) == entry.get(name) for name in ("tool", "session_id", "from")):
-                if places.home_of(str(own.get("tool")), facts.path) is None:
+                if scan.home_of(str(own.get("tool")), facts.path) is None:
                     own["path"] = facts.path
                 if any(facts.tokens):
                     own["tokens"] = list(facts.tokens)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from cortext.bridges import places
-from cortext.bridges.port import Bridge, Source
-from cortext.bridges.recent import Changed, Follows, FollowsRows, Mark, end_of, since
-from cortext.bridges.registry import open_bridge
 from cortext.errors import CortextError
 from cortext.features.capture.transcripts import Found, find_transcript, is_own
+from cortext.tools import scan
+from cortext.tools.incremental import Changed, Follows, FollowsRows, Mark, end_of, since
+from cortext.tools.protocol import Bridge, Source
+from cortext.tools.registry import open_bridge
 
 
 def transcript_at(tool: str, id: str, path: str) -> Found | None:
     """As `find_transcript`. Of a database it is not asked whether it has the session: that takes
     longer than to read one."""
     if tool == "opencode" and path.endswith(".db") and is_own(tool, path):
-        return open_bridge(tool, places.home_of(tool, path)), Source(tool, id, path, 0, "")
+        return open_bridge(tool, scan.home_of(tool, path)), Source(tool, id, path, 0, "")
     return find_transcript(tool, id, path)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 
-from cortext.bridges import jsonl, places
-from cortext.bridges.port import Bridge, Source
-from cortext.bridges.registry import open_bridge
+from cortext.tools import jsonl, scan
+from cortext.tools.protocol import Bridge, Source
+from cortext.tools.registry import open_bridge
 
 Found = tuple[Bridge, Source]
 _ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
@@ -22,7 +22,7 @@ def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False)
     there = _at(tool, id, path)
     if there and not search:
         return there
-    return own_transcript(tool, id) or there or _among(tool, id, places.archive_home(tool))
+    return own_transcript(tool, id) or there or _among(tool, id, scan.archive_home(tool))
 
 
 def own_transcript(tool: str, id: str, path: str = "") -> Found | None:
@@ -34,7 +34,7 @@ def is_own(tool: str, path: str) -> bool:
     """Whether a file is below the folder of a tool, or of our copy of it. A path may come from a
     workspace that somebody else wrote: it must not make us read anything else."""
     real = os.path.realpath(path)
-    homes = [places.own_home(tool), places.archive_home(tool)]
+    homes = [scan.own_home(tool), scan.archive_home(tool)]
     given = os.environ.get("OPENCODE_DB", "") if tool == "opencode" else ""
     if given and real == os.path.realpath(os.path.join(homes[0], given)):
         return True
@@ -53,7 +53,7 @@ def _at(tool: str, id: str, path: str) -> Found | None:
     if not named:
         return None
     mark = f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
-    bridge = open_bridge(tool, places.home_of(tool, path))
+    bridge = open_bridge(tool, scan.home_of(tool, path))
     return bridge, Source(tool, id, path, found.st_size, mark)
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.bridges.places import TOOLS
 from cortext.durability.follow import set_generation_aside, stamp
 from cortext.durability.lock import FileLock
 from cortext.durability.packed import MOST, SUFFIX, BrokenMemberError, Packed, pack
@@ -26,6 +25,7 @@ from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.doctor.check_redactions import note_marks
 from cortext.features.doctor.problem import NOTHING, Found, Mend, Mended, Problem, unread
 from cortext.model import json, wire
+from cortext.tools.scan import TOOLS
 
 _OURS = 8 * MOST
 """Bytes that a part of ours never holds: a larger one is of another program."""
@@ -90,10 +90,12 @@ def _name(copy: Copy) -> str:
 
 def _source(copy: Copy) -> str | None:
     """The file that the tool has of it still."""
-    from cortext.bridges import archive
+    from cortext.tools import archive_items
 
     name = _name(copy)
-    return next((item.path for item in archive.items(copy.tool, {}) if item.name == name), None)
+    return next(
+        (item.path for item in archive_items.items(copy.tool, {}) if item.name == name), None
+    )
 
 
 def _damages(path: str) -> list[str]:

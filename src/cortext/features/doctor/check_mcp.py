@@ -16,9 +16,9 @@ from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
-from cortext.bridges.mcp_entry import command_in, entry_in, entry_path
 from cortext.durability.read import read_file
 from cortext.errors import why
+from cortext.tools.mcp_entry import command_in, entry_in, entry_path
 
 PRESENT, MISSING, OTHER, GONE = "present", "missing", "another program", "its program is gone"
 OFF, UNREADABLE = "turned off", "settings cannot be read"

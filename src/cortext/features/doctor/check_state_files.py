@@ -10,8 +10,6 @@ from functools import partial
 import msgspec
 
 from cortext import paths
-from cortext.bridges import forgotten
-from cortext.bridges.places import TOOLS
 from cortext.catalog.document_index import SessionIndex
 from cortext.durability.follow import Known
 from cortext.durability.lock import FileLock
@@ -33,6 +31,8 @@ from cortext.features.doctor.problem import (
 from cortext.features.secrets.redact_value import redaction_key
 from cortext.model import json, wire
 from cortext.stores.document import SessionStorage
+from cortext.tools import deleted_sessions
+from cortext.tools.scan import TOOLS
 
 
 def check_exports(documents: Iterable[str]) -> Iterator[Found]:
@@ -48,7 +48,7 @@ def check_notes() -> Iterator[Found]:
         yield _of(path, _is_known, _known)
     for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents()):
         yield _of(path, lambda data: not _bad_lines(data), _folders)
-    yield _of(forgotten.path(), lambda data: not _cut_lines(data), _forgotten)
+    yield _of(deleted_sessions.path(), lambda data: not _cut_lines(data), _forgotten)
     yield _of(os.path.join(paths.data_home(), "cortext", "setup.json"), _is_object, _setup)
     yield _key()
 

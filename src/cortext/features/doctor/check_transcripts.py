@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from cortext.bridges import archive
-from cortext.bridges.places import TOOLS, own_home
-from cortext.bridges.registry import open_bridge
 from cortext.durability.read import open_file
 from cortext.errors import CortextError, reason_of
 from cortext.features.doctor.problem import NOTE, NOTHING, Found, Problem, counted, unread
+from cortext.tools import archive_items
+from cortext.tools.registry import open_bridge
+from cortext.tools.scan import TOOLS, own_home
 
 _BLOCK = 1 << 20
 _FOLDERS = {
@@ -42,7 +42,7 @@ def histories(failures: dict[str, str]) -> Iterator[History]:
         if not os.path.isdir(own_home(tool)):
             continue
         if tool == "opencode":  # it keeps rows: only a store as a whole can be closed to us
-            for _ in archive.items(tool, failures):
+            for _ in archive_items.items(tool, failures):
                 pass
             continue
         try:

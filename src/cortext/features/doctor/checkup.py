@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.bridges.places import TOOLS, folders, own_home
 from cortext.config import user_file
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.doctor import check_leftovers, check_machine
@@ -31,6 +30,7 @@ from cortext.features.doctor.inventory import (
 )
 from cortext.features.doctor.problem import Found, Mend, Problem, unforeseen
 from cortext.features.setup.manifest import Installed
+from cortext.tools.scan import TOOLS, folders, own_home
 
 _log = logging.getLogger("cortext.health")
 _TRIES = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from cortext.bridges.places import TOOLS, own_home
+from cortext.tools.scan import TOOLS, own_home
 
 _BELOW = {"claude": "projects", "codex": "sessions", "gemini": "tmp"}
 _MOVED_BY = {

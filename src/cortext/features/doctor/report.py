@@ -15,10 +15,6 @@ from typing import NamedTuple
 import msgspec
 
 from cortext import __version__, clock, paths
-from cortext.bridges import settings
-from cortext.bridges.commands import WITH_COMMANDS, file_name, user_folder
-from cortext.bridges.mcp_entry import entry_path
-from cortext.bridges.places import TOOLS, own_home
 from cortext.config import Config
 from cortext.durability.read import read_file
 from cortext.errors import CortextError, why
@@ -37,6 +33,10 @@ from cortext.features.doctor.problem import NOTE, Mend, Problem, unforeseen
 from cortext.features.errors_log import last_errors
 from cortext.features.setup.tool_setup import COMMANDS, found_tools, has_hooks, plan_setup
 from cortext.installation import install_command
+from cortext.tools import settings
+from cortext.tools.mcp_entry import entry_path
+from cortext.tools.scan import TOOLS, own_home
+from cortext.tools.slash_commands import WITH_COMMANDS, file_name, user_folder
 
 _RECENT = timedelta(days=7)
 """How long a failure is news. The log keeps it longer."""

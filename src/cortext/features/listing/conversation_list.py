@@ -211,7 +211,7 @@ class Conversations:
         limit = int(time.time() * 1_000_000) - _RECENT_MICROS
         if not any(row.last_active >= limit for row in sessions):
             return rows, sessions
-        from cortext.bridges.live import live_sessions
+        from cortext.tools.running import live_sessions
 
         live = live_sessions()
         if not live:

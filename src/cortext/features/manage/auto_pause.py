@@ -155,8 +155,8 @@ def _is_ours(workspace: Workspace, place: Place, native: list[dict[str, Any]]) -
 
 def _is_live(native: list[dict[str, Any]]) -> bool:
     """Whether a tool has one of these sessions, or the process runs that one is waited for of."""
-    from cortext.bridges.live import live_sessions
     from cortext.features.capture.pending_bindings import is_awaited
+    from cortext.tools.running import live_sessions
 
     if not native:
         return False

@@ -161,8 +161,8 @@ def configured_servers(row: Listed, tool: str = "", folder: str = "") -> list[st
     Without a tool, the last tool of the conversation counts. If it has none, return the servers of
     all tools: a server that no tool has is missing in each of them.
     """
-    from cortext.bridges.places import TOOLS
-    from cortext.bridges.servers import mcp_servers
+    from cortext.tools.mcp_servers import mcp_servers
+    from cortext.tools.scan import TOOLS
 
     tools = [tool] if tool else [name for name in row.tools if name in TOOLS][-1:]
     folder = folder or row.where
@@ -180,7 +180,7 @@ def _missing(
     """
     if not session.tools or (tools is None and servers is None):
         return []
-    from cortext.bridges.servers import without_server, without_tool
+    from cortext.tools.mcp_servers import without_server, without_tool
 
     if tools is not None:
         return without_tool(session.tools, tools)

@@ -14,15 +14,6 @@ from types import FrameType
 from typing import NamedTuple, NoReturn
 
 from cortext import paths
-from cortext.bridges.launch import (
-    IN_A_COPY,
-    Plan,
-    ask_plan,
-    deny_everything,
-    forget_plan,
-    require,
-)
-from cortext.bridges.writing import Written
 from cortext.catalog.row import Listed
 from cortext.durability.read import read_first_line
 from cortext.durability.replace import make_private_dir, remove_if_there, storage_errors
@@ -31,6 +22,15 @@ from cortext.features.capture.capture import capture
 from cortext.features.resume.native_sessions import find_native
 from cortext.features.resume.reopen import folder_for, write_copy
 from cortext.features.spawn.agent_process import Talk
+from cortext.tools.launch import (
+    IN_A_COPY,
+    Plan,
+    ask_plan,
+    deny_everything,
+    forget_plan,
+    require,
+)
+from cortext.tools.writer_protocol import Written
 
 log: logging.Logger = logging.getLogger("cortext.features")
 _PATIENCE = 900.0

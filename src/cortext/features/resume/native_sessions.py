@@ -14,8 +14,8 @@ from cortext.model.values import parse_time
 from cortext.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from cortext.bridges.port import Bridge, Source
     from cortext.model.session import Session
+    from cortext.tools.protocol import Bridge, Source
 
 _SHORT = 1000  # characters of a result are enough to know the message that holds it
 

@@ -14,16 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
-from cortext.bridges.launch import (
-    PACKAGES,
-    Plan,
-    fork_plan,
-    has_command,
-    installed,
-    require,
-    resume_plan,
-    start_plan,
-)
 from cortext.catalog.row import DOCUMENT, Listed
 from cortext.config import Config
 from cortext.errors import CortextError
@@ -41,9 +31,19 @@ from cortext.features.resume.resume_checks import branch, last_used, refuse_live
 from cortext.model import wire
 from cortext.model.ids import new_id
 from cortext.model.text import clean
+from cortext.tools.launch import (
+    PACKAGES,
+    Plan,
+    fork_plan,
+    has_command,
+    installed,
+    require,
+    resume_plan,
+    start_plan,
+)
 
 if TYPE_CHECKING:
-    from cortext.bridges.writing import Written
+    from cortext.tools.writer_protocol import Written
 
 _log = logging.getLogger("cortext.features")
 _ENOUGH = 100_000  # characters of a result, of which a stub shows the end
@@ -130,8 +130,8 @@ def finish(prepared: Prepared) -> int:
 def write_copy(row: Listed, tool: str, *, cwd: str, budget: int, last: str = "") -> Written:
     """The conversation as a new session of a tool. CortextError if it has nothing to say, or the
     tool's own reader does not find it again."""
-    from cortext.bridges.writing import open_writer, turns_of
     from cortext.features.listing.load_row import read
+    from cortext.tools.writer_protocol import open_writer, turns_of
 
     session, _ = read(row, longest=_ENOUGH)
     turns = turns_of(
@@ -246,7 +246,7 @@ def _lacks_opening(row: Listed, tool: str, found: Native) -> bool:
     """Codex is told of a command only by a turn that we wrote."""
     if row.tool or tool != "codex" or not head_of(row).command:
         return False
-    from cortext.bridges.codex_writer import is_ours
+    from cortext.tools.codex.writer import is_ours
 
     return not is_ours(found.path)
 

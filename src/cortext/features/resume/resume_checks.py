@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cortext.bridges.live import live_sessions
 from cortext.catalog.row import AUR, Listed
 from cortext.errors import CortextError
 from cortext.features.capture.bindings import Bound, digest_of, is_sound
 from cortext.features.capture.transcripts import own_transcript
 from cortext.features.resume.native_sessions import entries_of
 from cortext.formats.history import is_abandoned
+from cortext.tools.running import live_sessions
 from cortext.workspace.workspace import Workspace
 
 _SHORT = 1000  # characters of a result are enough to know the message that holds it

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from cortext.bridges.recent import Mark
 from cortext.catalog.database import micros, plain
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Entry, Work
 from cortext.catalog.row import Listed
@@ -27,6 +26,7 @@ from cortext.formats.wording import wording
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores import layout
+from cortext.tools.incremental import Mark
 from cortext.workspace.conversation_types import Types
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from cortext import paths
-from cortext.bridges.places import archive_home, home_of, own_home
 from cortext.durability.packed import SUFFIX
 from cortext.model import wire
 from cortext.model.message import SessionMessage
+from cortext.tools.scan import archive_home, home_of, own_home
 
 if TYPE_CHECKING:
     from cortext.features.secrets.archive_redactions import Masks

@@ -55,7 +55,7 @@ def refuse_live(row: Listed) -> None:
         if holder:
             raise _is_live(row, f"{holder} has it open")
         return
-    from cortext.bridges.live import live_sessions
+    from cortext.tools.running import live_sessions
 
     own = {row.key} if row.tool else set(row.native)
     for tool, id in live_sessions():

@@ -10,7 +10,6 @@ import os
 from collections.abc import Collection, Sequence
 
 from cortext import paths
-from cortext.bridges.places import TOOLS, own_home
 from cortext.catalog.row import Listed
 from cortext.durability.follow import Known
 from cortext.durability.packed import SUFFIX
@@ -25,6 +24,7 @@ from cortext.features.secrets.redact_value import Marker, masked_file
 from cortext.features.secrets.scan import ARCHIVE, Finding, scan_one
 from cortext.features.secrets.temp_files import archive_temp_folders, sweep
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
+from cortext.tools.scan import TOOLS, own_home
 
 _COLD = ".zst"
 

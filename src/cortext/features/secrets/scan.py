@@ -239,7 +239,7 @@ class Look:
                 role = AGENTS if aside else TRANSCRIPT
                 yield from of_files([path], role, self.unread, ours=False, having=name)
             return
-        from cortext.bridges.archive import session_lines
+        from cortext.tools.archive_items import session_lines
 
         for path in paths:
             try:

@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterable, Iterator
 
 from cortext import paths
-from cortext.bridges.places import TOOLS, archive_home
 from cortext.catalog.row import Listed
 from cortext.durability.replace import remove_if_there
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.secrets.file_readers import noting
 from cortext.stores.layout import conversations_dir
+from cortext.tools.scan import TOOLS, archive_home
 
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
 _RESTS = 1.0

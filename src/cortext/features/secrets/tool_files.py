@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from cortext.bridges import jsonl, places
-from cortext.bridges.registry import open_bridge
 from cortext.catalog.row import Listed
 from cortext.features.secrets.file_readers import Unread, noting
 from cortext.features.secrets.program_files import is_checkpoints
+from cortext.tools import jsonl, scan
+from cortext.tools.registry import open_bridge
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _STEM = re.compile(r"(?:\.jsonl?)(?:\.~\d+)?(?:\.gz|\.zst)?\Z")
@@ -22,7 +22,7 @@ _INDEX = "session_index.jsonl"
 def sessions_of(row: Listed) -> list[tuple[str, str]]:
     """The tools' sessions that a row is, or that a conversation was had in."""
     if row.tool:
-        return [] if row.tool not in places.TOOLS else [(row.tool, row.key)]
+        return [] if row.tool not in scan.TOOLS else [(row.tool, row.key)]
     return [(tool, id) for tool in sorted(row.tools) for id in row.native]
 
 
@@ -49,16 +49,16 @@ class SessionFiles:
 
     def own(self, tool: str, id: str) -> list[str]:
         """What the tool has. All sessions of OpenCode are in one file."""
-        return self._of(tool, id, places.own_home(tool), is_copy=False)
+        return self._of(tool, id, scan.own_home(tool), is_copy=False)
 
     def copies(self, tool: str, id: str) -> list[str]:
         """What our archive has."""
-        return self._of(tool, id, places.archive_home(tool), is_copy=True)
+        return self._of(tool, id, scan.archive_home(tool), is_copy=True)
 
     def unclaimed(self, unread: Unread) -> list[str]:
         """What is in our archive, and of no session that was asked for. Folders that cannot be read
         are `unread`."""
-        homes = map(places.archive_home, places.TOOLS)
+        homes = map(scan.archive_home, scan.TOOLS)
         found = (path for home in homes for path in _walk(home, unread))
         return [path for path in found if path not in self.claimed]
 

@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from cortext import clock
-from cortext.bridges.writing import Turn, iso, open_writer
 from cortext.durability.read import read_file
 from cortext.durability.replace import replace
 from cortext.model import json, wire
 from cortext.model.session import Session
 from cortext.stores.document import SessionStorage
 from cortext.stores.log import LogStore
+from cortext.tools.writer_protocol import Turn, iso, open_writer
 from cortext.workspace.session_manager import SessionManager
 
 

@@ -13,10 +13,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from cortext.bridges import settings
-from cortext.bridges.commands import WITH_COMMANDS, Command, file_name, file_text, user_folder
-from cortext.bridges.places import TOOLS, own_home
-from cortext.bridges.plugin import plugin_path, plugin_text
 from cortext.durability.replace import storage_errors
 from cortext.errors import CortextError, reason_of
 from cortext.features.setup.manifest import (
@@ -32,6 +28,10 @@ from cortext.features.setup.manifest import (
     write,
 )
 from cortext.installation import install_command
+from cortext.tools import settings
+from cortext.tools.opencode.plugin import plugin_path, plugin_text
+from cortext.tools.scan import TOOLS, own_home
+from cortext.tools.slash_commands import WITH_COMMANDS, Command, file_name, file_text, user_folder
 
 COMMANDS = (
     Command(

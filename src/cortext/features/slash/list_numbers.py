@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cortext.bridges.inside import Inside
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import Listed
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import Conversations
+from cortext.tools.tool_context import Inside
 
 _LONGEST = 2
 """Digits of a number that can only be one of a list; more may be a word of a title."""

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from cortext import paths
-from cortext.bridges.inside import here
 from cortext.catalog.row import Listed
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.capture.bindings import Bound
@@ -27,6 +26,7 @@ from cortext.features.slash.reply_texts import (
     title_of,
 )
 from cortext.formats.briefing import render_text
+from cortext.tools.tool_context import here
 from cortext.workspace.workspace import Workspace
 
 _SHOWN = 20
@@ -259,9 +259,9 @@ class Slash:
 
     def _bind(self, conversation: Listed | Bound) -> None:
         """What is said in this session from now on belongs to a conversation."""
-        from cortext.bridges.live import note_running
         from cortext.features.capture.bindings import bind
         from cortext.features.capture.pending_bindings import bind_process
+        from cortext.tools.running import note_running
 
         if self.inside is None:
             return

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Sequence
 
-from cortext.bridges.inside import Inside
 from cortext.catalog.row import Listed
 from cortext.clock import ago
 from cortext.durability.read import read_file
@@ -14,6 +13,7 @@ from cortext.features.capture.bindings import Bound
 from cortext.formats.briefing import render_text
 from cortext.model.text import clean
 from cortext.stores.layout import document_in
+from cortext.tools.tool_context import Inside
 from cortext.workspace.conversation_types import built_in
 from cortext.workspace.workspace import Workspace
 

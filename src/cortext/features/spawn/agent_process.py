@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, cast
 
-from cortext.bridges.launch import Plan
-from cortext.bridges.processes import Process, find_process
+from cortext.tools.launch import Plan
+from cortext.tools.processes import Process, find_process
 
 _GRACE = 1.0
 """Seconds that a program has to end itself, after it was told to."""

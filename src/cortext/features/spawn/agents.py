@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.bridges.places import TOOLS
 from cortext.errors import CortextError, reason_of
+from cortext.tools.scan import TOOLS
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Self
 
-from cortext.bridges.launch import PACKAGES, Plan, installed, require
-from cortext.bridges.places import TOOLS
-from cortext.bridges.speech import LONGEST, Speech
-from cortext.bridges.turns import speech_of, turn_notes, turn_plan
 from cortext.errors import CortextError, reason_of
 from cortext.features.spawn.agent_process import Talk
 from cortext.features.spawn.agents import Agent
 from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.model import json
+from cortext.tools.headless import speech_of, turn_notes, turn_plan
+from cortext.tools.launch import PACKAGES, Plan, installed, require
+from cortext.tools.scan import TOOLS
+from cortext.tools.stream_events import LONGEST, Speech
 
 ECHO = "echo"
 VARIABLE = "AURORA_SPAWN_TOOL"

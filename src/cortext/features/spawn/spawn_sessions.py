@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from cortext import clock
-from cortext.bridges.speech import LONGEST_TURN
 from cortext.durability.live import LiveMark
 from cortext.errors import (
     CortextError,
@@ -25,6 +24,7 @@ from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
 from cortext.stores.checks import refuse_damage
 from cortext.stores.log import LogStore
+from cortext.tools.stream_events import LONGEST_TURN
 from cortext.workspace.context_window import MAX_TOKENS, RETRIES, Context, estimate, tokens_of
 
 _LONGEST_TITLE = 1000

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.bridges.live import live_sessions
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.lookup import by_id, by_other_id, was_had_in
 from cortext.catalog.row import DOCUMENT, Listed
 from cortext.features.capture.capture import capture
 from cortext.features.capture.current_session import chat_of
 from cortext.features.listing.conversation_list import Conversations, Wanted
+from cortext.tools.running import live_sessions
 from cortext.workspace.known_folders import known_workspaces
 
 

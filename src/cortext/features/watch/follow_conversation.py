@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cortext.bridges.recent import Mark, mark_of, since
 from cortext.errors import SessionNotFoundError
 from cortext.features.watch.live_sources import Growing, Prints
 from cortext.features.watch.watcher import print_of
@@ -18,6 +17,7 @@ from cortext.formats.history import is_abandoned
 from cortext.formats.records import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.tools.incremental import Mark, mark_of, since
 
 _PATIENCE = 1.0
 """Seconds after which what is not there was deleted: it may be put in the place of itself."""

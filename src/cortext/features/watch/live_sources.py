@@ -7,8 +7,6 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from cortext.bridges.places import archive_home
-from cortext.bridges.recent import Follows, Lately
 from cortext.catalog.row import Listed
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.features.capture.bindings import Bound
@@ -26,6 +24,8 @@ from cortext.model.session import Session
 from cortext.stores.folder import FolderStore
 from cortext.stores.port import SessionStore
 from cortext.stores.registry import open_session_store
+from cortext.tools.incremental import Follows, Lately
+from cortext.tools.scan import archive_home
 from cortext.workspace.workspace import Workspace
 
 _LONGEST = 100_000

@@ -15,8 +15,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from cortext import paths
-from cortext.bridges.places import TOOLS
-from cortext.bridges.registry import open_bridge
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import Listed
 from cortext.config import Config
@@ -29,6 +27,8 @@ from cortext.features.capture.pending_bindings import settle_all
 from cortext.features.errors_log import write_error
 from cortext.features.manage import auto_pause
 from cortext.features.watch.watcher import EVERYTHING, Watcher
+from cortext.tools.registry import open_bridge
+from cortext.tools.scan import TOOLS
 from cortext.workspace.inactivity import REASON, find_idle
 from cortext.workspace.known_folders import known_workspaces
 

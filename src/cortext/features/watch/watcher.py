@@ -14,12 +14,12 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 from cortext import paths
-from cortext.bridges.places import TOOLS, own_home
 from cortext.config import Config
 from cortext.errors import CortextError, where_and_why
 from cortext.features.listing import standalone
 from cortext.installation import install_command
 from cortext.stores.layout import shelves
+from cortext.tools.scan import TOOLS, own_home
 from cortext.workspace.known_folders import known_workspaces
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ def files() -> dict[str, str]:
 def _databases() -> list[str]:
     if not os.path.isdir(own_home("opencode")) and not os.environ.get("OPENCODE_DB"):
         return []
-    from cortext.bridges.opencode import OpenCodeBridge
+    from cortext.tools.opencode.reader import OpenCodeBridge
 
     return OpenCodeBridge().databases()
 

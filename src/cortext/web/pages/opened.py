@@ -7,7 +7,6 @@ import secrets
 import threading
 from collections.abc import Sequence
 
-from cortext.bridges.recent import Lately
 from cortext.catalog.row import Listed
 from cortext.errors import SessionNotFoundError
 from cortext.features.capture.capture_pending import take_in
@@ -25,6 +24,7 @@ from cortext.formats.records import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.layout import document_in
+from cortext.tools.incremental import Lately
 from cortext.web.pages.rows import RowsTail
 from cortext.web.pages.turns import Turns, first_difference
 

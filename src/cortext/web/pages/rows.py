@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from cortext.bridges.recent import Changed, Mark
 from cortext.catalog.row import Listed
 from cortext.features.capture.transcript_reader import end_now, news, transcript_at
 from cortext.features.watch.follow_conversation import News, Tail
 from cortext.features.watch.live_sources import Growing
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.tools.incremental import Changed, Mark
 
 
 class RowsTail(Tail):

@@ -1,0 +1,165 @@
+"""The lines of Claude Code's transcripts: their fields, and what is said in them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from msgspec import Struct, field
+
+from cortext.model.message import Role
+from cortext.tools.jsonl import Cost, Count
+
+_SHELL = ("<bash-input>", "</bash-input>")
+_TAGS = re.compile(r"</?(?:local-command-std(?:out|err)|bash-std(?:out|err))>")
+_BY_THE_TOOL = (
+    "<local-command-", "<bash-std", "<task-notification>", "<user-prompt-submit-hook>",
+    "[Request interrupted by user",
+)  # fmt: skip
+SYNTHETIC = "<synthetic>"
+OURS = "msg_cortext"
+"""How the ids of answers begin that we wrote: they name no model."""
+
+
+class Media(Struct, gc=False):
+    media_type: str = "unknown type"
+
+
+class Block(Struct, gc=False):
+    type: str = ""
+    text: str = ""
+    id: str = ""
+    name: str = ""
+    input: Any = None
+    tool_use_id: str = ""
+    tool_name: str = ""
+    content: str | list[Block | str] | None = None
+    is_error: bool | None = None
+    source: Media | None = None
+    title: str | None = None
+
+
+Content = str | list[Block | str] | None
+
+
+class Usage(Struct, gc=False):
+    input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+    output_tokens: Count | None = None
+
+
+class Message(Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    content: Content = None
+    usage: Usage | None = None
+
+
+class Attachment(Struct, gc=False, rename="camel"):
+    type: str = ""
+    prompt: Content = None
+    command_mode: str | None = None
+
+
+class Fork(Struct, gc=False, rename="camel"):
+    session_id: str = ""
+
+
+class Line(Struct, gc=False, rename="camel"):
+    type: str = ""
+    subtype: str | None = None
+    uuid: str | None = None
+    parent_uuid: str | None = None
+    logical_parent_uuid: str | None = None
+    timestamp: str | int | float | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    cwd: str | None = None
+    version: str | None = None
+    git_branch: str | None = None
+    is_sidechain: bool | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    forked_from: Fork | None = None
+    cost: Cost | None = field(default=None, name="costUSD")
+    total_cost: Cost | None = field(default=None, name="totalCostUSD")
+    message: Message | None = None
+    attachment: Attachment | None = None
+    custom_title: str | None = None
+    ai_title: str | None = None
+    summary: str | None = None
+
+    @property
+    def content(self) -> Content:
+        """What is said on this line, if a person may have said it, or the model."""
+        if self.is_meta or self.is_compact_summary:
+            return None
+        if self.type in ("user", "assistant"):
+            return self.message.content if self.message else None
+        queued = self.attachment  # words that were typed while the model was at work
+        if queued and queued.type == "queued_command" and queued.command_mode in (None, "prompt"):
+            return queued.prompt
+        return None
+
+    @property
+    def is_main(self) -> bool:
+        return self.type in ("user", "assistant") and not self.is_sidechain
+
+
+def sort_out(content: Content) -> tuple[str, list[dict[str, Any]], list[Block]]:
+    """What is said in text, the calls, and the results of calls."""
+    calls: list[dict[str, Any]] = []
+    results: list[Block] = []
+    if not isinstance(content, list):
+        return text_of(content), calls, results
+    texts: list[Block | str] = []
+    for block in content:
+        if isinstance(block, str) or block.type == "text":
+            texts.append(block)
+        elif block.type.endswith("tool_use"):
+            calls.append({"id": block.id, "name": block.name or "tool", "arguments": block.input})
+        elif block.type.endswith("tool_result"):
+            results.append(block)
+        else:
+            texts.append(block)
+    return text_of(texts) if texts else "", calls, results
+
+
+def said(text: str, role: Role) -> tuple[Role, str]:
+    """Who speaks, and what is said by a text: a command as it was typed."""
+    if role != "user" or not text:
+        return role, text
+    begins = text[:100].lstrip()
+    if begins.startswith("<command-") and (name := _element(text, "command-name")) is not None:
+        given = _element(text, "command-args") or ""
+        return role, f"/{name.strip().lstrip('/')} {given.strip()}".strip()
+    bare = text.strip()
+    if bare.startswith(_SHELL[0]) and bare.endswith(_SHELL[1]):
+        return role, f"!{bare[len(_SHELL[0]) : -len(_SHELL[1])]}"
+    if begins.startswith(_BY_THE_TOOL):
+        return "system", _TAGS.sub("", text).strip()
+    return role, text
+
+
+def _element(text: str, tag: str) -> str | None:
+    """Return the text of the first element with this tag; None if it is missing or not closed."""
+    _, _, rest = text.partition(f"<{tag}>")
+    inside, closing, _ = rest.partition(f"</{tag}>")
+    return inside if closing else None
+
+
+def text_of(content: Content) -> str:
+    if isinstance(content, list):
+        texts = [block if isinstance(block, str) else _block_text(block) for block in content]
+        return "\n".join([text for text in texts if text and not text.isspace()])
+    return content if content and not content.isspace() else ""
+
+
+def _block_text(block: Block) -> str:
+    if block.type == "text":
+        return block.text
+    if block.type not in ("image", "document"):
+        return block.tool_name or block.title or ""
+    kind = block.source.media_type if block.source else "unknown type"
+    return f"[image: {kind}]" if block.type == "image" else f"[file: {block.title or kind}]"

@@ -1,0 +1,101 @@
+"""A conversation as a transcript of Claude Code, which `claude --resume ID` goes on with."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from cortext.model.ids import new_id
+from cortext.tools.claude.records import OURS, SYNTHETIC
+from cortext.tools.scan import own_home
+from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
+
+_VERSION = "2.1.325"  # whose set of fields this is; older ones read it too
+_LONGEST = 200
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class ClaudeWriter:
+    """Writes into `projects/<folder>/`. `home` is the tool's folder, else the one it would use."""
+
+    tool: ClassVar[str] = "claude"
+
+    def __init__(self, home: str | None = None) -> None:
+        self._home = home or own_home(self.tool)
+
+    def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
+        """As the port says. The title is the one that a person would have given it."""
+        folder, id = os.path.realpath(cwd), new_id()
+        path = os.path.join(self._home, "projects", folder_name(folder), f"{id}.jsonl")
+        lines = list(_lines(with_last(turns, last), id, folder))
+        if last:
+            lines[-1]["isMeta"] = True  # for the model, not for the screen
+        if title:
+            lines.append({"type": "custom-title", "customTitle": title, "sessionId": id})
+        store_lines(path, lines)
+        return Written(id, path)
+
+
+def _lines(turns: Sequence[Turn], id: str, cwd: str) -> Iterator[dict[str, Any]]:
+    parent: str | None = None
+    for turn, when in zip(turns, rising(turns), strict=True):
+        uuid = new_id()
+        mine = {"role": "user", "content": turn.text}
+        yield {
+            "parentUuid": parent,
+            "isSidechain": False,
+            "userType": "external",
+            "cwd": cwd,
+            "sessionId": id,
+            "version": _VERSION,
+            "gitBranch": "",
+            "type": turn.role,
+            "message": mine if turn.role == "user" else _assistant(turn),
+            "uuid": uuid,
+            "timestamp": iso(when),
+        }
+        parent = uuid
+
+
+def _assistant(turn: Turn) -> dict[str, Any]:
+    return {
+        "id": f"{OURS}{new_id().replace('-', '')}",
+        "type": "message",
+        "role": "assistant",
+        # A model has to be named. This is the tool's own word for none: of any other it says on
+        # the screen that it cannot be restored, or goes on with that one.
+        "model": SYNTHETIC,
+        "content": [{"type": "text", "text": turn.text}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": 0,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": 0,
+        },
+    }
+
+
+def folder_name(path: str) -> str:
+    """What the tool calls the folder of the transcripts of a folder."""
+    name = re.sub(r"[^A-Za-z0-9]", "-", _units(path))
+    if len(name) <= _LONGEST:
+        return name
+    number = 0
+    for unit in _units(path):
+        number = (number * 31 + ord(unit)) & 0xFFFFFFFF
+    number = abs(number - (1 << 32) if number >> 31 else number)
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = _DIGITS[digit] + digits
+    return f"{name[:_LONGEST]}-{digits or '0'}"
+
+
+def _units(text: str) -> str:
+    """A text in the units that JavaScript counts: two for what is beyond 16 bits."""
+    raw = text.encode("utf-16-le", "surrogatepass")
+    return "".join(chr(raw[at] | raw[at + 1] << 8) for at in range(0, len(raw), 2))

@@ -1,0 +1,461 @@
+"""Codex: `sessions/Y/M/D/rollout-<time>-<uuid>.jsonl`, or `.zst` when it is cold.
+
+A rollout says most things twice, as items of the model's history and as events for its screen:
+items count, and events only where there are no items. A fork may hold no more than what is new
+and name the rollout that it goes on from.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Any, ClassVar
+
+from cortext.durability.read import open_file
+from cortext.errors import SessionStorageError, reason_of
+from cortext.formats.records import Damage
+from cortext.model.message import Role, SessionMessage, of_decoded
+from cortext.model.session import Session
+from cortext.tools import jsonl
+from cortext.tools.codex.records import (
+    UUID,
+    Base,
+    Content,
+    Index,
+    Line,
+    Output,
+    Payload,
+    Usage,
+    call_of,
+    parent_of,
+    text_of,
+    title_of,
+    unwrap,
+)
+from cortext.tools.incremental import Lately
+from cortext.tools.protocol import Decoded, Glance, Source
+from cortext.tools.scan import own_home, warn
+
+_ID = re.compile(UUID, re.IGNORECASE)
+_NAME = re.compile(rf"rollout-.*?-({UUID})(?:_{UUID})?\.jsonl(?:\.zst|\.gz)?", re.IGNORECASE)
+_COLD = ".zst"
+_SHELL = "<user_shell_command>"
+# Events that hold what a tool printed, which its result says again: much, and not needed.
+_SILENT = frozenset(("exec_command_end", "mcp_tool_call_end", "patch_apply_end", "turn_diff"))
+_NEVER = datetime.fromtimestamp(0, UTC)
+_COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
+
+
+class _Transcript:
+    """What a rollout says, line by line, with the ones that it goes on from."""
+
+    def __init__(self, longest: int | None) -> None:
+        self.meta: Payload | None = None
+        self.title = self.request = self.model = ""
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+        self.stamp: str | int | float | None = None  # of the last record, whatever it is
+        self.usage = Usage()
+        self.spawned: dict[str, None] = {}
+        self._longest, self._count = longest, 0
+        self._names: dict[str, str] = {}
+        self._seen: set[tuple[str, str]] = set()
+        self._boundaries: list[int] = []
+        # By how far a record is to be trusted: items of the history, events, completed items.
+        self._said: list[list[tuple[int, SessionMessage]]] = [[], [], []]
+        self._items = self._said[0]
+
+    def add(self, line: Line, place: int, id: str) -> None:
+        """A record that stands at a place of a conversation's history."""
+        self._count += 1
+        type, body, stamp = line.type, line.payload or line, line.timestamp
+        if stamp:
+            self.stamp = stamp
+        if type == "event_msg" and body.type in _SILENT:
+            return
+        if when := jsonl.time_of(stamp):
+            self.last = when
+            if self.first is None:
+                self.first = when
+        at = when or self.last or _NEVER
+        if type == "response_item":
+            self._add_item(body, at, self._name(type, body, place, id))
+        elif type == "event_msg":
+            self._add_event(body, at, self._name(type, body, place, id))
+        elif type == "turn_context":
+            self.model = body.model or self.model
+        elif type == "compacted":
+            self._boundaries.append(self._count)
+        elif line.is_meta:
+            self.meta = self.meta or body
+        elif not line.payload:
+            self._add_item(body, at, self._name(type, body, place, id))
+
+    def _name(self, type: str, body: Payload, place: int, id: str) -> str:
+        """A record's own id, which an item shares with its event; else where it stands."""
+        own = body.item.id if body.item else body.id
+        if not own or (type, own) in self._seen:
+            return f"{id}/{place}"
+        self._seen.add((type, own))
+        return own
+
+    def _add_event(self, body: Payload, at: datetime, id: str) -> None:
+        if body.type == "token_count" and body.info and body.info.total_token_usage:
+            self.usage = body.info.total_token_usage
+        elif body.type == "thread_name_updated":
+            self.title = (body.thread_name or "").strip() or self.title
+        elif body.type == "thread_rolled_back":
+            self._roll_back(body.num_turns or 0)
+        elif body.type in ("user_message", "agent_message"):
+            self._say(1, "user" if body.type[0] == "u" else "assistant", body.message, at, id)
+        elif body.type == "item_completed" and body.item:
+            role = _COMPLETED.get(body.item.type)
+            if role:
+                self._say(2, role, body.item.content, at, id)
+        elif body.new_thread_id:
+            self.spawned[body.new_thread_id] = None
+
+    def _add_item(self, body: Payload, at: datetime, id: str) -> None:
+        type, role = body.type, body.role
+        if type == "message":
+            if role == "user" or role == "assistant":
+                self._say(0, role, body.content, at, id)
+        elif type.endswith("_output"):
+            self._items.append((self._count, self._result(body, at, id)))
+        elif type.endswith("_call"):
+            call = call_of(body)
+            self._names[call["id"]] = call["name"]
+            self._items.append((self._count, jsonl.message("assistant", "", at, id, [call])))
+
+    def _say(self, channel: int, role: Role, content: Content, at: datetime, id: str) -> None:
+        text = text_of(content, role)
+        if text:
+            by = role
+            if role == "user":
+                by = "system" if text.startswith(_SHELL) else role
+                if not self.request and by == "user":
+                    self.request = title_of(text)
+            self._said[channel].append((self._count, of_decoded(by, text, at, id)))
+
+    def _result(self, body: Payload, at: datetime, id: str) -> SessionMessage:
+        output, call = body.output, body.call_id or None
+        facts: dict[str, Any] | None = None
+        if isinstance(output, Output):
+            facts = {"is_error": True} if output.success is False else None
+            output = output.content
+        text = text_of(output)
+        if text.startswith('{"output":') and (wrapped := unwrap(text)):
+            text = wrapped.output
+            code = wrapped.metadata.exit_code if wrapped.metadata else None
+            facts = facts if code is None else {"exit_code": code}
+        name = self._names.get(call or "")
+        if name and name.endswith("spawn_agent"):
+            self.spawned |= dict.fromkeys(_ID.findall(text))
+        if self._longest is not None:
+            text = jsonl.cut(text, self._longest)
+        return of_decoded("tool", text, at, id, None, call, name, None, facts)
+
+    def _roll_back(self, turns: int) -> None:
+        """Take back the last turns: each begins with words of the person."""
+        asked = [place for place, message in self._spoken() if message.role == "user"]
+        if turns > 0 and asked:
+            cut = asked[-turns] if turns <= len(asked) else 0
+            for said in self._said:
+                said[:] = [pair for pair in said if pair[0] < cut]
+            self._boundaries = [place for place in self._boundaries if place < cut]
+
+    def _spoken(self) -> list[tuple[int, SessionMessage]]:
+        """All that counts: of each speaker what the most trusted records hold."""
+        items, *others = self._said
+        spoken = items
+        for role in ("user", "assistant"):
+            if any(message.role == role and message.content for _, message in items):
+                continue
+            for said in others:
+                if found := [pair for pair in said if pair[1].role == role and pair[1].content]:
+                    spoken = sorted([*spoken, *found], key=lambda pair: pair[0])
+                    break
+        return spoken
+
+    def lately(self, count: int) -> list[SessionMessage] | None:
+        """What is said after so many records; None where others have to tell whose records are
+        to be trusted, or what a result is the result of."""
+        items = {message.role for _, message in self._said[0] if message.content}
+        events = {m.role for said in self._said[1:] for place, m in said if place > count}
+        said = [message for place, message in self._spoken() if place > count]
+        lost = any(m.role == "tool" and m.tool_call_id not in self._names for m in said)
+        return None if lost or events - items else said
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    def session(self, source: Source, title: str, when: datetime) -> Session:
+        meta, spoken = self.meta or Payload(), self._spoken()
+        parent = parent_of(meta)
+        facts = {
+            "git_branch": meta.git.branch if meta.git else "",
+            "tool_version": meta.cli_version,
+            "compactions": [
+                sum(place < boundary for place, _ in spoken) for boundary in self._boundaries
+            ],
+            "subagent": bool(parent),
+        }
+        session = Session(
+            source.id,
+            title=title or self.title or self.request,
+            created_at=self.first or when,
+            updated_at=jsonl.time_of(self.stamp) or self.last or when,
+            working_dir=meta.cwd or "",
+            model=self.model,
+            agent=CodexBridge.tool,
+            kind="chat",
+            parent_id=parent or meta.forked_from_id or "",
+            total_prompt_tokens=self.usage.input_tokens or 0,
+            total_completion_tokens=self.usage.output_tokens or 0,
+            native=[{"tool": CodexBridge.tool, "session_id": source.id, "path": source.path}],
+            metadata={name: value for name, value in facts.items() if value},
+        )
+        session.messages = [message for _, message in spoken]
+        return session
+
+
+_indexes: dict[str, tuple[tuple[int, int], dict[str, str]]] = {}
+"""The names of conversations by the file that has them all, with when that was written: each
+conversation is read by another bridge."""
+
+
+class CodexBridge:
+    """Reads what Codex keeps. `home` is its folder, else the one that it would use."""
+
+    tool: ClassVar[str] = "codex"
+
+    def __init__(self, home: str | None = None) -> None:
+        self.home: str = home or own_home(self.tool)
+
+    def sources(self) -> Iterator[Source]:
+        """Every rollout; of one that is there in several parts, the newest, and a plain file
+        before a compressed one."""
+        for found in self._rollouts().values():
+            yield found[-1]
+
+    def glance(self, source: Source) -> Glance:
+        """As the port says. Of a compressed rollout only the head is read."""
+        fd = open_file(source.path)
+        try:
+            when = datetime.fromtimestamp(os.fstat(fd).st_mtime, UTC)
+            if source.path.endswith(_COLD):
+                head, tail = _cold_head(source.path), list[Line]()
+            else:
+                ends = jsonl.Ends(fd, Line)
+                head = ends.head(lambda line: bool(_request(line)))
+                tail = ends.tail(lambda line: jsonl.time_of(line.timestamp) is not None)
+        finally:
+            os.close(fd)
+        lines = [*head, *tail]
+        meta = next((line.body for line in lines if line.is_meta), Payload())
+        dated = [time for line in lines if (time := jsonl.time_of(line.timestamp))]
+        named = jsonl.last(line.body.thread_name for line in lines if line.type == "event_msg")
+        requests = (_request(line) for line in head)
+        return Glance(
+            self._names().get(source.id) or named or next((r for r in requests if r), ""),
+            meta.cwd or "",
+            dated[0] if dated else None,
+            dated[-1] if tail and dated else when,
+            jsonl.last(line.body.model for line in lines if line.type == "turn_context"),
+            (meta.git.branch if meta.git else "") or "",
+            meta.cli_version or "",
+        )
+
+    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+        """As the port says. Of results above `longest` characters only the ends are kept, so
+        that memory follows the largest line and not the file."""
+        damages: list[Damage] = []
+        session, spawned = self._decode(source, longest, damages)
+        side: list[Session] = []
+        seen = {source.id}
+        while spawned:
+            id = spawned.pop(0)
+            found = self._rollouts().get(id) if id not in seen else None
+            seen.add(id)
+            if found:
+                part, more = self._decode(found[-1], longest, damages)
+                side.append(part)
+                spawned += more
+        return Decoded(session, damages, side)
+
+    def follow(self, source: Source, lately: Lately) -> list[SessionMessage] | None:
+        """As `Follows` says."""
+        part, lines, before, count = _Transcript(None), jsonl.Lines(Line), Line(), 0
+        agents: set[str] = set()
+        for number, line in lines.read([lately.before + lately.after]):
+            place = lately.first + number - 2 if line.ordinal is None else line.ordinal
+            new = lately.first + number > lately.new
+            if new and (line.is_meta or line.body.type == "thread_rolled_back"):
+                return None
+            if not (line.type == "response_item" and line == before):
+                part.add(line, place, source.id)
+            if not new:
+                count, agents = part.count, set(part.spawned)
+            before = line
+        return None if lines.damages or part.spawned.keys() - agents else part.lately(count)
+
+    def beside(self, source: Source) -> None:
+        """As `Follows` says: all lines tell which agents were started."""
+
+    def _decode(
+        self, source: Source, longest: int | None, damages: list[Damage]
+    ) -> tuple[Session, list[str]]:
+        """One rollout, and the ids of the agents that it started."""
+        when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
+        whole = _Transcript(longest)
+        self._read(whole, source, None, damages, set())
+        name = self._names().get(source.id, "")
+        return whole.session(source, name, when), list(whole.spawned)
+
+    def _read(
+        self,
+        whole: _Transcript,
+        source: Source,
+        end: int | None,
+        damages: list[Damage],
+        seen: set[str],
+    ) -> None:
+        """The records of a rollout before the place `end`, after those that it goes on from."""
+        seen.add(source.path)
+        lines, id = jsonl.Lines(Line, source.path), source.id
+        based, before = False, Line()
+        for number, line in lines.read(_blocks(source.path, damages)):
+            place = line.ordinal
+            if place is None:
+                place = number - 1
+            if end is not None and place >= end:
+                break
+            is_item = line.type == "response_item"
+            if is_item and line == before:
+                detail = "the record before stands here again"
+                damages.append(Damage(detail, number, False, source.path))
+                continue
+            before = line
+            whole.add(line, place, id)
+            if is_item or based or not line.is_meta:
+                continue
+            if base := line.body.history_base:
+                based = True
+                self._go_on_from(whole, base, source, damages, seen)
+        damages += lines.damages
+
+    def _go_on_from(
+        self,
+        whole: _Transcript,
+        base: Base,
+        source: Source,
+        damages: list[Damage],
+        seen: set[str],
+    ) -> None:
+        found = [s for s in self._rollouts().get(base.thread_id, []) if s.path not in seen]
+        if not found:
+            detail = f"it goes on from {base.thread_id}, which is not there"
+            damages.append(Damage(detail, path=source.path))
+            return
+        last, stamp = whole.last, whole.stamp
+        self._read(whole, found[-1], base.end_ordinal_exclusive, damages, seen)
+        whole.last, whole.stamp, whole.title, whole.request = last, stamp, "", ""
+
+    def _rollouts(self) -> dict[str, list[Source]]:
+        """The files of each conversation, oldest first."""
+        found: dict[str, list[Source]] = {}
+        entries = chain.from_iterable(
+            _walk(os.path.join(self.home, name)) for name in ("archived_sessions", "sessions")
+        )
+        plain: set[str] = set()
+        for entry in sorted(entries, key=lambda entry: entry.name):  # a plain one comes first
+            name = _NAME.fullmatch(entry.name)
+            bare = jsonl.plain(entry.path).removesuffix(_COLD)
+            if name and bare not in plain:
+                plain.add(bare)
+                for source in jsonl.source(self.tool, name[1], entry):
+                    found.setdefault(source.id, []).append(source)
+        return found
+
+    def _names(self) -> dict[str, str]:
+        """The names that were given to conversations; the last one of each counts."""
+        path = os.path.join(self.home, "session_index.jsonl")
+        try:
+            found = os.stat(path)
+            mark = (found.st_mtime_ns, found.st_size)
+            if path not in _indexes or _indexes[path][0] != mark:
+                entries = [entry for _, entry in jsonl.Lines(Index).read(jsonl.read_blocks(path))]
+                names = {e.id: e.thread_name.strip() for e in entries if e.thread_name.strip()}
+                _indexes[path] = mark, names
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            warn("%s is passed over: %s", path, reason_of(error))
+            return {}
+        return _indexes[path][1]
+
+
+def _request(line: Line) -> str:
+    """The title that a line gives, if it holds a person's words."""
+    body = line.body
+    if line.type == "event_msg":
+        if body.item and body.item.type == "UserMessage":
+            return title_of(text_of(body.item.content, "user"))
+        return title_of(text_of(body.message, "user")) if body.type == "user_message" else ""
+    return title_of(text_of(body.content, "user")) if body.role == "user" else ""
+
+
+def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
+    for entry in jsonl.listed(folder):
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path)
+        else:
+            yield entry
+
+
+def _cold_head(path: str) -> list[Line]:
+    """The first lines of a compressed rollout."""
+    data = b""
+    try:
+        for block in _blocks(path, []):
+            data += block
+            if len(data) >= jsonl.ENDS[2]:
+                break
+    except SessionStorageError as error:
+        warn("%s", error)
+    return [line for _, line in jsonl.Lines(Line).read([data[: data.rfind(b"\n") + 1]])]
+
+
+def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
+    """A rollout from its beginning, also a compressed one."""
+    if not path.endswith(_COLD):
+        yield from jsonl.read_blocks(path, damages)
+        return
+    import subprocess
+
+    fd = open_file(path)
+    try:
+        program = subprocess.Popen(
+            ["zstd", "-dcq"], stdin=fd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except FileNotFoundError:
+        raise SessionStorageError(
+            f"{path} is compressed, and the program zstd is not there to read it",
+            path=path,
+            hint="install zstd, or open the conversation once in Codex",
+        ) from None
+    finally:
+        os.close(fd)
+    with program:
+        try:
+            while program.stdout and (block := program.stdout.read(jsonl.BLOCK)):
+                yield block
+            program.wait()
+        finally:
+            program.kill()  # where only the head was wanted
+    if program.returncode > 0:
+        damages.append(Damage("the compressed file is broken or cut off", path=path))

@@ -1,0 +1,206 @@
+"""What a rollout of Codex is made of: its lines, and the text in them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
+
+from cortext.model import json
+from cortext.model.message import Role
+from cortext.tools import jsonl
+
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_is_empty = re.compile(r"(?:\s*</?image\b[^>]*>)?\s*").fullmatch
+REQUEST = "## My request for Codex:"
+# What the tool tells the model in the person's name.
+INJECTED = (
+    "# AGENTS.md instructions", "<INSTRUCTIONS>", "<apps_instructions>", "<collaboration_mode>",
+    "<environment_context>", "<environments", "<hook_prompt", "<model_switch>", "<permissions",
+    "<personality_spec>", "<plugins_instructions>", "<recommended_plugins>", "<skill>",
+    "<skills_instructions>", "<subagent_notification>", "<turn_aborted>", "<user_instructions>",
+)  # fmt: skip
+
+
+class Part(Struct, gc=False):
+    type: str = ""
+    text: str = ""
+    filename: str | None = None
+
+
+Content = str | list[Part] | None
+
+
+class Output(Struct, gc=False):
+    content: Content = None
+    success: bool | None = None
+
+
+class Git(Struct, gc=False):
+    branch: str | None = None
+
+
+class Usage(Struct, gc=False):
+    input_tokens: jsonl.Count | None = None
+    output_tokens: jsonl.Count | None = None
+
+
+class Info(Struct, gc=False):
+    total_token_usage: Usage | None = None
+
+
+class Base(Struct, gc=False):
+    thread_id: str = ""
+    end_ordinal_exclusive: int | None = None
+
+
+class Item(Struct, gc=False):
+    type: str = ""
+    id: str | None = None
+    content: Content = None
+
+
+class Payload(Struct, gc=False):
+    type: str = ""
+    timestamp: str | int | float | None = None
+    id: str | None = None
+    role: str | None = None
+    content: Content = None
+    name: str | None = None
+    namespace: str | None = None
+    call_id: str | None = None
+    arguments: Any = None
+    input: Any = None
+    action: Any = None
+    output: str | list[Part] | Output | None = None
+    cwd: str | None = None
+    cli_version: str | None = None
+    git: Git | None = None
+    model: str | None = None
+    message: str | None = None
+    info: Info | None = None
+    num_turns: int | None = None
+    thread_name: str | None = None
+    source: Any = None
+    thread_source: str | None = None
+    forked_from_id: str | None = None
+    parent_thread_id: str | None = None
+    new_thread_id: str | None = None
+    history_base: Base | None = None
+    item: Item | None = None
+    revised_prompt: str | None = None
+
+
+class Line(Payload, gc=False):
+    """A record; the oldest versions wrote its payload without an envelope."""
+
+    ordinal: int | None = None
+    payload: Payload | None = None
+
+    @property
+    def body(self) -> Payload:
+        return self.payload or self
+
+    @property
+    def is_meta(self) -> bool:
+        return self.type == "session_meta" or (not self.payload and not self.type and bool(self.id))
+
+
+class Index(Struct, gc=False):
+    id: str = ""
+    thread_name: str = ""
+
+
+class Legacy(Struct, gc=False):
+    exit_code: int | None = None
+
+
+class Wrapped(Struct, gc=False):
+    output: str
+    metadata: Legacy | None = None
+
+
+_unwrapping = Decoder(Wrapped)
+_arguments = Decoder(dict[str, Any])
+
+
+def text_of(content: Content, role: Role = "tool") -> str:
+    """What is said in text; of a person's words without those that the tool put there."""
+    if isinstance(content, str):
+        return content if is_said(content, role) else ""
+    if not content:
+        return ""
+    texts = [part.text or _stand_in(part) for part in content]
+    return "\n".join([text for text in texts if is_said(text, role)])
+
+
+def is_said(text: str, role: Role = "tool") -> bool:
+    """Whether a text says anything, and is not what the tool put there."""
+    if text[:1].isalnum():
+        return True  # nearly all texts: what is left out begins with a space or a sign
+    if _is_empty(text):
+        return False
+    return role != "user" or not text[:100].lstrip().startswith(INJECTED)
+
+
+def _stand_in(part: Part) -> str:
+    """What is said in the place of a part that has no text."""
+    kind = part.type.lower()
+    if "image" in kind:
+        return "[image]"
+    return f"[file: {part.filename or 'without a name'}]" if "file" in kind else ""
+
+
+def title_of(text: str) -> str:
+    """The title that a request gives; editors put what is open before it."""
+    return jsonl.title_of(text.partition(REQUEST)[2] or text)
+
+
+def unwrap(text: str) -> Wrapped | None:
+    """What older versions recorded of a command, as JSON inside the text."""
+    try:
+        return _unwrapping.decode(text)
+    except (DecodeError, UnicodeEncodeError):
+        return None  # the output itself only looks like it
+
+
+def call_of(body: Payload) -> dict[str, Any]:
+    name = body.name or body.type.removesuffix("_call")
+    if body.namespace:
+        name = f"{body.namespace}__{name}"
+    call: dict[str, Any] = {"id": body.call_id or body.id or "", "name": name}
+    if not body.call_id:  # the model's own side answered it, and that is not recorded
+        call["output"] = ""
+    given = body.arguments
+    if given is None:
+        others = (body.input, body.action, body.revised_prompt)
+        given = next((value for value in others if value is not None), None)
+    call["arguments"] = arguments_of(given)
+    return call
+
+
+def arguments_of(given: Any) -> dict[str, Any]:
+    if isinstance(given, str) and given.startswith("{"):
+        try:
+            return _arguments.decode(given)
+        except (DecodeError, UnicodeEncodeError, RecursionError):
+            given = _tolerant(given)
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given)
+    return {} if given is None else {"input": given}
+
+
+def _tolerant(given: str) -> Any:
+    try:
+        return json.decode(given.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return given  # as the model wrote it
+
+
+def parent_of(meta: Payload) -> str:
+    """The conversation that a sub-agent works for; "" for a person's own."""
+    told = re.search(rf'"parent_thread_id":"({UUID})"', json.encode(meta.source).decode())
+    spawned = meta.thread_source == "subagent" and meta.parent_thread_id
+    return told[1] if told else spawned or ""

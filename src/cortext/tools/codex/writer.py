@@ -1,0 +1,159 @@
+"""A conversation as a rollout of Codex, which `codex resume ID` goes on with."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import IO, Any, ClassVar
+
+from cortext.durability.read import read_file, read_first_line
+from cortext.formats import toml_edit
+from cortext.model import json, wire
+from cortext.tools.scan import own_home
+from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
+
+_log = logging.getLogger("cortext.tools")
+_PATIENCE = 10.0
+_VERSION = "0.166.0"  # whose set of fields this is
+_OURS = "cortext"
+_FIRST = 65_536  # bytes of a rollout that hold its first line, if it is ours
+
+
+class CodexWriter:
+    """Writes into `sessions/Y/M/D/`. `home` is the tool's folder, else the one it would use."""
+
+    tool: ClassVar[str] = "codex"
+
+    def __init__(self, home: str | None = None) -> None:
+        self._home = home or own_home(self.tool)
+
+    def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
+        """As the port says. The rollout is of today: those of long ago are compressed."""
+        now, id = datetime.now(UTC), _new_uuid7()
+        here = now.astimezone()
+        folder = os.path.join(self._home, "sessions", f"{here:%Y}", f"{here:%m}", f"{here:%d}")
+        path = os.path.join(folder, f"rollout-{here:%Y-%m-%dT%H-%M-%S}-{id}.jsonl")
+        meta = _meta(id, os.path.realpath(cwd), now, self._provider())
+        records = list(_records(with_last(turns, last)))
+        if last:  # for the model, not for the screen
+            records.pop()
+        store_lines(path, [meta, *records, *_named(id, title, now)])
+        if title:
+            self._name(id, title)
+        return Written(id, path)
+
+    def _name(self, id: str, title: str) -> None:
+        """Have the tool note the name in its list, which is its own to write: by its server, for
+        the moment that takes. Without it the list shows the first request."""
+        import subprocess
+        from threading import Timer
+
+        environment = {**os.environ, "CODEX_HOME": self._home}
+        try:
+            server = subprocess.Popen(
+                ["codex", "app-server"],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            _log.info("codex does not list %s by its title: %s", id, error)
+            return
+        alarm = Timer(_PATIENCE, server.kill)
+        alarm.start()
+        # It ends when there is nothing more to read for it, or has ended before.
+        with suppress(BrokenPipeError), server:
+            to, out = server.stdin, server.stdout
+            if not (to and out and _asked(to, out, _naming(id, title))):
+                _log.info("codex does not list %s by its title", id)
+        alarm.cancel()
+
+    def _provider(self) -> str:
+        """Who the person's model comes from: the tool lists only what has the same one."""
+        try:
+            text = read_file(os.path.join(self._home, "config.toml")).decode("utf-8")
+            found = toml_edit.value_of(text, "model_provider")
+        except (OSError, ValueError):
+            found = None  # none is written, or it is the tool's to complain about
+        return found if isinstance(found, str) else "openai"
+
+
+def _naming(id: str, title: str) -> list[dict[str, Any]]:
+    client = {"name": _OURS, "version": "1"}
+    name = {"threadId": id, "name": title}
+    return [
+        {"id": 1, "method": "initialize", "params": {"clientInfo": client}},
+        {"method": "initialized"},
+        {"id": 2, "method": "thread/name/set", "params": name},
+    ]
+
+
+def _asked(to: IO[bytes], out: IO[bytes], requests: Sequence[dict[str, Any]]) -> bool:
+    """Whether a server answered the last of some requests, and not with an error."""
+    last = requests[-1]["id"]
+    try:
+        to.write(b"".join(json.encode(request) + b"\n" for request in requests))
+        to.flush()
+        for line in out:
+            answer = wire.as_dict(json.decode(line))
+            if answer.get("id") == last:
+                return "result" in answer
+    except (OSError, ValueError) as error:
+        _log.info("codex app-server: %s", error)
+    return False
+
+
+def is_ours(path: str) -> bool:
+    """Whether a rollout is one that we wrote, whatever was said in it since."""
+    try:
+        first = json.decode(read_first_line(path, _FIRST))
+        return first["payload"]["originator"] == _OURS
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def _meta(id: str, cwd: str, now: datetime, provider: str) -> dict[str, Any]:
+    payload = {
+        "id": id,
+        "timestamp": iso(now),
+        "cwd": cwd,
+        "originator": _OURS,
+        "cli_version": _VERSION,
+        "source": "cli",
+        "model_provider": provider,
+    }
+    return {"timestamp": iso(now), "type": "session_meta", "payload": payload}
+
+
+def _records(turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
+    """Each turn for the model, and again for the screen."""
+    for turn, when in zip(turns, rising(turns), strict=True):
+        mine = turn.role == "user"
+        kind = "input_text" if mine else "output_text"
+        content = [{"type": kind, "text": turn.text}]
+        said = {"type": "message", "role": turn.role, "content": content}
+        yield {"timestamp": iso(when), "type": "response_item", "payload": said}
+        shown = {
+            "type": "user_message" if mine else "agent_message",
+            "message": turn.text,
+        }
+        yield {"timestamp": iso(when), "type": "event_msg", "payload": shown}
+
+
+def _named(id: str, title: str, now: datetime) -> Iterator[dict[str, Any]]:
+    if title:
+        payload = {"type": "thread_name_updated", "thread_id": id, "thread_name": title}
+        yield {"timestamp": iso(now), "type": "event_msg", "payload": payload}
+
+
+def _new_uuid7() -> str:
+    """An id that begins with the time, as the tool's own do."""
+    value = time.time_ns() // 1_000_000 << 80 | int.from_bytes(os.urandom(10), "big")
+    value = value & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
+    text = f"{value:032x}"
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))

@@ -1,0 +1,276 @@
+"""Gemini CLI: `tmp/<project>/chats/session-*.jsonl`, a log of events; older ones are documents.
+
+The folder of a conversation is not in its file: the file's place tells it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, ClassVar, cast
+
+from cortext.durability.read import open_file, read_file
+from cortext.errors import why
+from cortext.formats.records import Damage
+from cortext.model import json
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.tools import jsonl
+from cortext.tools.gemini.records import Log, Record, Telling
+from cortext.tools.incremental import Lately
+from cortext.tools.protocol import Decoded, Glance, Source
+from cortext.tools.scan import own_home, warn
+
+_ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
+_SUBAGENT = re.compile(rb'"kind"\s*:\s*"subagent"')
+# Within a line: over many empty ones it would look again from each of them.
+_MESSAGE = re.compile(rb'^[ \t\r\0]*\{"id"|"type"\s*:\s*"gemini"', re.MULTILINE)
+_FIELD = re.compile(r'"(startTime|lastUpdated|summary)"\s*:\s*("(?:[^"\\]|\\.)*+")')
+_MESSAGES = re.compile(r'"messages"\s*:\s*\[\s*')
+_BETWEEN = re.compile(r"[\s,]*")
+_LAST_SUMMARY = re.compile(rb'\]\s*,\s*"summary"\s*:\s*("(?:[^"\\]|\\.)*+")')
+_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]*)"')
+
+
+def _read(path: str, log: Log) -> None:
+    broken: list[Damage] = []
+    if jsonl.plain(path).endswith(".json"):
+        _read_document(jsonl.read_whole(path, broken), log)
+        log.damages += broken
+        return
+    lines = jsonl.Lines(Record, path)
+    log.damages = lines.damages
+    for _, record in lines.read(jsonl.read_blocks(path, broken)):
+        log.add(record)
+    log.damages += broken
+
+
+def _read_document(data: bytes, log: Log) -> None:
+    notes: list[str] = []
+    try:
+        value = json.decode(data, notes)
+        if not isinstance(value, dict):
+            raise ValueError("not a JSON object")
+        log.add(jsonl.fit(cast("dict[str, Any]", value), Record, notes))
+    except ValueError as error:
+        log.damages.append(Damage(str(error)))
+        _salvage(data, log)
+    log.damages += [Damage(note, fatal=False) for note in notes]
+
+
+def _salvage(data: bytes, log: Log) -> None:
+    """What a document says that breaks off: its head, and every message that is whole."""
+    import json as standard
+
+    text = data.decode("utf-8", "replace")
+    start = _MESSAGES.search(text)
+    head = text[: start.start()] if start else text
+    decoder = standard.JSONDecoder(strict=False)
+    fields: dict[str, Any] = {}
+    for name, value in _FIELD.findall(head):
+        with suppress(ValueError):  # half a character, or a sign that no string has
+            fields[name] = decoder.decode(value)
+    log.add(jsonl.fit(fields, Record, []))
+    place = start.end() if start else len(text)
+    while place < len(text):
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return  # here it breaks off, or has a number of thousands of digits
+        if isinstance(value, dict) and "id" in value:
+            log.add(jsonl.fit(cast("dict[str, Any]", value), Record, []))
+        between = _BETWEEN.match(text, place)
+        place = between.end() if between else place
+
+
+def _glance_at_document(fd: int, log: Log) -> None:
+    size, read = jsonl.opened(fd)
+    if size <= jsonl.ENDS[1]:
+        _read_document(read(0, size), log)
+        return
+    _salvage(read(0, jsonl.ENDS[1]), log)
+    tail = read(size - jsonl.ENDS[1], size)
+    if found := _LAST_SUMMARY.findall(tail):
+        log.summary = str(json.decode(found[-1])).strip() or log.summary
+    if models := _MODEL.findall(tail):
+        log.model = models[-1].decode("utf-8", "replace")
+
+
+def _glance_at_lines(fd: int, log: Log) -> None:
+    ends, tail = jsonl.Ends(fd, Record), Log()
+
+    def is_request(record: Record) -> bool:
+        log.add(record)
+        return bool(log.request)
+
+    ends.head(is_request)
+    for record in ends.tail(lambda record: bool(record.model)):
+        tail.add(record)
+    for name in ("stamp", "updated", "model", "summary"):
+        setattr(log, name, getattr(tail, name) or getattr(log, name))
+
+
+def _session(log: Log, source: Source, when: datetime) -> Session:
+    started = log.first or log.last or when
+    telling, cuts, records = Telling(started), list[int](), log.records
+    for number, record in enumerate(records):
+        if log.cuts:
+            cuts += [len(telling.messages)] * log.cuts.count(number)
+        telling.tell(record)
+    cuts += [len(telling.messages)] * log.cuts.count(len(records))
+    spent = log.spent.values()
+    session = Session(
+        source.id,
+        title=log.title,
+        created_at=started,
+        updated_at=log.last or when,
+        working_dir=source.cwd or next(iter(log.directories), ""),
+        model=log.model,
+        agent=GeminiBridge.tool,
+        kind="chat",
+        total_prompt_tokens=sum((one.input or 0) + (one.tool or 0) for one in spent),
+        total_completion_tokens=sum((one.output or 0) + (one.thoughts or 0) for one in spent),
+        native=[{"tool": GeminiBridge.tool, "session_id": source.id, "path": source.path}],
+        metadata={"compactions": cuts} if cuts else {},
+    )
+    session.messages = telling.messages
+    return session
+
+
+class GeminiBridge:
+    """Reads what Gemini CLI keeps. `home` is its folder, else the one that it would use."""
+
+    tool: ClassVar[str] = "gemini"
+
+    def __init__(self, home: str | None = None) -> None:
+        self.home: str = home or own_home(self.tool)
+
+    def sources(self) -> Iterator[Source]:
+        """Every conversation; those of sub-agents are found with their own. Names have only
+        eight characters of an id, so the first bytes of each file are read for all of it."""
+        folders = self._folders()
+        for project in jsonl.listed(os.path.join(self.home, "tmp")):
+            chats = jsonl.listed(os.path.join(project.path, "chats"))
+            names = {jsonl.plain(entry.name) for entry in chats}
+            cwd = _project_root(project.path) or folders.get(project.name, "") if chats else ""
+            for entry in chats:
+                # A document that was continued stands again in the log beside it.
+                name = jsonl.plain(entry.name)
+                kind = name.rpartition(".")[2]
+                if kind == "jsonl" or (kind == "json" and f"{name}l" not in names):
+                    for source in jsonl.source(self.tool, "", entry):
+                        if id := _id_at(source.path):
+                            yield source._replace(id=id, cwd=cwd)
+
+    def glance(self, source: Source) -> Glance:
+        """As the port says; the title is the summary if one is near an end, else the request."""
+        log = Log()
+        fd = open_file(source.path)
+        try:
+            found = os.fstat(fd)
+            if jsonl.plain(source.path).endswith(".json"):
+                _glance_at_document(fd, log)
+            else:
+                _glance_at_lines(fd, log)
+        finally:
+            os.close(fd)
+        updated = log.last or datetime.fromtimestamp(found.st_mtime, UTC)
+        cwd = source.cwd or next(iter(log.directories), "")
+        return Glance(log.title, cwd, log.first, updated, log.model)
+
+    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+        """As the port says. Of results above `longest` characters only the ends are kept."""
+        session, damages = _decoded(source, longest)
+        side: list[Session] = []
+        for child in _side_sources(source):
+            part, more = _decoded(child, longest)
+            part.parent_id = source.id
+            side.append(part)
+            damages += more
+        return Decoded(session, damages, side)
+
+    def follow(self, source: Source, lately: Lately) -> list[SessionMessage] | None:
+        """As `Follows` says. A resume lists all messages anew, so then it is None."""
+        log, lines = Log(), jsonl.Lines(Record)
+        for _, record in lines.read([lately.before]):
+            log.add(record)
+        known, count = log.keys, len(log.records)
+        if not (known or lately.is_all):
+            return None  # the last record may be longer than what was read of it
+        for _, record in lines.read([lately.after]):
+            if record.rewind is not None or (record.set or record).messages is not None:
+                return None
+            if record.id is not None and log.key(record) in known:
+                return None
+            log.add(record)
+        telling, said = Telling(log.first or datetime.fromtimestamp(0, UTC)), 0
+        for number, record in enumerate(log.records):
+            said = len(telling.messages) if number == count else said
+            telling.tell(record)
+        new = telling.messages[said:] if len(log.records) > count else []
+        return None if lines.damages else new
+
+    def beside(self, source: Source) -> str:
+        """As `Follows` says."""
+        return jsonl.prints(child.path for child in _side_sources(source))
+
+    def _folders(self) -> dict[str, str]:
+        """The folder of each project, by its short name and by the hash that older releases
+        used in its place."""
+        path = os.path.join(self.home, "projects.json")
+        try:
+            projects = cast("dict[str, str]", json.decode(read_file(path))["projects"])
+            hashes = {hashlib.sha256(folder.encode()).hexdigest(): folder for folder in projects}
+            return {slug: folder for folder, slug in projects.items()} | hashes
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            warn("%s is passed over: %s", path, why(error))
+            return {}
+
+
+def _decoded(source: Source, longest: int | None) -> tuple[Session, list[Damage]]:
+    log = Log(longest)
+    when = datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC)
+    _read(source.path, log)
+    return _session(log, source, when), log.damages
+
+
+def _side_sources(source: Source) -> Iterable[Source]:
+    """The sub-agents of a conversation, in a folder that has its whole id as its name."""
+    for entry in jsonl.listed(os.path.join(os.path.dirname(source.path), source.id)):
+        id, _, kind = jsonl.plain(entry.name).rpartition(".")
+        if kind in ("jsonl", "json"):
+            for child in jsonl.source(source.tool, id, entry):
+                yield child._replace(cwd=source.cwd)
+
+
+def _id_at(path: str) -> str:
+    """The id of the conversation in a file, the file's name if it says none; "" for a
+    sub-agent's, for one in which nothing was said, and for what cannot be read."""
+    try:
+        head = jsonl.read_head(path, jsonl.ENDS[1])
+    except OSError as error:
+        warn("%s is passed over: %s", path, why(error))
+        return ""
+    path = jsonl.plain(path)
+    if path.endswith(".jsonl"):
+        # Each start makes a file, also one that goes on with another: it has only a head.
+        if len(head) < jsonl.ENDS[1] and not _MESSAGE.search(head):
+            return ""
+        head = head.partition(b"\n")[0]
+    if _SUBAGENT.search(head):
+        return ""
+    id = _ID.search(head)
+    return id[1].decode("utf-8", "replace") if id else os.path.basename(path).rpartition(".")[0]
+
+
+def _project_root(folder: str) -> str:
+    try:
+        return read_file(os.path.join(folder, ".project_root")).decode("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""  # older releases have none

@@ -1,0 +1,371 @@
+"""The records of a Gemini CLI transcript, and what they come to.
+
+A record with a known id replaces that message, `$set` merges into the head, `$set.messages` says
+which messages there are, `$rewindTo` takes back one and all after it. Seen with 0.61: each resume
+writes `$set.messages` twice, first with its own context alone, then with all of the history, where
+a result has the id of the message that made the call. So of a message the record that stood on a
+line of its own counts, and a list in which nobody says anything changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from msgspec import Struct
+
+from cortext.formats.records import Damage
+from cortext.formats.slashed import as_typed
+from cortext.model import json
+from cortext.model.message import SessionMessage, of_decoded
+from cortext.tools import jsonl
+
+# What the program itself says in a person's place.
+_CONTEXT = ("<session_context>", "<hook_context>")
+_SNAPSHOT = "<state_snapshot>"
+
+
+class _Function(Struct, gc=False):
+    id: str | None = None
+    name: str | None = None
+    args: Any = None
+    response: Any = None
+
+
+class _Media(Struct, gc=False, rename="camel"):
+    mime_type: str | None = None
+    display_name: str | None = None
+    file_uri: str | None = None
+
+
+class _Part(Struct, gc=False, rename="camel"):
+    text: str | None = None
+    thought: bool | None = None
+    function_call: _Function | None = None
+    function_response: _Function | None = None
+    inline_data: _Media | None = None
+    file_data: _Media | None = None
+
+
+_Content = str | list[_Part | str] | _Part | None
+
+
+class _Call(Struct, gc=False):
+    id: str | None = None
+    name: str | None = None
+    args: Any = None
+    result: _Content = None
+    status: str | None = None
+    timestamp: str | None = None
+
+
+class Tokens(Struct, gc=False):
+    input: jsonl.Count | None = None
+    output: jsonl.Count | None = None
+    thoughts: jsonl.Count | None = None
+    tool: jsonl.Count | None = None
+
+
+_NAMES = {
+    "display": "displayContent", "calls": "toolCalls", "started": "startTime",
+    "updated": "lastUpdated", "set": "$set", "rewind": "$rewindTo",
+}  # fmt: skip
+
+
+class Record(Struct, gc=False, rename=_NAMES):
+    """A line of a log, what stands in its `$set`, and the whole of a document."""
+
+    id: str | None = None
+    type: str | None = None
+    timestamp: str | None = None
+    content: _Content = None
+    display: _Content = None
+    calls: list[_Call] | None = None
+    tokens: Tokens | None = None
+    model: str | None = None
+    started: str | None = None
+    updated: str | None = None
+    summary: str | None = None
+    directories: list[str] | None = None
+    messages: list[Record] | None = None
+    set: Record | None = None
+    rewind: str | None = None
+
+
+class Log:
+    """What records come to, one after the other. Of results above `longest` characters only the
+    ends are kept."""
+
+    def __init__(self, longest: int | None = None) -> None:
+        self._longest = longest
+        self.damages: list[Damage] = []
+        self.earlier: list[Record] = []  # what compactions took out of the tool's own history
+        self.cuts: list[int] = []  # how many of those stand before each compaction
+        self.started: str = ""
+        self.stamp: str = ""
+        self.updated: str = ""
+        self.model: str = ""
+        self.summary: str = ""
+        self.request: str = ""
+        self.directories: Sequence[str] = ()
+        self.spent: dict[str, Tokens] = {}  # also by what was taken back
+        self._live: dict[_Key, Record] = {}
+        self._known: dict[_Key, Record] = {}
+        self._made_up: set[str] = set()  # ids of the summaries that compactions wrote
+
+    @property
+    def title(self) -> str:
+        return self.summary or self.request
+
+    @property
+    def first(self) -> datetime | None:
+        return jsonl.time_of(self.started or None)
+
+    @property
+    def last(self) -> datetime | None:
+        times = map(jsonl.time_of, (self.stamp or None, self.updated or None))
+        return max((time for time in times if time), default=None)
+
+    @property
+    def keys(self) -> set[_Key]:
+        """What names each message that a record was seen of."""
+        return set(self._known)
+
+    @staticmethod
+    def key(record: Record) -> _Key:
+        return _key(record)
+
+    @property
+    def records(self) -> list[Record]:
+        return [*self.earlier, *self._live.values()]
+
+    def add(self, record: Record) -> None:
+        if self._longest is not None:
+            _shorten(record, self._longest)
+        if record.rewind is not None:
+            self._rewind(record.rewind)
+        elif record.id is not None and record.set is None:
+            self.stamp = record.timestamp or self.stamp
+            key = _key(record)
+            self._known[key] = record
+            self._put(record, key)
+        else:
+            head = record.set or record
+            self.started = self.started or head.started or ""
+            self.updated = head.updated or self.updated
+            self.summary = (head.summary or "").strip() or self.summary
+            self.directories = head.directories or self.directories
+            if head.messages is not None:
+                self._replace(head.messages)
+
+    def _put(self, record: Record, key: _Key) -> None:
+        if record.id in self._made_up:
+            return
+        self._live[key] = record
+        self.started = self.started or record.timestamp or ""
+        if record.type == "gemini":
+            self.model = record.model or self.model
+            if record.tokens:
+                self.spent[record.id or ""] = record.tokens
+        elif record.type == "user" and not self.request:
+            self.request = jsonl.title_of(said(record))
+
+    def _rewind(self, id: str) -> None:
+        keys = list(self._live)
+        at = next((at for at, key in enumerate(keys) if key[0] == id), None)
+        if at is None:
+            note = f"a rewind to {id!r:.60}, which is not there, is passed over"
+            self.damages.append(Damage(note, fatal=False))
+            return
+        for key in keys[at:]:
+            del self._live[key]
+
+    def _replace(self, listed: list[Record]) -> None:
+        """The program put others in the place of all messages: it masked some, took back a
+        turn, or wrote a summary of the older ones, which we keep instead of it."""
+        for number, record in enumerate(listed):
+            record.id = record.id or f"listed-{number}"
+        new = [self._known.setdefault(_key(one), one) for one in listed]
+        new = [record for record in new if record.id not in self._made_up]
+        at = next((n for n, one in enumerate(new) if _SNAPSHOT in text_of(one.content)), None)
+        if at is not None:
+            new = self._compact(new[at], new[at + 1 :])
+        elif not any(map(_speaks, new)):
+            return
+        self._live = {}
+        for record in new:
+            self._put(record, _key(record))
+
+    def _compact(self, summary: Record, tail: list[Record]) -> list[Record]:
+        made = [summary, *tail[:1]] if tail and tail[0].type == "gemini" else [summary]
+        tail = tail[len(made) - 1 :]  # without the thanks that the program wrote for it
+        self._made_up.update(record.id or "" for record in made)
+        old = [record for record in self._live.values() if record.id not in self._made_up]
+        same = 0  # what was kept may have got new ids: it stays under the old ones
+        while same < min(len(old), len(tail)) and _is_alike(old[-1 - same], tail[-1 - same]):
+            same += 1
+        cut, kept = len(old) - same, set(map(_key, tail))
+        self.earlier += [record for record in old[:cut] if _key(record) not in kept]
+        self.cuts.append(len(self.earlier))
+        return [*tail[: len(tail) - same], *old[cut:]]
+
+
+_Key = tuple[str, str]
+
+
+def _key(record: Record) -> _Key:
+    return record.id or "", record.type or ""
+
+
+def _speaks(record: Record) -> bool:
+    return record.type == "gemini" or (record.type == "user" and said(record) != "")
+
+
+def _shorten(record: Record, longest: int) -> None:
+    """Cut long results, as they are read: memory is to follow the largest line, not the file."""
+    listed = (record.set or record).messages or ()
+    for one in (record, *listed):
+        for content in (one.content, *[call.result for call in one.calls or ()]):
+            for function in _functions(content):
+                if len(text := _response(function.response)) > longest:
+                    key = "error" if _is_error(function) else "output"
+                    function.response = {key: jsonl.cut(text, longest)}
+
+
+def _is_alike(one: Record, other: Record) -> bool:
+    same = one.id == other.id or text_of(one.content) == text_of(other.content)
+    return same and one.type == other.type
+
+
+def _parts(content: _Content) -> Sequence[_Part | str]:
+    return content if isinstance(content, list) else [content] if content else ()
+
+
+def text_of(content: _Content) -> str:
+    """What was said, without thoughts; a short word for each image or file."""
+    if isinstance(content, str):
+        return content
+    text = ""
+    for part in _parts(content):
+        if isinstance(part, str):
+            text += part
+        elif part.text is not None:
+            text += "" if part.thought else part.text
+        elif media := part.inline_data or part.file_data:
+            kind = "image" if (media.mime_type or "").startswith("image/") else "file"
+            name = media.display_name or media.file_uri or media.mime_type or "unknown type"
+            text += f"\n[{kind}: {name}]" if text else f"[{kind}: {name}]"
+    return text
+
+
+def said(record: Record) -> str:
+    """The words of a person; what was typed, where the program made more of it."""
+    text = text_of(record.content)
+    if text.lstrip().startswith(_CONTEXT):
+        return ""
+    return (text_of(record.display) if record.display else "") or as_typed(text)
+
+
+class Telling:
+    """Records as the messages of a session."""
+
+    def __init__(self, when: datetime) -> None:
+        self.messages: list[SessionMessage] = []
+        self._when = when
+        self._answered: set[str] = set()
+
+    def tell(self, record: Record) -> None:
+        self._when = jsonl.time_of(record.timestamp) or self._when
+        id = record.id or ""
+        if record.type == "user":
+            if (text := said(record)).strip():
+                self.messages.append(jsonl.message("user", text, self._when, id))
+            for given in _functions(record.content):
+                if given.response is not None:
+                    self._answer(id, _Call(given.id, given.name, result=record.content))
+        elif record.type == "gemini":
+            calls, text = _calls(record), text_of(record.content)
+            if calls or text.strip():
+                made = [_made(call) for call in calls] if calls else None
+                self.messages.append(jsonl.message("assistant", text, self._when, id, made))
+            for call in calls:
+                self._answer(id, call)
+
+    def _answer(self, record: str, call: _Call) -> None:
+        key = call.id or call.name or ""
+        if call.result is None or key in self._answered:
+            return  # newer releases record a result a second time, as a turn of its own
+        if call.id:
+            self._answered.add(key)
+        text, failed = _result(call)
+        data = {"is_error": True} if failed else None
+        when = jsonl.time_of(call.timestamp) or self._when
+        self.messages.append(
+            of_decoded("tool", text, when, f"{record}/{key}", None, call.id, call.name, None, data)
+        )
+
+
+def _functions(content: _Content) -> Sequence[_Function]:
+    """The calls and the results that stand in a content."""
+    if content is None or isinstance(content, str):
+        return ()
+    found: list[_Function] = []
+    for part in content if isinstance(content, list) else (content,):
+        if isinstance(part, str):
+            continue
+        if part.function_call:
+            found.append(part.function_call)
+        if part.function_response:
+            found.append(part.function_response)
+    return found
+
+
+def _calls(record: Record) -> list[_Call]:
+    """The calls of a message; after a compaction they stand in its content instead."""
+    calls = record.calls or []
+    found = _functions(record.content)
+    inside = [made for made in found if made.response is None] if found else ()
+    if not inside:
+        return calls
+    known = {call.id for call in calls}
+    return calls + [
+        _Call(made.id, made.name, made.args)
+        for made in inside
+        if (made.id not in known if made.id else not calls)
+    ]
+
+
+def _made(call: _Call) -> dict[str, Any]:
+    return {"id": call.id or "", "name": call.name or "tool", "arguments": call.args}
+
+
+def _result(call: _Call) -> tuple[str, bool]:
+    """What a call gave back as text, and whether it failed."""
+    given = _functions(call.result)
+    if len(given) > 1:  # the results of calls that were made together may stand at each of them
+        given = [one for one in given if one.id == call.id] or given
+    failed, texts = call.status in ("error", "cancelled"), list[str]()
+    for one in given:
+        failed = failed or _is_error(one)
+        if text := _response(one.response):
+            texts.append(text)
+    if text := text_of(call.result):
+        texts.append(text)
+    return "\n".join(texts), failed
+
+
+def _is_error(function: _Function) -> bool:
+    response = function.response
+    return isinstance(response, dict) and "error" in cast("dict[str, Any]", response)
+
+
+def _response(response: Any) -> str:
+    if response is None or isinstance(response, str):
+        return response or ""
+    if isinstance(response, dict):
+        get = cast("dict[str, Any]", response).get
+        for key in ("output", "error", "content", "result"):
+            if isinstance(text := get(key), str):
+                return text
+    return json.encode(response).decode("utf-8", "surrogatepass")

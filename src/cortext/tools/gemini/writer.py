@@ -1,0 +1,127 @@
+"""A conversation as a log of Gemini CLI, which `gemini --resume ID` goes on with."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar, cast
+
+from cortext import paths
+from cortext.durability.lock import FileLock
+from cortext.durability.read import read_file
+from cortext.durability.replace import make_private_dir, replace, storage_errors
+from cortext.model import json
+from cortext.model.ids import new_id
+from cortext.tools.scan import own_home
+from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
+
+_ROOT = ".project_root"
+_CONTINUED = "(continued)"
+
+
+class GeminiWriter:
+    """Writes into `tmp/<project>/chats/`. `home` is the tool's folder, else the usual one."""
+
+    tool: ClassVar[str] = "gemini"
+
+    def __init__(self, home: str | None = None) -> None:
+        self._home = home or own_home(self.tool)
+
+    def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
+        """As the port says. It was updated now: what rested for long is cleaned away."""
+        folder, id, now = os.path.realpath(cwd), new_id(), datetime.now(UTC)
+        said = with_last(turns, last)
+        head = {
+            "sessionId": id,
+            "projectHash": hashlib.sha256(os.fsencode(folder)).hexdigest(),
+            "startTime": iso(said[0].timestamp if said else now),
+            "lastUpdated": iso(now),
+            "kind": "main",
+            **({"summary": title} if title else {}),
+        }
+        # A resume leaves an empty file with the first eight letters of the id in its name, and the
+        # next start deletes all files with these letters: the name of this one has others.
+        name = f"session-{now:%Y-%m-%dT%H-%M}-{new_id()[:8]}.jsonl"
+        path = os.path.join(self._project(folder), "chats", name)
+        records = list(_records(said))
+        if last:  # for the model, not for the screen
+            records[-1]["displayContent"] = [{"text": _CONTINUED}]
+        store_lines(path, [head, *records])
+        return Written(id, path)
+
+    def _project(self, folder: str) -> str:
+        """Where the tool keeps what belongs to a folder; a place is made if it has none yet, in
+        which the tool finds itself when it looks for one."""
+        if found := self._place_of(folder):
+            return found
+        with storage_errors("write", self._home), FileLock(f"{paths.running()}/gemini.lock"):
+            # Another of us may have made it meanwhile.
+            return self._place_of(folder) or self._make_place(folder)
+
+    def _place_of(self, folder: str) -> str:
+        projects = os.path.join(self._home, "tmp")
+        if slug := self._known(folder):
+            return os.path.join(projects, slug)
+        for name in _names(projects):
+            if _text(os.path.join(projects, name, _ROOT)) == folder:
+                return os.path.join(projects, name)
+        return ""
+
+    def _make_place(self, folder: str) -> str:
+        projects = os.path.join(self._home, "tmp")
+        base = re.sub(r"[^a-z0-9]+", "-", os.path.basename(folder).lower()).strip("-") or "project"
+        taken, slug, number = {*_names(projects), *self._slugs().values()}, base, 0
+        while slug in taken:
+            number += 1
+            slug = f"{base}-{number}"
+        made = os.path.join(projects, slug)
+        make_private_dir(made)
+        replace(os.path.join(made, _ROOT), [os.fsencode(folder)])
+        return made
+
+    def _known(self, folder: str) -> str:
+        return self._slugs().get(folder, "")
+
+    def _slugs(self) -> dict[str, str]:
+        """The short names of folders, by the folders."""
+        try:
+            value = json.decode(read_file(os.path.join(self._home, "projects.json")))
+            projects = cast("dict[str, Any]", value["projects"])
+            return {name: slug for name, slug in projects.items() if isinstance(slug, str)}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return {}  # the tool makes it anew from what its folders say
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+
+
+def _text(path: str) -> str:
+    try:
+        return os.fsdecode(read_file(path)).strip()
+    except OSError:
+        return ""
+
+
+def _records(turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
+    for turn, when in zip(turns, rising(turns), strict=True):
+        said = {"id": new_id(), "timestamp": iso(when)}
+        if turn.role == "user":
+            yield {**said, "type": "user", "content": [{"text": turn.text}]}
+        else:
+            yield {
+                **said,
+                "type": "gemini",
+                "content": turn.text,
+                "thoughts": [],
+                "tokens": dict.fromkeys(
+                    ("input", "output", "cached", "thoughts", "tool", "total"), 0
+                ),
+                "model": "cortext",
+            }

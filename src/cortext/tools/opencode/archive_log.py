@@ -1,0 +1,287 @@
+"""A session of OpenCode in the archive: its rows as lines of a log, compressed.
+
+Each line holds one row: `{"session":…}`, `{"message":…}` or `{"part":…}`, of the session or of
+one that a sub-agent had. A later line with the same id replaces the earlier, and `{"gone":…}`
+takes a row away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from cortext.durability.packed import BrokenMemberError, Packed
+from cortext.durability.read import open_file
+from cortext.errors import SessionCorruptedError, where_and_why
+from cortext.formats.records import Damage
+from cortext.model import json
+from cortext.tools import jsonl
+from cortext.tools.opencode.storage import Origin, Raw, as_object
+
+_DEEPEST = 5  # sub-agents of sub-agents, as they are read
+_END = 1 << 18
+
+T = TypeVar("T")
+Key = tuple[str, str]
+"""What a row is, and its id."""
+
+
+class _Row(msgspec.Struct, gc=False):
+    """A message or a part. `data` is its JSON as it stands; `base64` is what is none."""
+
+    id: str = ""
+    session_id: str = ""
+    message_id: str = ""
+    time_created: int | float | None = None
+    data: msgspec.Raw = msgspec.Raw()
+    base64: str = ""
+
+    @property
+    def bytes(self) -> bytes:
+        return bytes(self.data) or b64decode(self.base64)
+
+
+class _Head(msgspec.Struct):
+    id: str = ""
+    parent_id: str | None = None
+
+
+class _Gone(msgspec.Struct):
+    kind: str = ""
+    id: str = ""
+
+
+class _Line(msgspec.Struct):
+    session: _Head | None = None
+    message: _Row | None = None
+    part: _Row | None = None
+    gone: _Gone | None = None
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class _Place(NamedTuple):
+    """Where a row's last line is, what it says, and what orders it."""
+
+    start: int
+    end: int
+    digest: bytes
+    session: str
+    message: str
+    created: float
+
+
+class Log:
+    """A Store over one log, or only over its two `ends`: the first messages, the last ones, and
+    the session's head. `damages` are those of the file itself."""
+
+    def __init__(self, path: str, fd: int, *, ends: bool = False) -> None:
+        self.path = path
+        self.damages: list[Damage] = list[Damage]()
+        self._packed = Packed(fd)
+        self.rows: dict[Key, _Place] = {}
+        short = ends and self._packed.size > 2 * _END
+        for start, line in self._ends() if short else self._lines():
+            self._see(start, line)
+        self._messages = self._ordered("message", lambda place: place.session)
+        self._parts = self._ordered("part", lambda place: place.message)
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        held, at = b"", 0
+        broken = False
+        for member in self._packed.members:
+            try:
+                data = self._packed.member(member)
+            except BrokenMemberError as error:
+                self.damages.append(Damage(str(error), path=self.path))
+                held, broken = b"", True
+                continue
+            if broken:  # what stands before the next newline began in the part that is lost
+                cut = data.find(b"\n") + 1 or len(data)
+                at, data, broken = member.start + cut, data[cut:], False
+            *lines, held = (held + data).split(b"\n")
+            for line in lines:
+                yield at, line
+                at += len(line) + 1
+        for gap in self._packed.gaps:
+            self.damages.append(Damage(f"of the compressed copy {gap}", path=self.path))
+
+    def _ends(self) -> Iterator[tuple[int, bytes]]:
+        size = self._packed.size
+        for start, end in ((0, _END), (size - _END, size)):
+            data, at = self._packed.read(start, end, lambda _: None), start
+            if start:
+                at += data.find(b"\n") + 1
+            for line in data[at - start :].split(b"\n")[:-1]:
+                yield at, line
+                at += len(line) + 1
+
+    def _see(self, start: int, line: bytes) -> None:
+        try:
+            value = _decode(line)
+        except _UNREADABLE as error:
+            self.damages.append(Damage(f"a line at byte {start}: {error}", path=self.path))
+            return
+        if gone := value.gone:
+            self.rows.pop((gone.kind, gone.id), None)
+        elif head := value.session:
+            place = _Place(start, start + len(line), _digest(line), head.parent_id or "", "", 0)
+            self.rows["session", head.id] = place
+        for kind, row in (("message", value.message), ("part", value.part)):
+            if row:
+                end, created = start + len(line), row.time_created or 0
+                place = _Place(start, end, _digest(line), row.session_id, row.message_id, created)
+                self.rows[kind, row.id] = place
+
+    def _ordered(self, kind: str, group: Callable[[_Place], str]) -> dict[str, list[str]]:
+        rows = ((id, place) for (name, id), place in self.rows.items() if name == kind)
+        found = [(place.created, id, group(place)) for id, place in rows]
+        ordered: dict[str, list[str]] = {}
+        for _, id, name in sorted(found):
+            ordered.setdefault(name, []).append(id)
+        return ordered
+
+    def head(self, id: str) -> dict[str, Any]:
+        place = self.rows.get(("session", id))
+        if place is None:
+            raise FileNotFoundError(f"{self.path} has no session {id}")
+        head = dict(json.decode(self._read(place))["session"])
+        for name in ("revert", "model"):
+            head[name] = as_object(head.get(name))
+        return head
+
+    def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
+        ids = self._messages.get(id, [])
+        for one in ids[-1:] if last else ids:
+            yield self._raw("message", one)
+
+    def parts(self, id: str, message: str) -> Iterator[Raw]:
+        for one in self._parts.get(message, []):
+            yield self._raw("part", one)
+
+    def children(self, id: str) -> list[str]:
+        heads = [(one, place) for (kind, one), place in self.rows.items() if kind == "session"]
+        return sorted(one for one, place in heads if place.session == id and one != id)
+
+    def _raw(self, kind: str, id: str) -> Raw:
+        value = _decode(self._read(self.rows[kind, id]))
+        row = (value.message if kind == "message" else value.part) or _Row()
+        return Raw(id, row.bytes)
+
+    def _read(self, place: _Place) -> bytes:
+        try:
+            return self._packed.read(place.start, place.end)
+        except BrokenMemberError as error:
+            raise SessionCorruptedError(self.path, str(error)) from None
+
+
+@contextmanager
+def open_log(path: str, *, ends: bool = False) -> Generator[Log]:
+    """The log at `path`; FileNotFoundError if there is none."""
+    fd = open_file(path)
+    try:
+        yield Log(path, fd, ends=ends)
+    finally:
+        os.close(fd)
+
+
+def logs(home: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """The sessions below a folder of the archive, by their ids."""
+    for entry in jsonl.listed(os.path.join(home, "sessions")):
+        name = jsonl.plain(entry.name)
+        if name != entry.name and name.endswith(".jsonl"):
+            yield name.removesuffix(".jsonl"), entry
+
+
+def new_lines(
+    store: Origin, id: str, known: dict[Key, bytes], failures: list[str]
+) -> Iterator[bytes]:
+    """The lines that make a log of a session say what the store says, given the digests of what
+    it says by now. What the store cannot give is named in `failures`, and stays in the log; else
+    what is gone from the store is said. The session's own line is the first of all, and the last
+    of what is new, where a glance looks for it."""
+    seen: set[Key] = set()
+    head, changed = b"", False
+    for key, line in _rows(store, id, _DEEPEST, failures):
+        seen.add(key)
+        head = head or line + b"\n"
+        if known.get(key) != _digest(line) and (changed or key != ("session", id) or not known):
+            changed = True
+            yield line + b"\n"
+    for kind, one in () if failures else sorted(known.keys() - seen):
+        changed = True
+        yield json.encode({"gone": {"kind": kind, "id": one}}) + b"\n"
+    if changed or known.get(("session", id)) != _digest(head[:-1]):
+        yield head
+
+
+def digests(path: str) -> dict[Key, bytes]:
+    """What a log says by now, to be compared; nothing where there is none."""
+    try:
+        with open_log(path) as log:
+            return {key: place.digest for key, place in log.rows.items()}
+    except FileNotFoundError:
+        return {}
+
+
+def _rows(store: Origin, id: str, depth: int, failures: list[str]) -> Iterator[tuple[Key, bytes]]:
+    head = {name: _plain(value) for name, value in store.row(id).items() if value is not None}
+    yield ("session", id), json.encode({"session": {**head, "id": id}})
+    for raw, created in _readable(store.timed_messages(id), failures):
+        fields = {"id": raw.id, "session_id": id, "time_created": created}
+        yield ("message", raw.id), json.encode({"message": fields | _data(raw.data)})
+        for part in _readable(store.parts(id, raw.id), failures):
+            fields = {"id": part.id, "session_id": id, "message_id": raw.id}
+            yield ("part", part.id), json.encode({"part": fields | _data(part.data)})
+    for child in store.children(id) if depth else ():
+        yield from _rows(store, child, depth - 1, failures)
+
+
+def _readable(rows: Iterator[T], failures: list[str]) -> Iterator[T]:
+    """The rows up to the first that the store cannot give."""
+    try:
+        yield from rows
+    except (SessionCorruptedError, OSError) as error:
+        failures.append(where_and_why(error))
+
+
+def _data(data: bytes) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode(data)
+        # What stands on several lines would not be one line of a log.
+        return {"data": msgspec.Raw(msgspec.json.encode(value) if b"\n" in data else data)}
+    except _UNREADABLE:
+        return {"base64": b64encode(data).decode("ascii")}
+
+
+def _plain(value: Any) -> Any:
+    """A value of a database as JSON can hold it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def blocks(lines: Iterable[bytes], most: int) -> Iterator[bytes]:
+    """Lines in blocks of about so many bytes."""
+    held, size = list[bytes](), 0
+    for line in lines:
+        held.append(line)
+        size += len(line)
+        if size >= most:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
+def _digest(line: bytes) -> bytes:
+    return hashlib.blake2b(line, digest_size=12).digest()

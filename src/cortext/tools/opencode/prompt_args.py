@@ -1,0 +1,105 @@
+"""What a person typed after a slash command of OpenCode, from OpenCode's own records.
+
+Its command files cannot hand on what was typed without running parts of it (`commands.py`). The
+arguments of its process have it where a script runs a command; its history of prompts, which it
+writes before it runs one, where a person does.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, cast
+
+from cortext.model import json
+from cortext.tools.processes import Process
+
+# Options of `opencode run` that take a value.
+_VALUED = frozenset(
+    (
+        *("--agent", "--attach", "--command", "--dir", "--file", "--format", "--model", "--port"),
+        *("--password", "--session", "--title", "--username", "--variant", "--log-level"),
+        *("-f", "-m", "-p", "-s", "-u"),
+    )
+)
+_FRESH_SECONDS = 30
+_PATIENCE_SECONDS = 1.0
+_LONGEST = 4_000_000
+
+
+def typed_words(name: str, process: Process | None) -> str:
+    """What followed `/NAME`; "" if nothing did, or it cannot be told."""
+    if process and (given := _after_run(process.arguments)) is not None:
+        return _positional(given)
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        words = _last_prompt(name)
+        if words is not None:
+            return words
+        if time.monotonic() > end:
+            return ""
+        time.sleep(0.05)
+
+
+def _after_run(arguments: Sequence[str]) -> list[str] | None:
+    """The arguments of `opencode run`; None if this is no such process."""
+    words = list(arguments[1:])
+    # The program may be a script that an interpreter runs.
+    if words and os.path.basename(words[0]).startswith("opencode"):
+        words = words[1:]
+    return words[1:] if words[:1] == ["run"] else None
+
+
+def _positional(arguments: list[str]) -> str:
+    words: list[str] = []
+    rest = iter(arguments)
+    for word in rest:
+        if word == "--":
+            words += rest
+        elif word.startswith("-") and len(word) > 1:
+            if word in _VALUED:
+                next(rest, None)
+        else:
+            words.append(word)
+    return " ".join(words)
+
+
+def _last_prompt(name: str) -> str | None:
+    """What the last prompt has after `/NAME`, if it was just sent and is that command."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    path = os.path.join(state, "opencode", "prompt-history.jsonl")
+    try:
+        with open(path, "rb") as file:
+            found = os.fstat(file.fileno())
+            if time.time() - found.st_mtime > _FRESH_SECONDS:
+                return None
+            file.seek(max(0, found.st_size - _LONGEST))
+            lines = file.read().rstrip(b"\n").split(b"\n")
+        prompt = _text_of(json.decode(lines[-1]))
+    except (OSError, ValueError):
+        return None
+    command, words = f"/{name}", prompt.lstrip()
+    if not words.startswith(command) or words[len(command) : len(command) + 1].strip():
+        return None
+    return words[len(command) :].strip()
+
+
+def _text_of(entry: Any) -> str:
+    """A prompt with its pastes in their places."""
+    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    text = str(fields.get("input") or "")
+    pastes: list[tuple[int, int, str]] = []
+    for part in cast("list[Any]", fields.get("parts") or []):
+        match part:
+            case {
+                "type": "text",
+                "text": str(paste),
+                "source": {"text": {"start": int(start), "end": int(end)}},
+            }:
+                pastes.append((start, end, paste))
+            case _:
+                pass
+    for start, end, paste in sorted(pastes, reverse=True):
+        text = text[:start] + paste + text[end:]
+    return text

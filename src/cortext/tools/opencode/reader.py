@@ -1,0 +1,332 @@
+"""OpenCode: sessions in `opencode.db`, in older releases in a tree of files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, ClassVar, TypeVar
+
+from msgspec import Struct
+
+from cortext.errors import SessionCorruptedError, where_and_why
+from cortext.formats.records import Damage
+from cortext.model.session import Session
+from cortext.tools import jsonl
+from cortext.tools.incremental import Changed, Mark
+from cortext.tools.opencode.archive_log import Log, logs, open_log
+from cortext.tools.opencode.records import Info, Model, Part, Telling, read_info, read_parts
+from cortext.tools.opencode.storage import (
+    Database,
+    Raw,
+    Store,
+    Tree,
+    explain_refusal,
+    read_database,
+    trees,
+)
+from cortext.tools.protocol import Decoded, Glance, Source
+from cortext.tools.scan import own_home, warn
+
+_UNNAMED = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
+_FIRST = 20  # messages are looked through for the first request
+_DEEPEST = 5  # sub-agents of sub-agents
+_AT_ONCE = 1 << 18  # bytes of messages and their parts
+_Number = int | float | None
+_Amount = jsonl.Count | jsonl.Cost | None
+
+T = TypeVar("T")
+_Stored = tuple[Raw, Iterable[tuple[str, bytes]]]
+"""A message, and its parts with their ids."""
+
+
+class _Revert(Struct):
+    messageID: str | None = None
+    partID: str | None = None
+
+
+class _Head(Struct):
+    """A session without its messages."""
+
+    parent_id: str | None = None
+    directory: str | None = None
+    title: str | None = None
+    version: str | None = None
+    time_created: _Number = None
+    time_updated: _Number = None
+    revert: _Revert | None = None
+    model: Model | None = None
+    cost: _Amount = None
+    tokens_input: _Amount = None
+    tokens_output: _Amount = None
+    tokens_reasoning: _Amount = None
+    tokens_cache_read: _Amount = None
+    tokens_cache_write: _Amount = None
+
+    @property
+    def spent(self) -> tuple[int, int, float]:
+        """As `Info.spent`, for all of it; nothing where the release kept no sums."""
+        read = (self.tokens_input, self.tokens_cache_read, self.tokens_cache_write)
+        written = (self.tokens_output, self.tokens_reasoning)
+        return int(sum(filter(None, read))), int(sum(filter(None, written))), self.cost or 0.0
+
+
+class OpenCodeBridge:
+    """Reads what OpenCode keeps. `home` is its folder, else the one that it would use."""
+
+    tool: ClassVar[str] = "opencode"
+
+    def __init__(self, home: str | None = None) -> None:
+        self._given = home
+        self.home: str = home or own_home(self.tool)
+
+    def sources(self) -> Iterator[Source]:
+        """Every session but those of sub-agents, which are found with their own. A file that
+        was taken over into a database is passed over. The size of rows is not known: 0."""
+        seen: set[str] = set()
+        for path in self.databases():
+            try:
+                found = read_database(path, Database.roots)
+            except (OSError, SessionCorruptedError) as error:
+                warn("%s is passed over: %s", path, explain_refusal(error))
+                continue
+            for one in found:
+                seen.add(one.id)
+                yield Source(self.tool, one.id, path, 0, one.print, one.directory)
+        for tree in trees(self.home):
+            try:
+                one = None if tree.is_side else tree.found
+                size = os.stat(tree.path).st_size
+            except (OSError, SessionCorruptedError) as error:
+                warn("%s is passed over: %s", tree.path, explain_refusal(error))
+                continue
+            if one and one.id not in seen:
+                seen.add(one.id)
+                yield Source(self.tool, one.id, tree.path, size, one.print, one.directory)
+        for id, entry in logs(self.home):
+            yield from jsonl.source(self.tool, id, entry)
+
+    def databases(self) -> list[str]:
+        """Each channel of releases has a database of its own; `$OPENCODE_DB` names one more."""
+        names = [entry.name for entry in jsonl.listed(self.home)]
+        found = [name for name in names if name.startswith("opencode") and name.endswith(".db")]
+        given = "" if self._given else os.environ.get("OPENCODE_DB", "")
+        if given and given != ":memory:":
+            found.append(given)
+        return list(dict.fromkeys(os.path.join(self.home, name) for name in found))
+
+    def glance(self, source: Source) -> Glance:
+        """As the port says. A title that only says when the session began gives way to the
+        first request."""
+        return _read(source, lambda store: _glance(store, source.id), ends=True)
+
+    def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
+        """As the port says. Of results above `longest` characters only the ends are kept."""
+
+        def work(store: Store) -> Decoded:
+            damages = list(store.damages) if isinstance(store, Log) else list[Damage]()
+            session = _session(store, source.id, damages, longest)
+            side = list(_side(store, source.id, damages, longest, _DEEPEST))
+            return Decoded(session, damages, side)
+
+        return _read(source, work)
+
+    def latest(self, source: Source) -> Mark | None:
+        """As `FollowsRows` says."""
+        if not source.path.endswith(".db"):
+            return None
+        return read_database(source.path, lambda database: _mark(database, source.id))
+
+    def changed(self, source: Source, mark: Mark) -> Changed | None:
+        """As `FollowsRows` says."""
+
+        def work(database: Database) -> Changed | None:
+            if _head(database, source.id).revert:
+                return None
+            if database.count(source.id, mark.size) != mark.lines:
+                return None  # the person went back, and some are gone
+            now = _mark(database, source.id)
+            rows = database.changed(source.id, mark.size)
+            first = len(rows) - (now.lines - mark.lines)  # of the new ones: they are the last
+            if first < 0:
+                return None
+            damages: list[Damage] = []
+            telling, again = Telling(None), 0
+            for number, raw in enumerate(rows):
+                again = len(telling.messages) if number == first else again
+                if info := read_info(raw, damages):
+                    parts = database.parts(source.id, raw.id)
+                    telling.tell(raw.id, info, _parts(raw.id, info, parts, damages))
+            if damages or telling.cuts:
+                return None
+            again = len(telling.messages) if first >= len(rows) else again
+            return Changed(telling.messages[:again], telling.messages[again:], now)
+
+        return read_database(source.path, work)
+
+    def beside(self, source: Source) -> str | None:
+        """As `FollowsRows` says."""
+        if not source.path.endswith(".db"):
+            return None
+
+        def work(database: Database) -> str:
+            ids, marks = [source.id], list[str]()
+            for _ in range(_DEEPEST):
+                ids = [child for id in ids for child in database.children(id)]
+                marks += [f"{id} {database.latest(id)}" for id in ids]
+            return "\n".join(marks)
+
+        return read_database(source.path, work)
+
+
+def _mark(database: Database, id: str) -> Mark:
+    """With the number of messages in the place of the lines."""
+    time = database.latest(id)
+    return Mark(0, time, database.count(id, time), "")
+
+
+def _read(source: Source, work: Callable[[Store], T], *, ends: bool = False) -> T:
+    if source.path.endswith(".json"):
+        return work(Tree(source.path))
+    if jsonl.plain(source.path) != source.path:
+        with open_log(source.path, ends=ends) as log:
+            return work(log)
+    return read_database(source.path, work)
+
+
+def _head(store: Store, id: str, notes: list[str] | None = None) -> _Head:
+    return jsonl.fit(store.head(id), _Head, [] if notes is None else notes)
+
+
+def _glance(store: Store, id: str) -> Glance:
+    head, last = _head(store, id), Info()
+    for raw in store.messages(id, last=True):
+        last = read_info(raw, []) or last
+    started = jsonl.time_of(head.time_created)
+    ends = (head.time_updated, last.times.created, last.times.completed)
+    times = [time for time in map(jsonl.time_of, ends) if time]
+    title = (head.title or "").strip()
+    if not title or _UNNAMED.match(title):
+        title = _request(store, id) or title
+    return Glance(
+        title,
+        head.directory or "",
+        started,
+        max(times, default=started or datetime.fromtimestamp(0, UTC)),
+        last.used or ((head.model and head.model.id) or ""),
+        version=head.version or "",
+    )
+
+
+def _request(store: Store, id: str) -> str:
+    """The title that the first request gives."""
+    for _, raw in zip(range(_FIRST), store.messages(id), strict=False):
+        info = read_info(raw, [])
+        if info and info.role == "user":
+            telling = Telling(None)
+            telling.tell(raw.id, info, _parts(raw.id, info, store.parts(id, raw.id), []))
+            if telling.messages and (title := jsonl.title_of(telling.messages[0].content)):
+                return title
+    return ""
+
+
+def _with_parts(store: Store, id: str) -> Iterator[_Stored]:
+    """The messages of a session, each with its parts."""
+    if isinstance(store, Database):
+        return store.with_parts(id)
+    return ((raw, store.parts(id, raw.id)) for raw in store.messages(id))
+
+
+def _live(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:
+    """Those up to the message that the person went back to; that too, if it was to a part."""
+    for row in rows:
+        if row[0].id != revert.messageID:
+            yield row
+            continue
+        if revert.partID:
+            yield row
+        return
+
+
+def _together(rows: Iterable[_Stored]) -> Iterator[list[_Stored]]:
+    """The rows, some at a time: the processor is faster at reading many, then decoding many, than
+    at both in turn."""
+    some, size = list[_Stored](), 0
+    for raw, parts in rows:
+        some.append((raw, parts))
+        read = isinstance(parts, list)
+        size += len(raw.data) + (sum([len(data) for _, data in parts]) if read else _AT_ONCE)
+        if size >= _AT_ONCE:
+            yield some
+            some, size = [], 0
+    yield some
+
+
+def _parts(
+    message: str, info: Info, rows: Iterable[tuple[str, bytes]], damages: list[Damage]
+) -> list[tuple[str, Part]]:
+    parts = read_parts(rows, damages)
+    if info.parts:
+        inside = enumerate(info.parts)
+        return [(f"{message}-{number}", part) for number, part in inside] + parts
+    return parts
+
+
+def _readable(rows: Iterable[T], damages: list[Damage]) -> Iterator[T]:
+    """The rows up to the first that the store cannot give, which is named."""
+    try:
+        yield from rows
+    except (SessionCorruptedError, OSError) as error:
+        damages.append(Damage(where_and_why(error)))
+
+
+def _session(store: Store, id: str, damages: list[Damage], longest: int | None) -> Session:
+    notes: list[str] = []
+    head, seen = _head(store, id, notes), _glance(store, id)
+    if isinstance(store, Database) and (lost := store.lost_parts(id)):
+        notes.append(f"parts of no message are passed over: {lost}")
+    damages += [Damage(f"{id}: {note}", fatal=False) for note in notes]
+    telling, spent = Telling(longest), (0, 0, 0.0)
+    revert = head.revert or _Revert()
+    for some in _together(_live(_readable(_with_parts(store, id), damages), revert)):
+        known = [(raw.id, info, rows) for raw, rows in some if (info := read_info(raw, damages))]
+        told = [(own, info, _parts(own, info, rows, damages)) for own, info, rows in known]
+        for own, info, parts in told:
+            if own == revert.messageID:
+                parts = [one for one in parts if one[0] < (revert.partID or "")]
+            telling.tell(own, info, parts)
+            read, written, cost = info.spent
+            spent = spent[0] + read, spent[1] + written, spent[2] + cost
+    read, written, cost = head.spent if any(head.spent) else spent
+    facts: dict[str, Any] = {
+        "tool_version": seen.version,
+        "cost_usd": cost,
+        "compactions": telling.cuts,
+        "provider": head.model.providerID if head.model else "",
+    }
+    session = Session(
+        id,
+        title=seen.title,
+        created_at=seen.started_at or seen.updated_at,
+        updated_at=seen.updated_at,
+        working_dir=seen.cwd,
+        model=seen.model,
+        agent=OpenCodeBridge.tool,
+        kind="chat",
+        parent_id=head.parent_id or "",
+        total_prompt_tokens=read,
+        total_completion_tokens=written,
+        native=[{"tool": OpenCodeBridge.tool, "session_id": id, "path": store.path}],
+        metadata={name: fact for name, fact in facts.items() if fact},
+    )
+    session.messages = telling.messages
+    return session
+
+
+def _side(
+    store: Store, id: str, damages: list[Damage], longest: int | None, depth: int
+) -> Iterator[Session]:
+    for child in store.children(id) if depth else ():
+        yield _session(store, child, damages, longest)
+        yield from _side(store, child, damages, longest, depth - 1)

@@ -1,0 +1,326 @@
+"""The messages and parts of an OpenCode session, and how they are told.
+
+A part becomes text, a tool call or its result. Text that follows on a call begins a new message:
+in older releases one message holds all the steps of an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from cortext.errors import SessionCorruptedError, where_and_why
+from cortext.formats.records import Damage
+from cortext.formats.slashed import as_typed
+from cortext.model import json, wire
+from cortext.model.message import SessionMessage
+from cortext.tools import jsonl
+from cortext.tools.opencode.storage import Raw
+
+_Number = int | float | None
+_Amount = jsonl.Count | jsonl.Cost | None
+
+T = TypeVar("T", bound=Struct)
+
+
+class _Times(Struct, gc=False):
+    created: _Number = None
+    completed: _Number = None
+    start: _Number = None
+    end: _Number = None
+
+
+class Model(Struct, gc=False):
+    id: str | None = None
+    modelID: str | None = None
+    providerID: str | None = None
+
+
+class _Cache(Struct, gc=False):
+    read: _Amount = None
+    write: _Amount = None
+
+
+class _Tokens(Struct, gc=False):
+    input: _Amount = None
+    output: _Amount = None
+    reasoning: _Amount = None
+    cache: _Cache | None = None
+
+
+class _Ending(Struct, gc=False):
+    exit: int | None = None
+
+
+class _Place(Struct, gc=False):
+    path: str | None = None
+
+
+class _Attachment(Struct, gc=False):
+    mime: str | None = None
+    filename: str | None = None
+    source: _Place | None = None
+
+
+class _State(Struct, gc=False):
+    status: str | None = None
+    input: Any = None
+    output: str | None = None
+    error: str | None = None
+    metadata: _Ending | None = None
+    time: _Times | None = None
+    attachments: list[_Attachment] | None = None
+
+
+class _Invocation(Struct, gc=False):
+    """A tool call as the first releases have it."""
+
+    toolCallId: str | None = None
+    toolName: str | None = None
+    args: Any = None
+    result: Any = None
+
+
+class Part(Struct, gc=False):
+    type: str | None = None
+    text: str | None = None
+    synthetic: bool | None = None
+    ignored: bool | None = None
+    tool: str | None = None
+    callID: str | None = None
+    state: _State | None = None
+    time: _Times | None = None
+    mime: str | None = None
+    filename: str | None = None
+    source: _Place | None = None
+    agent: str | None = None
+    prompt: str | None = None
+    toolInvocation: _Invocation | None = None
+
+
+class _Nothing(Struct, gc=False):
+    """In the place of an object that is not read."""
+
+
+class _Assistant(Struct, gc=False):
+    """What the first releases keep of an answer in its metadata."""
+
+    modelID: str | None = None
+    cost: _Amount = None
+    tokens: _Tokens | None = None
+
+
+class _Metadata(Struct, gc=False):
+    time: _Times | None = None
+    assistant: _Assistant | None = None
+
+
+class Info(Struct, gc=False):
+    """A message without its parts; the first releases have them inside."""
+
+    role: str | None = None
+    time: _Times | None = None
+    summary: bool | _Nothing | None = None
+    cost: _Amount = None
+    tokens: _Tokens | None = None
+    modelID: str | None = None
+    model: Model | None = None
+    parts: list[Part] | None = None
+    metadata: _Metadata | None = None
+
+    @property
+    def used(self) -> str:
+        """The model that was used, or asked for."""
+        old = self.metadata.assistant if self.metadata else None
+        asked = self.model.modelID if self.model else None
+        return self.modelID or asked or (old.modelID if old else None) or ""
+
+    @property
+    def times(self) -> _Times:
+        return self.time or (self.metadata.time if self.metadata else None) or _Times()
+
+    @property
+    def spent(self) -> tuple[int, int, float]:
+        """Tokens that were read, tokens that were written, and the cost."""
+        old = self.metadata.assistant if self.metadata else None
+        cost = self.cost or (old.cost if old else None) or 0.0
+        tokens = self.tokens or (old.tokens if old else None)
+        if tokens is None:
+            return 0, 0, float(cost)
+        read, cache = tokens.input or 0, tokens.cache
+        if cache:
+            read += (cache.read or 0) + (cache.write or 0)
+        return int(read), int((tokens.output or 0) + (tokens.reasoning or 0)), float(cost)
+
+
+_TOLD = frozenset(("text", "file", "subtask", "tool", "tool-invocation", "compaction"))
+"""The types of parts that say something here; many more only mark where steps begin and end."""
+_decode_info = msgspec.json.Decoder(Info).decode
+_decode_part = msgspec.json.Decoder(Part).decode
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def read_info(raw: Raw, damages: list[Damage]) -> Info | None:
+    try:
+        return _decode_info(raw.data)
+    except _UNREADABLE:
+        return _tolerant(raw, Info, damages)
+
+
+def read_parts(rows: Iterable[tuple[str, bytes]], damages: list[Damage]) -> list[tuple[str, Part]]:
+    """The parts that say something, with their ids. What cannot be read is named."""
+    found: list[tuple[str, Part]] = []
+    try:
+        for id, data in rows:
+            try:
+                part = _decode_part(data)
+            except _UNREADABLE:
+                part = _tolerant(Raw(id, data), Part, damages)
+            if part and part.type in _TOLD:
+                found.append((id, part))
+    except (SessionCorruptedError, OSError) as error:
+        damages.append(Damage(where_and_why(error)))
+    return found
+
+
+def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
+    """What fits of a row or a file; None for what cannot be read, which is named."""
+    notes: list[str] = []
+    try:
+        value = jsonl.fit(wire.as_dict(json.decode(raw.data.strip(b"\0"), notes)), kind, notes)
+    except ValueError as error:
+        damages.append(Damage(f"{raw.id}: {error}"))
+        return None
+    damages += [Damage(f"{raw.id}: {note}", fatal=False) for note in notes]
+    return value
+
+
+class Telling:
+    """Messages and their parts as the messages of a session. Of results above `longest`
+    characters only the ends are kept."""
+
+    def __init__(self, longest: int | None) -> None:
+        self.messages: list[SessionMessage] = []
+        self.cuts: list[int] = []
+        self._longest = longest
+        self._summary_is_due = False
+
+    def tell(self, id: str, info: Info, parts: Sequence[tuple[str, Part]]) -> None:
+        when = jsonl.time_of(info.times.created) or self._last
+        for _, part in parts:
+            if part.type == "compaction":
+                self.cuts.append(len(self.messages))
+                self._summary_is_due = True
+                break
+        if info.role == "user":
+            if text := _joined([_text(part) for _, part in parts]):
+                self.messages.append(jsonl.message("user", as_typed(text), when, id))
+        elif info.summary is True:
+            if not self._summary_is_due:
+                self.cuts.append(len(self.messages))
+            self._summary_is_due = False
+        elif info.role == "assistant":
+            self._tell_answer(id, parts, when)
+
+    @property
+    def _last(self) -> datetime:
+        return self.messages[-1].timestamp if self.messages else datetime.fromtimestamp(0, UTC)
+
+    def _tell_answer(self, id: str, parts: Sequence[tuple[str, Part]], when: datetime) -> None:
+        texts, calls, called = list[str](), list[tuple[str, Part]](), False
+        for own, part in parts:
+            if part.type == "tool" or part.type == "tool-invocation":
+                called = True
+                if call := _call(own, part):
+                    calls.append((own, call))
+            elif text := _text(part):
+                if called:
+                    self._tell_step(id, texts, calls, when)
+                    id, texts, calls, called = own, [], [], False
+                texts.append(text)
+        self._tell_step(id, texts, calls, when)
+
+    def _tell_step(
+        self, id: str, texts: list[str], calls: list[tuple[str, Part]], when: datetime
+    ) -> None:
+        """The texts of an answer, and the calls after them."""
+        text = _joined(texts)
+        if not text and not calls:
+            return
+        made = [{"id": c.callID, "name": c.tool, "arguments": _given(c)} for _, c in calls]
+        self.messages.append(jsonl.message("assistant", text, when, id, made))
+        for own, call in calls:
+            if result := self._result(own, call, when):
+                self.messages.append(result)
+
+    def _result(self, id: str, call: Part, when: datetime) -> SessionMessage | None:
+        state = call.state
+        if state is None or (state.output is None and state.error is None):
+            return None  # it was still under way
+        failed = state.error is not None or state.status == "error"
+        text = (state.error if state.output is None else state.output) or ""
+        if state.attachments:
+            files = [_placeholder(one) for one in state.attachments]
+            text = "\n".join([text, *files] if text else files)
+        code = state.metadata.exit if state.metadata else None
+        facts: dict[str, Any] = {} if code is None else {"exit_code": code}
+        if failed:
+            facts["is_error"] = True
+        return jsonl.message(
+            "tool",
+            jsonl.cut(text, self._longest),
+            (state.time and jsonl.time_of(state.time.end or state.time.start)) or when,
+            f"{id}/result",
+            answers=call.callID,
+            name=call.tool,
+            data=facts or None,
+        )
+
+
+def _call(id: str, part: Part) -> Part | None:
+    """The call that a part is, as newer releases have it."""
+    old = part.toolInvocation
+    if part.type == "tool-invocation" and old:
+        output = old.result if isinstance(old.result, str) or old.result is None else _json(old)
+        state = _State("completed", old.args, output)
+        return Part("tool", tool=old.toolName or "tool", callID=old.toolCallId or id, state=state)
+    if part.type != "tool":
+        return None
+    part.tool, part.callID = part.tool or "tool", part.callID or id
+    return part
+
+
+def _given(call: Part) -> Any:
+    return call.state.input if call.state else None
+
+
+def _json(old: _Invocation) -> str:
+    return json.encode(old.result).decode("utf-8", "surrogatepass")
+
+
+def _joined(texts: list[str]) -> str:
+    text = "\n".join(filter(None, texts))
+    return "" if text.isspace() else text
+
+
+def _text(part: Part) -> str:
+    """What a part says; what the program put beside a person's words is not said."""
+    if part.synthetic or part.ignored:
+        return ""
+    if part.type == "text":
+        return part.text or ""
+    if part.type == "file":
+        return _placeholder(part)
+    if part.type == "subtask":
+        return f"[sub-agent {part.agent or ''}] {part.prompt or ''}".strip()
+    return ""
+
+
+def _placeholder(file: _Attachment | Part) -> str:
+    kind = "image" if (file.mime or "").startswith("image/") else "file"
+    path = file.source.path if file.source else None
+    return f"[{kind}: {file.filename or path or file.mime or 'unknown type'}]"

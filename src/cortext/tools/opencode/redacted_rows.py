@@ -1,0 +1,48 @@
+"""A place of OpenCode, read as the archive keeps it where something was masked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cortext.tools.opencode.storage import Origin, Raw
+
+Change = Callable[[bytes], bytes]
+"""What a copy has in the place of these bytes."""
+_AS_IS = "surrogatepass"
+
+
+class Changed:
+    """An Origin of which every row is read as `change` makes it."""
+
+    def __init__(self, given: Origin, change: Change) -> None:
+        self._given, self._change = given, change
+        self.path: str = given.path
+
+    def row(self, id: str) -> dict[str, Any]:
+        row = self._given.row(id)
+        return {name: self._field(value) for name, value in row.items()} | {"id": id}
+
+    def _field(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._change(value.encode("utf-8", _AS_IS)).decode("utf-8", _AS_IS)
+        return self._change(value) if isinstance(value, bytes) else value
+
+    def head(self, id: str) -> dict[str, Any]:
+        return self._given.head(id)
+
+    def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
+        for raw in self._given.messages(id, last=last):
+            yield raw._replace(data=self._change(raw.data))
+
+    def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
+        for raw, created in self._given.timed_messages(id):
+            yield raw._replace(data=self._change(raw.data)), created
+
+    def parts(self, id: str, message: str) -> Iterator[Raw]:
+        for raw in self._given.parts(id, message):
+            yield raw._replace(data=self._change(raw.data))
+
+    def children(self, id: str) -> list[str]:
+        return self._given.children(id)

@@ -1,0 +1,404 @@
+"""Where OpenCode keeps sessions: rows of a database, in older releases a tree of JSON files.
+
+Both give a session's head, its messages and their parts, in order and one at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+from cortext.durability.foreign_database import explain_failure, find_tables, open_foreign
+from cortext.durability.read import read_file
+from cortext.errors import SessionCorruptedError, reason_of
+from cortext.model import json, wire
+from cortext.tools import jsonl
+
+T = TypeVar("T")
+
+_PATIENCE = 5.0  # seconds, while another process recovers the database
+_ATTEMPTS = 3
+_HEAD = (
+    "id", "parent_id", "directory", "title", "version", "time_created", "time_updated", "revert",
+    "model", "cost", "tokens_input", "tokens_output", "tokens_reasoning", "tokens_cache_read",
+    "tokens_cache_write",
+)  # fmt: skip
+_TABLES = ("session", "message", "part")
+# The sentence of an error may quote bytes of a damaged schema.
+_DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
+# Of a damaged database any column may hold anything.
+_RAW = "coalesce(CAST(id AS TEXT), ''), coalesce(CAST(data AS BLOB), x'')"
+_PARTS = f"SELECT {_RAW} FROM part WHERE message_id = ? ORDER BY id"  # noqa: S608  our names
+# In the order of `messages`. The parts of each are sorted by us: here SQLite would copy them all.
+_ALL_PARTS = """
+SELECT CAST(m.id AS BLOB), coalesce(CAST(p.id AS BLOB), x''), coalesce(CAST(p.data AS BLOB), x'')
+FROM message m CROSS JOIN part p ON p.message_id = m.id
+WHERE m.session_id = ? ORDER BY m.time_created, m.id"""
+_ROOTS = """
+SELECT CAST(s.id AS TEXT), CAST(s.directory AS TEXT), s.time_updated, m.id, m.time_updated,
+  (SELECT count(*) || '-' || max(p.time_updated) FROM part p WHERE p.message_id = m.id)
+FROM session s LEFT JOIN message m ON m.id = (
+  SELECT id FROM message WHERE session_id = s.id ORDER BY time_created DESC, id DESC LIMIT 1)
+WHERE s.id IS NOT NULL
+  AND (s.parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM session p WHERE p.id = s.parent_id))
+ORDER BY s.id"""
+
+# One time that is none, or from a year that nobody will see, must not hide all that comes after.
+_SANE = "typeof(time_updated) = 'integer' AND time_updated < 10000000000000"
+_LATEST = f"""
+SELECT max(coalesce((SELECT max(time_updated) FROM message WHERE session_id = :id AND {_SANE}), 0),
+           coalesce((SELECT max(time_updated) FROM part WHERE session_id = :id AND {_SANE}), 0))
+"""  # noqa: S608  our names
+_SINCE = f"""
+SELECT CAST(id AS TEXT), CAST(directory AS BLOB) FROM session
+WHERE parent_id IS NULL AND id IS NOT NULL AND time_updated >= ? AND {_SANE}
+ORDER BY time_updated DESC LIMIT 200"""  # noqa: S608  our names
+# Indexes give the first two counts; rows are looked at only where they differ.
+_LOST = """
+SELECT CASE (SELECT count(*) FROM part WHERE session_id = :id)
+WHEN (SELECT count(*) FROM message m JOIN part p ON p.message_id = m.id WHERE m.session_id = :id)
+THEN 0 ELSE (SELECT count(*) FROM part p WHERE p.session_id = :id
+  AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id)) END"""
+_CHANGED = f"""
+SELECT {_RAW} FROM message WHERE session_id = :id AND (time_updated > :since OR id IN
+  (SELECT message_id FROM part WHERE session_id = :id AND time_updated > :since))
+ORDER BY time_created, id"""  # noqa: S608  our names
+
+
+class Raw(NamedTuple):
+    """A message or a part as it is stored."""
+
+    id: str
+    data: bytes
+
+
+class Found(NamedTuple):
+    """A session that is no sub-agent's; `print` changes with it."""
+
+    id: str
+    directory: str
+    print: str
+
+
+class Store(Protocol):
+    """One place with sessions."""
+
+    path: str
+
+    def head(self, id: str) -> dict[str, Any]:
+        """The fields of a session by the names of the database; FileNotFoundError if it is gone."""
+        ...
+
+    def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
+        """The messages of a session in time order, or only its last one. SessionCorruptedError
+        where the store itself is damaged; so do parts."""
+        ...
+
+    def parts(self, id: str, message: str) -> Iterator[Raw]: ...
+
+    def children(self, id: str) -> list[str]:
+        """The sessions of the sub-agents that a session started."""
+        ...
+
+
+class Origin(Store, Protocol):
+    """A place of OpenCode itself, with all that it keeps."""
+
+    def row(self, id: str) -> dict[str, Any]:
+        """All fields of a session; FileNotFoundError if it is gone."""
+        ...
+
+    def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
+        """As `messages`, each with the time that orders it; None where its id does."""
+        ...
+
+
+class Database:
+    """An open database. Nothing is written, also not beside it."""
+
+    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._all = connection.execute
+
+    def roots(self) -> list[Found]:
+        rows = self._all(_ROOTS).fetchall()
+        return [Found(id, folder or "", "-".join(map(str, rest))) for id, folder, *rest in rows]
+
+    def since(self, when: int) -> list[tuple[str, str]]:
+        """The ids and folders of the latest sessions that were written to since a time, in
+        milliseconds, and are no sub-agent's."""
+        rows = self._all(_SINCE, (when,)).fetchall()
+        return [(id, os.fsdecode(folder or b"")) for id, folder in rows]
+
+    def head(self, id: str) -> dict[str, Any]:
+        known = {row[1] for row in self._all("PRAGMA table_info(session)")}
+        names = [name for name in _HEAD if name in known]
+        query = f"SELECT {', '.join(names)} FROM session WHERE id = ?"  # noqa: S608  our names
+        row = self._all(query, (id,)).fetchone()
+        if row is None:
+            raise FileNotFoundError(f"{self.path} has no session {id}")
+        head = dict(zip(names, row, strict=True))
+        for name in ("revert", "model"):
+            head[name] = as_object(head.get(name))
+        return head
+
+    def row(self, id: str) -> dict[str, Any]:
+        cursor = self._all("SELECT * FROM session WHERE id = ?", (id,))
+        row = cursor.fetchone()
+        if row is None:
+            raise FileNotFoundError(f"{self.path} has no session {id}")
+        return dict(zip((column[0] for column in cursor.description), row, strict=True))
+
+    def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
+        query = f"SELECT time_created, {_RAW} FROM message WHERE session_id = ?"  # noqa: S608
+        try:
+            for when, own, data in self._all(f"{query} ORDER BY time_created, id", (id,)):
+                yield Raw(own, data), when if isinstance(when, (int, float)) else None
+        except _DAMAGED as error:
+            raise SessionCorruptedError(self.path, explain_failure(error)) from None
+
+    def families(self) -> list[Found]:
+        """The sessions that are no sub-agent's, with a print that changes with their sub-agents'
+        too."""
+        query = "SELECT CAST(id AS TEXT), CAST(parent_id AS TEXT), time_updated FROM session"
+        rows = self._all(query).fetchall()
+        parents = {id: parent for id, parent, _ in rows}
+        below: dict[str, list[str]] = {}
+        for id, _, updated in rows:
+            top, seen = id, set[str]()
+            while parents.get(top) in parents and top not in seen:
+                seen.add(top)
+                top = parents[top]
+            if top != id:
+                below.setdefault(top, []).append(str(updated))
+        return [
+            one._replace(print="-".join((one.print, str(len(found)), max(found, default=""))))
+            for one in self.roots()
+            for found in [below.get(one.id, [])]
+        ]
+
+    def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
+        order = "time_created DESC, id DESC LIMIT 1" if last else "time_created, id"
+        query = f"SELECT {_RAW} FROM message WHERE session_id = ? ORDER BY {order}"  # noqa: S608
+        return self._rows(query, id)
+
+    def parts(self, id: str, message: str) -> Iterator[Raw]:
+        return self._rows(_PARTS, message)
+
+    def with_parts(self, id: str) -> Iterator[tuple[Raw, Iterable[tuple[str, bytes]]]]:
+        """As `messages`, each with its parts. One query gives those of all; where it meets damage
+        each message has its own, so that no more is lost than must be."""
+        groups, ahead = self._grouped_parts(id), None
+        for raw in self.messages(id):
+            try:
+                ahead = ahead or (next(groups, None) if groups else None)
+            except _DAMAGED:
+                groups = None
+            if groups is None:
+                yield raw, self.parts(id, raw.id)
+            elif ahead and ahead[0] == raw.id:
+                yield raw, ahead[1]
+                ahead = None
+            else:
+                yield raw, []
+        if ahead:
+            raise SessionCorruptedError(self.path, f"the parts of {ahead[0]!r:.80} have lost it")
+
+    def _grouped_parts(self, id: str) -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
+        of, parts = b"", list[tuple[str, bytes]]()
+        for message, own, data in self._all(_ALL_PARTS, (id,)):
+            if message != of:
+                if parts:
+                    yield _text(of), sorted(parts)
+                of, parts = message, []
+            parts.append((own.decode("utf-8", "replace"), data))
+        if parts:
+            yield _text(of), sorted(parts)
+
+    def lost_parts(self, id: str) -> int:
+        """How many parts of a session belong to no message that is there."""
+        return int(self._all(_LOST, {"id": id}).fetchone()[0])
+
+    def latest(self, id: str) -> int:
+        """When a session's messages, or parts of them, were last changed, in milliseconds."""
+        return int(self._all(_LATEST, {"id": id}).fetchone()[0])
+
+    def count(self, id: str, until: int) -> int:
+        """How many messages a session has that are not from after a time."""
+        query = "SELECT count(*) FROM message WHERE session_id = ? AND time_created <= ?"
+        return int(self._all(query, (id, until)).fetchone()[0])
+
+    def changed(self, id: str, since: int) -> list[Raw]:
+        """The messages that were changed after a time, in their order."""
+        rows = self._all(_CHANGED, {"id": id, "since": since})
+        return [Raw._make(row) for row in rows]
+
+    def _rows(self, query: str, id: str) -> Iterator[Raw]:
+        try:
+            yield from map(Raw._make, self._all(query, (id,)))
+        except _DAMAGED as error:
+            raise SessionCorruptedError(self.path, explain_failure(error)) from None
+
+    def children(self, id: str) -> list[str]:
+        query = "SELECT CAST(id AS TEXT) FROM session WHERE parent_id = ? AND id <> ? ORDER BY id"
+        return [row[0] for row in self._all(query, (id, id))]
+
+
+def read_database(path: str, work: Callable[[Database], T], *, patience: float = _PATIENCE) -> T:
+    """What `work` makes of a database. FileNotFoundError if there is none. `patience` is how many
+    seconds another process may have it locked."""
+    attempts = _ATTEMPTS
+    while True:
+        attempts -= 1
+        before = _state(path)
+        quiet = not before.has_log
+        # Opening a database that nobody has open leaves two files beside it, unless it is said
+        # to be immutable. Then what others write meanwhile may be half seen: look again after.
+        try:
+            with open_foreign(path, timeout=patience, immutable=quiet) as connection:
+                connection.text_factory = _text
+                _refuse_views(connection)
+                result = work(Database(path, connection))
+        except _DAMAGED as error:
+            if quiet and attempts and _state(path) != before:
+                continue
+            raise SessionCorruptedError(path, explain_failure(error)) from None
+        if not (quiet and attempts and _state(path) != before):
+            return result
+
+
+def explain_refusal(error: OSError | SessionCorruptedError) -> str:
+    """Say why a store cannot be read, to follow its path."""
+    return error.reason if isinstance(error, SessionCorruptedError) else reason_of(error)
+
+
+def _refuse_views(connection: sqlite3.Connection) -> None:
+    named = {name for (name,) in connection.execute("SELECT lower(name) FROM sqlite_master")}
+    refused = named - find_tables(connection)
+    for name in _TABLES:
+        if name in refused:
+            raise sqlite3.DatabaseError(f"its `{name}` is not a plain table")
+
+
+class _State(NamedTuple):
+    changed: int
+    size: int
+    has_log: bool
+
+
+def _state(path: str) -> _State:
+    found = os.stat(path)
+    return _State(found.st_mtime_ns, found.st_size, _has_log(path))
+
+
+def _has_log(path: str) -> bool:
+    """Whether what was written last may stand beside the database."""
+    try:
+        return os.stat(f"{path}-wal").st_size > 0 or os.path.exists(f"{path}-shm")
+    except FileNotFoundError:
+        return False
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def as_object(value: Any) -> Any:
+    """The object that a column holds as JSON; None for what is none."""
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    try:
+        return json.decode(value.encode()) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+class Tree:
+    """A folder `storage` of files, one for each session, message and part. In the first
+    releases each project had its own, with one more level of folders."""
+
+    def __init__(self, path: str) -> None:
+        """`path` is the file of a session."""
+        self.path = path
+        folder = os.path.dirname(path)
+        self._first = os.path.basename(folder) == "info"
+        self._root = os.path.dirname(folder if self._first else os.path.dirname(folder))
+
+    @property
+    def found(self) -> Found:
+        id = os.path.basename(self.path).removesuffix(".json")
+        last = jsonl.listed(os.path.join(self._root, "message", id))[-1:]
+        parts = jsonl.listed(self._parts(id, last[0].name.removesuffix(".json"))) if last else []
+        stats = [os.stat(path) for path in (self.path, *(one.path for one in (*last, *parts)))]
+        mark = max(stat.st_mtime_ns for stat in stats)
+        folder = self.head(id).get("directory")
+        return Found(id, folder or "", f"{mark}-{len(stats)}-{stats[0].st_size}")
+
+    @property
+    def is_side(self) -> bool:
+        """Whether it is a sub-agent's, and the session that started that is there."""
+        parent = self.head(os.path.basename(self.path).removesuffix(".json")).get("parent_id")
+        beside = os.path.join(os.path.dirname(self.path), f"{parent}.json")
+        return bool(parent) and os.path.exists(beside)
+
+    def head(self, id: str) -> dict[str, Any]:
+        path = os.path.join(os.path.dirname(self.path), f"{id}.json")
+        try:
+            head = wire.as_dict(json.decode(read_file(path)))
+        except ValueError as error:
+            raise SessionCorruptedError(path, str(error)) from None
+        times = head.get("time")
+        times = cast("dict[str, Any]", times) if isinstance(times, dict) else {}
+        named = {"id": id, "parent_id": head.get("parentID")}
+        return head | named | {f"time_{name}": when for name, when in times.items()}
+
+    def row(self, id: str) -> dict[str, Any]:
+        return self.head(id)
+
+    def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
+        return ((raw, None) for raw in self.messages(id))
+
+    def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
+        folder = os.path.join(self._root, "message", id)
+        return _files(folder, last=last)
+
+    def parts(self, id: str, message: str) -> Iterator[Raw]:
+        return _files(self._parts(id, message))
+
+    def _parts(self, id: str, message: str) -> str:
+        between = (id, message) if self._first else (message,)
+        return os.path.join(self._root, "part", *between)
+
+    def children(self, id: str) -> list[str]:
+        mark = id.encode()
+        named = [one.id for one in _files(os.path.dirname(self.path)) if mark in one.data]
+        return [one for one in named if one != id and self._parent(one) == id]
+
+    def _parent(self, id: str) -> str | None:
+        try:
+            return self.head(id).get("parent_id")
+        except SessionCorruptedError:
+            return None  # `sources` names it
+
+
+def _files(folder: str, *, last: bool = False) -> Iterator[Raw]:
+    """The files of a folder by name, which is the order in which they were made."""
+    entries = [entry for entry in jsonl.listed(folder) if entry.name.endswith(".json")]
+    for entry in entries[-1:] if last else entries:
+        yield Raw(entry.name.removesuffix(".json"), read_file(entry.path))
+
+
+def trees(home: str) -> Iterator[Tree]:
+    """The sessions in files below OpenCode's folder."""
+    for project in jsonl.listed(os.path.join(home, "storage", "session")):
+        yield from _sessions(project.path)
+    for project in jsonl.listed(os.path.join(home, "project")):
+        yield from _sessions(os.path.join(project.path, "storage", "session", "info"))
+
+
+def _sessions(folder: str) -> Iterator[Tree]:
+    for entry in jsonl.listed(folder):
+        if entry.name.endswith(".json"):
+            yield Tree(entry.path)

@@ -1,0 +1,184 @@
+"""A conversation as a session of OpenCode: the program itself takes it in, by `opencode import`.
+
+Its sessions are rows of a database that is its own: we never write there.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar, NamedTuple
+
+from cortext.durability.replace import storage_errors
+from cortext.errors import CortextError, SessionCorruptedError
+from cortext.model import json
+from cortext.tools.launch import PURE
+from cortext.tools.opencode.storage import Database, read_database
+from cortext.tools.scan import own_home
+from cortext.tools.writer_protocol import Turn, Written, millis, rising, with_last
+
+_log = logging.getLogger("cortext.tools")
+_VERSION = "1.18.33"  # whose set of fields this is
+_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PATIENCE = 120.0
+_AGENT = "build"  # the one that it has always
+
+
+class Model(NamedTuple):
+    """A model by its provider's name for it; the tool goes on with the one of the last turn."""
+
+    provider: str
+    name: str
+
+
+class OpenCodeWriter:
+    """Hands a file to the program. `home` is the data folder of the program, else the usual."""
+
+    tool: ClassVar[str] = "opencode"
+
+    def __init__(self, home: str | None = None, *, program: str = "opencode") -> None:
+        self._home = home or own_home(self.tool)
+        self._program = program
+
+    def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
+        """As the port says. The program takes a session for the folder that it is started in."""
+        said, ids = with_last(turns, last), _Ids()
+        id = ids.session()
+        value = _export(said, id, ids, os.path.realpath(cwd), title, self._model(cwd))
+        with tempfile.TemporaryDirectory(prefix="cortext-") as folder:
+            path = os.path.join(folder, "session.json")
+            with storage_errors("write", path), open(path, "xb") as file:
+                file.write(json.encode(value))
+            told = self._run(["import", path], cwd)
+        if id not in told:
+            raise CortextError(f"opencode did not take the conversation: {_first_line(told)}")
+        return Written(id, os.path.join(self._home, "opencode.db"))
+
+    def _model(self, cwd: str) -> Model:
+        """One that this program has: the one that was used last, else as it is configured, else
+        the first of its list."""
+        try:
+            if found := read_database(os.path.join(self._home, "opencode.db"), _latest):
+                return found
+        except (OSError, SessionCorruptedError) as error:
+            _log.info("no model is known from before: %s", error)
+        try:
+            name = json.decode(self._run(["debug", "config"], cwd).encode())["model"]
+        except (ValueError, LookupError, TypeError):
+            name = None  # it names none
+        if not isinstance(name, str):
+            name = _first_line(self._run(["models"], cwd))
+        provider, _, model = name.partition("/")
+        return Model(provider, model)
+
+    def _run(self, arguments: list[str], cwd: str) -> str:
+        """What the program says. Into files: through a pipe it is cut at 131,072 bytes."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            try:
+                done = subprocess.run(
+                    [self._program, *arguments],
+                    cwd=cwd,
+                    env={**os.environ, **PURE},
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    timeout=_PATIENCE,
+                    check=False,
+                )
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise CortextError(f"opencode {arguments[0]} did not run: {error}") from error
+            out.seek(0)
+            err.seek(0)
+            if done.returncode:
+                why = _first_line(err.read().decode("utf-8", "replace"))
+                raise CortextError(f"opencode {arguments[0]} failed: {why or done.returncode}")
+            return out.read().decode("utf-8", "replace")
+
+
+class _Ids:
+    """Ids as the program makes them, rising, and below those that it makes from now on."""
+
+    def __init__(self) -> None:
+        self._number = (time.time_ns() // 1_000_000 - 60_000) * 0x1000
+        self._now = time.time_ns() // 1_000_000 * 0x1000
+
+    def session(self) -> str:
+        return _id("ses", ~self._now)  # the newest comes first
+
+    def next(self, prefix: str) -> str:
+        self._number += 1
+        return _id(prefix, self._number)
+
+
+def _id(prefix: str, number: int) -> str:
+    tail = "".join(_LETTERS[byte % 62] for byte in os.urandom(14))
+    return f"{prefix}_{number & 0xFFFFFFFFFFFF:012x}{tail}"
+
+
+def _export(
+    turns: Sequence[Turn], id: str, ids: _Ids, cwd: str, title: str, model: Model
+) -> dict[str, Any]:
+    now = millis(datetime.now(UTC))
+    info = {
+        "id": id,
+        "slug": f"cortext-{id[-8:].lower()}",
+        "projectID": "global",
+        "directory": cwd,
+        "title": title or "Untitled",
+        "version": _VERSION,
+        "time": {"created": millis(turns[0].timestamp) if turns else now, "updated": now},
+    }
+    return {"info": info, "messages": list(_messages(turns, id, ids, cwd, model))}
+
+
+def _messages(
+    turns: Sequence[Turn], id: str, ids: _Ids, cwd: str, model: Model
+) -> Iterator[dict[str, Any]]:
+    parent = ""
+    for turn, when in zip(turns, rising(turns), strict=True):
+        message, at = ids.next("msg"), millis(when)
+        info: dict[str, Any] = {"id": message, "sessionID": id, "role": turn.role, "agent": _AGENT}
+        if turn.role == "user":
+            parent = message
+            info |= {
+                "time": {"created": at},
+                "model": {"providerID": model.provider, "modelID": model.name},
+            }
+        else:
+            cache = {"read": 0, "write": 0}
+            info |= {
+                "parentID": parent,
+                "modelID": model.name,
+                "providerID": model.provider,
+                "mode": _AGENT,
+                "path": {"cwd": cwd, "root": cwd},
+                "cost": 0,
+                "tokens": {"input": 0, "output": 0, "reasoning": 0, "cache": cache},
+                "time": {"created": at, "completed": at},
+                "finish": "stop",
+            }
+        about = {"id": ids.next("prt"), "sessionID": id, "messageID": message}
+        yield {"info": info, "parts": [{**about, "type": "text", "text": turn.text}]}
+
+
+def _latest(database: Database) -> Model | None:
+    """The model of the newest session that has one."""
+    for found in database.roots():  # their ids fall with time
+        for message in database.messages(found.id, last=True):
+            try:
+                data = json.decode(message.data)
+            except ValueError:
+                continue
+            provider, name = data.get("providerID"), data.get("modelID")
+            if isinstance(provider, str) and isinstance(name, str) and provider and name:
+                return Model(provider, name)
+    return None
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -1,0 +1,247 @@
+"""Which sessions of the tools are going on now.
+
+A session is live if a running process of its tool has it: the process that our hook wrote down,
+one with the session's id among its arguments, or one that has its transcript open. Sessions of
+OpenCode have no files: of those in the folder of a process that has the database open, the one is
+its own that was written to last, since the process runs. That a file was written lately proves
+nothing. Lists ask for it, so this module imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from cortext import paths
+from cortext.tools.scan import TOOLS, own_home
+
+if TYPE_CHECKING:
+    from cortext.tools.processes import Process
+
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{8,64}")
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+# What a session's id stands behind; a prompt may have one too.
+_GIVEN = frozenset(("--resume", "-r", "--session", "-s"))
+_CHOSEN = "--session-id"
+# With these a tool copies the session that it is given, and goes on in the copy.
+_COPIES = frozenset(("--fork-session", "--fork"))
+_INTERPRETERS = re.compile(r"node(?:js)?|bun|deno|python[0-9.]*|sh|bash|dash|env")
+_OPEN = (".jsonl",)
+_PATIENCE = 0.5
+"""Seconds that a list waits for a database."""
+TICK = 0.02
+"""Seconds by which two readings of one start of a process may differ."""
+
+
+def is_program(tool: str, words: Sequence[str]) -> bool:
+    """Whether a command line is this tool's: its program, or a script that an interpreter runs."""
+    program, *rest = words or [""]
+    scripts = [program]
+    if _INTERPRETERS.fullmatch(os.path.basename(program)):
+        scripts += [word for word in rest if not word.startswith("-")][:1]
+    names = [os.path.basename(word).lstrip(".").partition(".")[0] for word in scripts]
+    return tool in names or (tool == "claude" and any("/claude-code/" in w for w in scripts))
+
+
+def tool_process(tool: str) -> Process | None:
+    """The process of the tool that started us, the outermost of several in a row: a tool may run
+    its own program once more."""
+    from cortext.tools.processes import ancestors
+
+    found: Process | None = None
+    for process in ancestors():
+        if is_program(tool, process.arguments):
+            found = process
+        elif found:
+            break
+    return found
+
+
+def note_running(tool: str, id: str, process: Process) -> None:
+    """Write down that a process has a session; those whose processes have ended are forgotten."""
+    from cortext.durability.replace import make_private_dir, remove_if_there, replace
+    from cortext.tools.processes import find_process
+
+    if not _SAFE.fullmatch(id):
+        return
+    folder = os.path.join(paths.running(), "live", tool)
+    text = f"{process.pid} {process.started}\n".encode()
+    path = os.path.join(folder, id)
+    with suppress(OSError), open(path, "rb") as file:
+        if file.read() == text:
+            return
+    make_private_dir(folder)
+    for name, pid, _ in list(_noted(tool)):
+        if pid == process.pid or find_process(pid) is None:
+            remove_if_there(os.path.join(folder, name))
+    replace(path, [text])
+
+
+def forget_running(tool: str, id: str) -> None:
+    """A session has ended."""
+    from cortext.durability.replace import remove_if_there
+
+    if _SAFE.fullmatch(id):
+        remove_if_there(os.path.join(paths.running(), "live", tool, id))
+
+
+def live_sessions() -> dict[tuple[str, str], int]:
+    """The process of every session that is going on, by tool and the tool's own id."""
+    live: dict[tuple[str, str], int] = {}
+    for tool in TOOLS:
+        for id, pid, started in _noted(tool):
+            if still_runs(pid, started):
+                live[tool, id] = pid
+    openers: dict[tuple[str, str], list[int]] = {}
+    for tool, pid, words in _tools():
+        opened, database = _opened(pid, tool)
+        for id in _named(tool, words) | opened:
+            live.setdefault((tool, id), pid)
+        if database:
+            from cortext.tools.processes import folder_of
+
+            openers.setdefault((database, folder_of(pid)), []).append(pid)
+    for (database, folder), pids in openers.items():
+        for id, pid in zip(_latest(database, folder, pids), pids, strict=False):
+            live.setdefault(("opencode", id), pid)
+    return live
+
+
+def still_runs(pid: int, started: float) -> bool:
+    """Whether this process runs, and no other has got its number."""
+    from cortext.tools.processes import find_process
+
+    process = find_process(pid)
+    return process is not None and abs(process.started - started) < TICK
+
+
+def _noted(tool: str) -> Iterator[tuple[str, int, float]]:
+    """What hooks wrote down: the session, the process and its start."""
+    folder = os.path.join(paths.running(), "live", tool)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        try:
+            with open(os.path.join(folder, name), encoding="ascii") as file:
+                pid, started = file.read().split()
+            yield name, int(pid), float(started)
+        except (OSError, ValueError):
+            continue  # ended meanwhile, or not yet written
+
+
+def _tools() -> Iterator[tuple[str, int, tuple[str, ...]]]:
+    """The processes that are a tool, with their command lines."""
+    for pid, words in _commands():
+        for tool in TOOLS:
+            if is_program(tool, words):
+                yield tool, pid, words
+
+
+def _commands() -> Iterator[tuple[int, tuple[str, ...]]]:
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        yield from _commands_from_ps()
+        return
+    for name in names:
+        if name.isdecimal():
+            try:
+                with open(f"/proc/{name}/cmdline", "rb", buffering=0) as file:
+                    words = file.read()
+            except OSError:
+                continue  # it has ended
+            if words:
+                yield int(name), tuple(os.fsdecode(words).rstrip("\0").split("\0"))
+
+
+def _commands_from_ps() -> Iterator[tuple[int, tuple[str, ...]]]:
+    import subprocess
+
+    command = ["ps", "-x", "-o", "pid=,args="]
+    environment = {"PATH": "/bin:/usr/bin", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(command, capture_output=True, env=environment, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        import logging
+
+        logging.getLogger("cortext.tools").warning("which sessions are live is unknown: %s", error)
+        return
+    for line in os.fsdecode(done.stdout).split("\n"):
+        pid, *words = line.split() or [""]
+        if pid.isdecimal():
+            yield int(pid), tuple(words)
+
+
+def _named(tool: str, words: Sequence[str]) -> set[str]:
+    """The ids that a command line says the session is; one in a prompt is no such id."""
+    given: set[str] = set()
+    chosen: set[str] = set()
+    # `codex resume ID` has it behind a word, with options between.
+    if tool == "codex" and "resume" in words:
+        rest = words[list(words).index("resume") + 1 :]
+        given.update([word for word in rest if _ID.fullmatch(word)][:1])
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        option, equals, value = word.partition("=")
+        id = os.path.basename(value if equals else following).removesuffix(".jsonl")
+        if _ID.fullmatch(id) and option in (*_GIVEN, _CHOSEN):
+            (chosen if option == _CHOSEN else given).add(id)
+    return chosen if _COPIES.intersection(words) else chosen | given
+
+
+def _opened(pid: int, tool: str) -> tuple[set[str], str]:
+    """The ids of the transcripts that a process has open, and the database of OpenCode's."""
+    found, database = set[str](), ""
+    home = f"{os.path.realpath(own_home(tool))}/" if tool == "opencode" else ""
+    folder = f"/proc/{pid}/fd"
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            with suppress(OSError):
+                target = os.readlink(f"{folder}/{name}")
+                if target.endswith(_OPEN) and (ids := _ID.findall(os.path.basename(target))):
+                    found.add(ids[-1])
+                elif home and target.endswith(".db") and _is_its(target, home):
+                    database = target
+    return found, database
+
+
+def _is_its(path: str, home: str) -> bool:
+    """Whether this is a database of this person's OpenCode; others may run it too."""
+    given = os.environ.get("OPENCODE_DB", "")
+    return path.startswith(home) or bool(given and os.path.realpath(given) == path)
+
+
+def _latest(database: str, folder: str, pids: Sequence[int]) -> list[str]:
+    """The sessions of a folder that were written to last since the first of these processes runs,
+    one for each of them at most."""
+    from cortext.errors import CortextError
+    from cortext.tools.opencode.storage import read_database
+    from cortext.tools.processes import find_process, running_since
+
+    processes = [found for pid in pids if (found := find_process(pid))]
+    since = min((running_since(process) for process in processes), default=0.0)
+    if not since:
+        return []  # they have ended meanwhile
+    try:
+        rows = read_database(
+            database, lambda db: db.since(int((since - TICK) * 1000)), patience=_PATIENCE
+        )
+    except (OSError, CortextError) as error:
+        import logging
+
+        from cortext.errors import why
+
+        logging.getLogger("cortext.tools").warning("%s is passed over: %s", database, why(error))
+        return []
+    return [id for id, cwd in rows if _is_folder(cwd, folder)][: len(processes)]
+
+
+def _is_folder(path: str, folder: str) -> bool:
+    try:
+        return os.path.realpath(path) == folder
+    except ValueError:
+        return False  # a database may hold anything, also what is no path

@@ -1,0 +1,208 @@
+"""Our slash commands in the real tools' own screens, under tmux, as a person uses them."""
+
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.tools.real.commands import HOSTILE, PINNED, cortext, heads, heard, pwned, set_up, shell
+from tests.tools.real.launch import FAKE_KEY, Tool
+from tests.tools.real.stub import Stub
+from tests.tools.real.terminal import Terminal
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.needs("node", "to run the AI tools"),
+    pytest.mark.needs("npm", "to install the AI tools"),
+    pytest.mark.needs("tmux", "to have a screen"),
+]
+READY = {"claude": "❯", "opencode": "Ask anything", "gemini": "Type your message"}
+MENU = {
+    "workspace.brainstorm": "Gather many ideas",
+    "workspace.resume": "Find an earlier conversation",
+    "workspace.stop-conversation": "Save this conversation",
+}
+SUMMARY = "REST is settled, and paging is open."
+
+
+@contextmanager
+def opened(tool: Tool) -> Generator[Terminal]:
+    """The tool at its prompt, with what only a person consents to."""
+    if tool.name == "claude":
+        project = {"hasTrustDialogAccepted": True}
+        consent = {
+            "hasCompletedOnboarding": True,
+            "customApiKeyResponses": {"approved": [FAKE_KEY[-20:]], "rejected": []},
+            "projects": {str(tool.project): project},
+        }
+        (tool.home / ".claude.json").write_text(json.dumps(consent), encoding="utf-8")
+    with Terminal(tool) as terminal:
+        terminal.shows(READY[tool.name], seconds=60)
+        yield terminal
+
+
+def send(terminal: Terminal, stub: Stub, command: str, words: str = "") -> str:
+    """Type a command, paste what follows it, and send it; what the model was told by it."""
+    before = len(stub.asked)
+    choose(terminal, command)
+    if words:
+        # Claude Code lets a paste overtake a key; OpenCode drops keys that close its menu together.
+        first = "" if terminal.tool == "opencode" else words[0]
+        typed = f"/{command} {first}".rstrip()
+        # The same may have been sent before, and is still to be seen.
+        seen = terminal.screen.count(typed) if first else 0
+        terminal.type(f" {first}")
+        terminal.until(lambda: terminal.screen.count(typed) > seen)
+        terminal.paste(words[len(first) :])
+        rest = f"{'' if first else ' '}{words.splitlines()[0][:20][len(first) :]}"
+        terminal.until(lambda: _ends_so(terminal.screen, typed, rest))
+    for _ in range(8):
+        # The first may only take what the menu offers.
+        terminal.press("Enter")
+        try:
+            terminal.until(lambda: len(stub.asked) > before, seconds=8)
+        except AssertionError:
+            continue
+        break
+    assert len(stub.asked) > before, terminal.screen
+    return heard(stub.asked[before])
+
+
+def _ends_so(screen: str, typed: str, rest: str) -> bool:
+    """Whether what stands lowest, which was typed last, goes on so, or as a hidden paste."""
+    return screen.rpartition(typed)[2].startswith(rest) or "asted" in screen
+
+
+def choose(terminal: Terminal, command: str) -> None:
+    """Type a command until the tool's menu has it: menus are filled some time after the prompt."""
+    for _ in range(10):
+        terminal.type(f"/{command}")
+        try:
+            terminal.shows(MENU[command], seconds=10)
+        except AssertionError:
+            terminal.press("C-u")
+        else:
+            return
+    terminal.shows(MENU[command], seconds=1)
+
+
+def keep(name: str, screen: str) -> None:
+    """Where `KEEP_SCREENS` names a folder, the screens are kept there."""
+    folder = os.environ.get("KEEP_SCREENS")
+    if folder:
+        Path(folder, f"{name}.txt").write_text(f"{screen}\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "version"), PINNED)
+def test_the_commands_on_the_screen(name: str, version: str, tmp_path: Path) -> None:
+    """Brainstorm, stop and resume, each chosen from the tool's own menu."""
+    with Stub() as stub:
+        tool = set_up(name, tmp_path / "root", stub.url, version)
+        with opened(tool) as terminal:
+            stub.say("What is fixed about it?")
+            told = send(terminal, stub, "workspace.brainstorm", "API design")
+            assert "# Brainstorm" in told
+            terminal.shows("What is fixed about it?")
+            (head,) = heads(tool)
+            assert head["title"] == "API design"
+
+            stub.say(shell(tool, f'cortext slash stop "{SUMMARY}"'), "All of it is saved.")
+            told = send(terminal, stub, "workspace.stop-conversation")
+            assert f"{head['conversation_id']}/brainstorm.md" in told
+            terminal.shows("All of it is saved.")
+            (head,) = heads(tool)
+            assert (head["status"], head["context_summary"]) == ("paused", SUMMARY)
+
+        with opened(tool) as terminal:
+            stub.say("Which of them?")
+            told = send(terminal, stub, "workspace.resume")
+            assert "1. [brainstorm] API design" in told
+            assert f"Summary: {SUMMARY}" in told
+            keep(f"{name}-{version}-list", terminal.shows("Which of them?"))
+
+            stub.say('[Resuming "API design"] REST is settled.')
+            told = send(terminal, stub, "workspace.resume", "api design")
+            assert "[RESUMED CONVERSATION]" in told
+            assert "What is fixed about it?" in told
+            keep(f"{name}-{version}-resumed", terminal.shows("REST is settled."))
+            assert heads(tool)[0]["status"] == "active"
+
+
+@pytest.mark.parametrize(("name", "version"), PINNED)
+def test_hostile_words_on_the_screen(name: str, version: str, tmp_path: Path) -> None:
+    """Pasted after a command they are words: nothing runs, and the model is told them."""
+    with Stub(["Well."] * 40) as stub:
+        tool = set_up(name, tmp_path / "root", stub.url, version)
+        cortext(tool, "new", "plan", "Something to find")
+        for words in HOSTILE:
+            with opened(tool) as terminal:
+                told = send(terminal, stub, "workspace.resume", words)
+                assert words.split()[0] in told, told
+                terminal.shows("Well.")
+                assert pwned(tool) == [], words
+
+
+def test_several_sessions_of_one_process(tmp_path: Path) -> None:
+    """OpenCode after `/new`: what is said there is kept, and nothing of the session before; what
+    was not stopped is resumed with all of it."""
+    with Stub() as stub:
+        tool = set_up("opencode", tmp_path / "root", stub.url)
+        with opened(tool) as terminal:
+            say(terminal, stub, "Hello there", "First answer.")
+            new_session(terminal)
+            stub.say("What is fixed about it?")
+            send(terminal, stub, "workspace.brainstorm", "API design")
+            terminal.shows("What is fixed about it?")
+            say(terminal, stub, "More of it please", "Second answer.")
+            stub.say(shell(tool, f'cortext slash stop "{SUMMARY}"'), "All of it is saved.")
+            send(terminal, stub, "workspace.stop-conversation")
+            terminal.shows("All of it is saved.")
+            (head,) = heads(tool)
+            assert (head["status"], len(head["native"])) == ("paused", 1)
+            assert head["native"][0]["session_id"] in tool.sessions()
+            told = kept(tool)
+            assert told[:4] == [
+                "/workspace.brainstorm API design",
+                "What is fixed about it?",
+                "More of it please",
+                "Second answer.",
+            ]
+
+            new_session(terminal)
+            stub.say("Which one?")
+            send(terminal, stub, "workspace.resume", "api design")
+            terminal.shows("Which one?")
+            say(terminal, stub, "Once more", "Third answer.")
+            new_session(terminal)
+            stub.say("It goes on.")
+            told = send(terminal, stub, "workspace.resume", "api design")
+            assert "Third answer." in told
+            assert "First answer." not in told
+
+
+def say(terminal: Terminal, stub: Stub, words: str, answer: str) -> None:
+    """One exchange."""
+    stub.say(answer)
+    terminal.type(words)
+    terminal.shows(words)
+    terminal.press("Enter")
+    terminal.shows(answer)
+
+
+def new_session(terminal: Terminal) -> None:
+    """As a person begins another one without leaving OpenCode."""
+    terminal.type("/new")
+    terminal.shows("New session")
+    terminal.press("Enter")
+    terminal.shows("Ask anything")
+
+
+def kept(tool: Tool) -> list[str]:
+    """What the only conversation has, in order."""
+    (path,) = tool.project.glob("conversations/*/*/.session/messages.jsonl")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["content"] for line in lines]

@@ -1,0 +1,52 @@
+"""A program that an agent starts knows which session of which tool it runs in."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tools.real.four import FOUR
+from tests.tools.real.launch import Tool
+from tests.tools.real.stub import Stub
+from tests.tools.real.wire import Call
+
+ASK = "import sys; from cortext.tools.tool_context import here; print(*here()[:2], sep='\\n')"
+SHELL = {
+    "claude": ("Bash", "command", ["--allowedTools", "Bash"]),
+    "opencode": ("bash", "command", []),
+    "gemini": ("run_shell_command", "command", ["--yolo"]),
+    "codex": ("exec_command", "cmd", ["--sandbox", "danger-full-access"]),
+}
+
+
+def told(tool: Tool, stub: Stub, resume: str = "") -> list[str]:
+    """What a program says that the tool's agent starts in one turn."""
+    name, key, options = SHELL[tool.name]
+    script, answer = tool.root / "ask.py", tool.root / "answer"
+    script.write_text(ASK, encoding="utf-8")
+    answer.unlink(missing_ok=True)
+    given = {key: f"{sys.executable} {script} > {answer}", "description": "Ask"}
+    stub.say(Call(name, given), "Asked.")
+    if tool.name == "codex":
+        tool.configure(tool.project)
+        arguments, prompt = tool.turn("Ask.", resume)
+        done = tool.start([arguments[0], *options, *arguments[1:]], given=prompt)
+    else:
+        done = tool.run("Ask.", resume=resume, options=options)
+    assert done.code == 0, done
+    return answer.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FOUR)
+def test_session_is_told_in_each_tool(name: str, tmp_path: Path) -> None:
+    """In a new session, and in one that is gone on with while a later one exists."""
+    with Stub() as stub:
+        tool = FOUR[name](tmp_path, stub.url)
+        first = told(tool, stub)
+        (session,) = tool.sessions()
+        assert first == [name, f"('{session}',)"]
+        stub.say("Another one.")
+        assert tool.run("Something else.").code == 0
+        assert len(tool.sessions()) == 2
+        assert told(tool, stub, resume=session) == [name, f"('{session}',)"]

@@ -1,0 +1,125 @@
+"""`cortext resume` in a terminal, with the real tools: reopened, talked to, left, and kept."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from cortext import SessionMessage, open_session_store
+from tests.tools.real.four import FOUR
+from tests.tools.real.launch import FAKE_KEY, check
+from tests.tools.real.machine import CORTEXT, Machine, missing
+from tests.tools.real.record import repository
+from tests.tools.real.stub import Stub
+from tests.tools.real.terminal import SIZE, Terminal
+from tests.tools.real.test_gemini_sessions import enter
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.needs("tmux", "to have a terminal"),
+    pytest.mark.needs("node", "to run the AI tools"),
+    pytest.mark.needs("npm", "to install the AI tools"),
+]
+SAID = [
+    ("user", "How fast is it?"),
+    ("assistant", "It is very fast."),
+    ("user", "Why?"),
+    ("assistant", "Because it is small."),
+]
+LEAVE = {"claude": "/exit", "codex": "/quit", "gemini": "/quit", "opencode": "/exit"}
+
+
+class Shell(Terminal):
+    """A shell that runs one command of ours, and says how it ended."""
+
+    ENDED: ClassVar[str] = "ended with"
+
+    def __enter__(self) -> "Shell":
+        check(self._tool.root, self._environment)
+        line = f"{shlex.join([str(CORTEXT), *self._arguments])}; echo {self.ENDED} $?; read line"
+        self._tmux("new-session", "-d", *SIZE, "-c", str(self._cwd), "sh", "-c", line)
+        self._pid = int(self._tmux("display-message", "-p", "#{pane_pid}"))
+        return self
+
+
+@pytest.mark.parametrize("name", FOUR)
+def test_reopened_in_a_terminal(name: str, tmp_path: Path) -> None:
+    """The history is on the screen and reaches the model; what is said is in the conversation
+    when the tool has ended, once."""
+    with Stub(["The first answer.", "The second answer.", "The third answer."]) as stub:
+        machine = Machine(tmp_path / "root", stub, tools=[name])
+        tool = machine.tools[name]
+        repository(machine.project)
+        agree(machine)
+        machine.ok("init")
+        made = Path(machine.ok("new", "plan", "Speed").strip()).parent
+        messages = [SessionMessage(role, text) for role, text in SAID]  # type: ignore[arg-type]
+        open_session_store(f"workspace:{machine.project}").append(made.name, *messages)
+        extra = ["--", "--no-daemon"] if name == "codex" else []
+        with Shell(tool, ["resume", made.name, "--tool", name, *extra]) as shell:
+            shell.shows("How fast is it?", "Because it is small.", seconds=60)
+            assert "[RESUMED CONVERSATION]" not in shell.screen
+            say(shell, "What is next?")
+            shell.shows("The first answer.")
+            say(shell, LEAVE[name])
+            screen = shell.shows(f"{Shell.ENDED} 0")
+            assert f"2 new messages of it kept in {made.name}" in screen
+    (body,) = stub.asked
+    assert missing([*SAID, ("user", "What is next")], body) == []
+    assert "[RESUMED CONVERSATION]" in json.dumps(body)
+    lines = (made / ".session/messages.jsonl").read_text(encoding="utf-8").splitlines()
+    said = [(each["role"], each["content"]) for each in map(json.loads, lines)]
+    assert said[:4] == SAID
+    assert [role for role, _ in said[4:]] == ["user", "assistant"]
+    assert said[5][1] == "The first answer."
+
+
+def test_one_that_was_only_begun_is_opened_in_codex(tmp_path: Path) -> None:
+    """Codex has no commands of ours: what we write tells it what it is to do, and what is said is
+    the conversation."""
+    with Stub(["Which question?"]) as stub:
+        machine = Machine(tmp_path / "root", stub, tools=["codex"])
+        repository(machine.project)
+        agree(machine)
+        machine.ok("init")
+        made = Path(machine.ok("new", "brainstorm", "Speed").strip()).parent
+        words = ["resume", made.name, "--tool", "codex", "--", "--no-daemon"]
+        with Shell(machine.tools["codex"], words) as shell:
+            shell.shows("· Speed", seconds=60)
+            shell.type("Let us begin")
+            shell.shows("Let us begin")
+            enter(shell, lambda: bool(stub.asked))
+            shell.shows("Which question?")
+            say(shell, LEAVE["codex"])
+            shell.shows(f"{Shell.ENDED} 0")
+    (body,) = stub.asked
+    told = json.dumps(body)
+    assert ("# Brainstorm" in told, "[RESUMED CONVERSATION]" in told) == (True, True)
+    lines = (made / ".session/messages.jsonl").read_text(encoding="utf-8").splitlines()
+    said = [(each["role"], each["content"]) for each in map(json.loads, lines)]
+    assert said == [("user", "Let us begin"), ("assistant", "Which question?")]
+
+
+def say(shell: Shell, text: str) -> None:
+    """As often as it takes: a tool may draw its prompt before it reads keys."""
+    for _ in range(5):
+        shell.type(text)
+        try:
+            # One of them takes a question mark for a key of its own.
+            shell.shows(text.rstrip("?"), seconds=8)
+        except AssertionError:
+            continue
+        break
+    shell.press("Enter")
+
+
+def agree(machine: Machine) -> None:
+    """What a person has agreed to who used Claude Code before."""
+    agreed = {
+        "hasCompletedOnboarding": True,
+        "customApiKeyResponses": {"approved": [FAKE_KEY[-20:]], "rejected": []},
+        "projects": {str(machine.project): {"hasTrustDialogAccepted": True}},
+    }
+    (machine.root / "home/.claude.json").write_text(json.dumps(agreed), encoding="utf-8")

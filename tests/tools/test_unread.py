@@ -1,0 +1,99 @@
+"""What cannot be read of a tool is said in words: what the system calls it, and no number."""
+
+import errno
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortext.errors import SessionCorruptedError, why
+from cortext.formats.records import Damage
+from cortext.tools import archive_items, jsonl, tool_context
+from cortext.tools.claude import subagents
+from cortext.tools.gemini.reader import GeminiBridge
+from cortext.tools.opencode import reader, records
+from cortext.tools.opencode.reader import OpenCodeBridge
+from cortext.tools.protocol import Source
+
+
+def _broken(path: object = "/a/file", *_: Any, **__: Any) -> Any:
+    raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+
+def _rows() -> Iterator[tuple[str, bytes]]:
+    yield "p1", b'{"type":"text","text":"first"}'
+    _broken()
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    return tmp_path
+
+
+def _claude(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "agent-1.jsonl").write_bytes(b"{}\n")
+    monkeypatch.setattr(jsonl, "read_head", _broken)
+    subagents.agents_beside(str(home))
+
+
+def _gemini(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = home / "tmp/p/chats/session-x.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"{}\n")
+    monkeypatch.setattr(jsonl, "read_head", _broken)
+    assert list(GeminiBridge(str(home)).sources()) == []
+
+
+def _opencode(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OpenCodeBridge, "databases", lambda self: [str(home / "opencode.db")])
+    monkeypatch.setattr(reader, "read_database", _broken)
+    assert list(OpenCodeBridge(str(home)).sources()) == []
+
+
+def _inside(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_context, "read_file", _broken)
+    assert tool_context.holding([Source("claude", "x", str(home / "x.jsonl"), 1, "x")], "x") == []
+
+
+@pytest.mark.parametrize("read", [_claude, _gemini, _opencode, _inside])
+def test_what_is_passed_over_is_named_with_a_reason(
+    read: Any, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "cortext"):
+        read(home, monkeypatch)
+    (said,) = caplog.messages
+    assert said.startswith(str(home))
+    assert said.endswith(" is passed over: input/output error")
+
+
+def test_parts_up_to_the_one_that_cannot_be_read() -> None:
+    """The file is named, since nothing else tells which of the many it was."""
+    damages: list[Damage] = []
+    assert [id for id, _ in records.read_parts(_rows(), damages)] == ["p1"]
+    assert [damage.detail for damage in damages] == ["/a/file: input/output error"]
+
+
+def test_what_sync_could_not_look_into(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "opencode").mkdir()
+    monkeypatch.setattr(OpenCodeBridge, "databases", lambda self: ["/a/opencode.db"])
+    monkeypatch.setattr("cortext.tools.opencode.storage.read_database", _broken)
+    failures: archive_items.Failures = {}
+    assert list(archive_items.items("opencode", failures)) == []
+    assert failures == {"/a/opencode.db": "input/output error"}
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.EMFILE, "Too many open files", "/a"), "too many open files"),
+        (FileNotFoundError("/A/b has no session X"), "/A/b has no session X"),
+        (SessionCorruptedError("/A/b", "Not a JSON object"), "/A/b: Not a JSON object"),
+    ],
+)
+def test_sentences_of_ours_stay_as_they_are(error: Exception, told: str) -> None:
+    assert why(error) == told
