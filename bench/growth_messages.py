@@ -17,13 +17,13 @@ from cortext.adapters.kept import Kept
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.log_index import SpawnIndex
 from cortext.catalog.row import DOCUMENT, Listed
-from cortext.conversations.port import Message
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.open_store import open_store
 from cortext.features.resume.agent_briefing import brief
 from cortext.features.search.search import Search
 from cortext.formats.openai_items import message_of
 from cortext.formats.window import BUDGET
+from cortext.service.stores.port import Message
 from cortext.stores.folder import FolderStore
 
 Figures = dict[str, float]

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 
-from tests.conversations.databases import program
+from tests.service.stores.databases import program
 
 
 def about(folder: str) -> dict[str, object]:

@@ -20,8 +20,8 @@ from bench.peer_bounds import FULL, QUICK, TORN, Bounds
 from bench.peer_places import cut_files, cut_postgres, cut_redis
 from bench.peers import PEERS, Peer
 from bench.peers.base import URL
-from tests.conversations.databases import PostgresServer
-from tests.conversations.servers import RedisServer
+from tests.service.stores.databases import PostgresServer
+from tests.service.stores.servers import RedisServer
 
 AT_ONCE = ("--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
 Server = RedisServer | PostgresServer | None

@@ -14,10 +14,10 @@ import time
 from collections.abc import Awaitable, Callable
 from statistics import median
 
-from cortext.conversations.memory import MemoryConversationStore
-from cortext.conversations.port import Message
-from cortext.conversations.redis import RedisConversationStore
-from cortext.conversations.wire import encode_message
+from cortext.service.stores.conversation_json import encode_message
+from cortext.service.stores.memory_store import MemoryConversationStore
+from cortext.service.stores.port import Message
+from cortext.service.stores.redis.redis_conversations import RedisConversationStore
 
 LIVE = 1_000
 WINDOW = 20
@@ -70,8 +70,8 @@ asyncio.run(main())
 """
 _BEGIN = """
 import asyncio
-from cortext.conversations.memory import MemoryConversationStore
-from cortext.conversations.port import Message
+from cortext.service.stores.memory_store import MemoryConversationStore
+from cortext.service.stores.port import Message
 """
 _END = "\nprint(next(l for l in open('/proc/self/status') if l.startswith('VmHWM')).split()[1])"
 

@@ -23,23 +23,23 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 CONVERSATIONS = {
-    "cortext.conversations.adapter": ["adapt_store"],
-    "cortext.conversations.port": [
+    "cortext.service.stores.adapter": ["adapt_store"],
+    "cortext.service.stores.port": [
         "ConversationEntry",
         "ConversationSummary",
         "IdempotentConversationStore",
     ],
-    "cortext.conversations.base": ["Conversations"],
-    "cortext.conversations.events": ["Event", "Subscription"],
-    "cortext.conversations.file": ["FileConversationStore"],
-    "cortext.conversations.references": ["Reference"],
-    "cortext.conversations.summaries": ["register_type"],
+    "cortext.service.stores.base": ["Conversations"],
+    "cortext.service.stores.conversation_events": ["Event", "Subscription"],
+    "cortext.service.stores.file_store": ["FileConversationStore"],
+    "cortext.service.stores.reference_resolution": ["Reference"],
+    "cortext.service.stores.conversation_summary": ["register_type"],
 }
 """What a program meets of a package without an `__all__`, beside what `cortext` itself exports."""
 _ERROR = re.compile(r"\b\w*Error\b")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 _WIDE = 100
-_STORES = ("cortext.conversations.", "cortext.client.")
+_STORES = ("cortext.service.stores.", "cortext.client.")
 _PLAIN_BASES = {"ABC", "Exception", "NamedTuple", "Protocol", "Struct", "object"}
 
 
@@ -48,13 +48,13 @@ def modules() -> list[str]:
     folder = source.SOURCE / "cortext" / "adapters"
     found = [f"cortext.adapters.{file.stem}" for file in sorted(folder.glob("*.py"))]
     adapters = [name for name in found if source.exported(name)]
-    return ["cortext", "cortext.conversations", "cortext.client", "cortext.asgi",
+    return ["cortext", "cortext.service.stores", "cortext.client", "cortext.asgi",
             "cortext.testing", *adapters]  # fmt: skip
 
 
 def names_of(module: str) -> list[tuple[str, str]]:
     """The public names of a module, each with the module that it is found by."""
-    if module == "cortext.conversations":
+    if module == "cortext.service.stores":
         return [(home, name) for home, names in CONVERSATIONS.items() for name in names]
     return [(module, name) for name in source.exported(module)]
 
@@ -104,7 +104,7 @@ def _entry(home: str, name: str, found: Found) -> str:
         asynchronous = "async " if isinstance(found.node, ast.AsyncFunctionDef) else ""
         code = _folded(f"{asynchronous}{kind} {name}{source.signature(found)}")
     lines = [f"#### {name}", f"```py\n{code}\n```"]
-    whence = f"from `{home}`" if home.startswith("cortext.conversations.") else ""
+    whence = f"from `{home}`" if home.startswith("cortext.service.stores.") else ""
     about = [_said(source.doc_of(found)), *_about(found)]
     lines.append(" ".join(filter(None, [*about, f"Import it {whence}." if whence else ""])))
     items = [*_attributes(found), *map(_item, _members(found))]
@@ -185,7 +185,7 @@ def _contract(member: Member) -> str:
     """What the port says of a method of a conversation store, or of a client, which is one."""
     if not member.owner.module.startswith(_STORES):
         return ""
-    port = source.find("cortext.conversations.port", "ConversationStore")
+    port = source.find("cortext.service.stores.port", "ConversationStore")
     assert port is not None
     return next((one.doc for one in source.members(port) if one.name == member.name), "")
 

@@ -111,6 +111,6 @@ class InPostgres(InRedis):
         )
         with psycopg.connect(server()) as db:
             db.execute(
-                "UPDATE cortext.conversations SET last_number = last_number + %s WHERE id = %s",
+                "UPDATE cortext.service.stores SET last_number = last_number + %s WHERE id = %s",
                 (count, id),
             )

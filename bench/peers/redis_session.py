@@ -21,8 +21,8 @@ from .base import clean_room
 async def measure(address: str, rounds: int) -> dict[str, float]:
     from agents.extensions.memory import RedisSession
 
-    from cortext.conversations.port import Message
-    from cortext.conversations.redis import RedisConversationStore
+    from cortext.service.stores.port import Message
+    from cortext.service.stores.redis.redis_conversations import RedisConversationStore
 
     theirs = RedisSession.from_url("bench", url=f"unix://{address}", ttl=3600)
     item = {"role": "user", "content": TEXT}

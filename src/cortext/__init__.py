@@ -9,10 +9,6 @@ __version__ = "0.2.0.dev0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cortext.catalog.document_index import SessionIndex
-    from cortext.conversations.memory import MemoryConversationStore
-    from cortext.conversations.port import Conversation, ConversationStore, Message
-    from cortext.conversations.postgres import PostgresConversationStore
-    from cortext.conversations.redis import RedisConversationStore
     from cortext.errors import (
         CortextError,
         InvalidIdError,
@@ -27,6 +23,10 @@ if TYPE_CHECKING:
     from cortext.model.message import SessionMessage, ToolInvocation
     from cortext.model.session import Session
     from cortext.model.summary import SessionSummary
+    from cortext.service.stores.memory_store import MemoryConversationStore
+    from cortext.service.stores.port import Conversation, ConversationStore, Message
+    from cortext.service.stores.postgres.postgres_conversations import PostgresConversationStore
+    from cortext.service.stores.redis.redis_conversations import RedisConversationStore
     from cortext.stores.document import SessionStorage
     from cortext.stores.registry import open_session_store
     from cortext.workspace.session_manager import SessionManager
@@ -60,12 +60,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Conversation": "cortext.conversations.port",
-    "ConversationStore": "cortext.conversations.port",
-    "MemoryConversationStore": "cortext.conversations.memory",
-    "Message": "cortext.conversations.port",
-    "PostgresConversationStore": "cortext.conversations.postgres",
-    "RedisConversationStore": "cortext.conversations.redis",
+    "Conversation": "cortext.service.stores.port",
+    "ConversationStore": "cortext.service.stores.port",
+    "MemoryConversationStore": "cortext.service.stores.memory_store",
+    "Message": "cortext.service.stores.port",
+    "PostgresConversationStore": "cortext.service.stores.postgres.postgres_conversations",
+    "RedisConversationStore": "cortext.service.stores.redis.redis_conversations",
     "Session": "cortext.model.session",
     "SessionIndex": "cortext.catalog.document_index",
     "SessionManager": "cortext.workspace.session_manager",

@@ -13,7 +13,7 @@ import pytest
 from cortext.adapters.kept import Kept
 from cortext.stores.served import ServedStore
 from tests.adapters.children import all_do
-from tests.conversations.servers import RedisServer
+from tests.service.stores.servers import RedisServer
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 PLACE = "redis://cache:6379/0"

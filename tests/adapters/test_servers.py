@@ -14,7 +14,7 @@ from cortext import Session, SessionMessage
 from cortext.adapters.following import Follower
 from cortext.adapters.kept import Kept, inner_store, open_kept
 from tests.adapters.servers import redis_server as redis_server
-from tests.conversations.conftest import postgres_server as postgres_server
+from tests.service.stores.conftest import postgres_server as postgres_server
 
 _spaces = count()
 

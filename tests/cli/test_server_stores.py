@@ -8,9 +8,9 @@ import pytest
 
 from cortext import Session, SessionMessage, open_session_store
 from tests.command import cortext, ok
-from tests.conversations.conftest import postgres_server as postgres_server
-from tests.conversations.conftest import redis_server as redis_server
-from tests.conversations.servers import free_port
+from tests.service.stores.conftest import postgres_server as postgres_server
+from tests.service.stores.conftest import redis_server as redis_server
+from tests.service.stores.servers import free_port
 
 _spaces = iter(range(10**6))
 

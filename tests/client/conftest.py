@@ -1,3 +1,3 @@
 """As for stores: what a server logs is seen by the tests of the contract."""
 
-from tests.conversations.conftest import all_is_logged as all_is_logged
+from tests.service.stores.conftest import all_is_logged as all_is_logged

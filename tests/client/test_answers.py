@@ -9,7 +9,7 @@ import pytest
 from cortext import Message
 from cortext.client import AsyncClient, Client, ServiceError
 from tests.client.odd import answer, saying, talking
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 
 NOBODY = "5b1c2a3e-7f0d-4f5e-9d3a-2b6c8e1f0a94"
 SECRET = "secret-" + "s" * 20

@@ -12,10 +12,10 @@ import pytest
 from cortext import CortextError, MemoryConversationStore, Message
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client
-from cortext.conversations.events import Event
+from cortext.service.stores.conversation_events import Event
 from tests.client.odd import answer, talking
 from tests.client.wire import Wire
-from tests.conversations.loops import PATIENCE, in_loop
+from tests.service.stores.loops import PATIENCE, in_loop
 from tests.web.background import Background
 
 TOKEN = "t" * 20

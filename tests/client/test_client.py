@@ -19,7 +19,7 @@ from cortext import (
 )
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client, ServiceError
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.background import in_background
 
 TOKEN = "t" * 20

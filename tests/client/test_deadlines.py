@@ -14,7 +14,7 @@ from cortext import MemoryConversationStore, Message
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client, ServiceError
 from tests.client.odd import Talk, answer, saying, talking
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.background import Background
 
 TOKEN = "t" * 20

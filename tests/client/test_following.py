@@ -8,9 +8,9 @@ import pytest
 from cortext import InvalidIdError, MemoryConversationStore, Message, SessionNotFoundError
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client, ServiceError
-from cortext.conversations.events import Event
+from cortext.service.stores.conversation_events import Event
 from tests.client.wire import Wire
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.background import Background
 
 TOKEN = "t" * 20

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from cortext.catalog.document_index import SessionIndex
-from cortext.conversations.open import open_store
-from cortext.conversations.port import Message
 from cortext.errors import CortextError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.service.stores.open_by_url import open_store
+from cortext.service.stores.port import Message
 from cortext.stores.log import LogStore
 from cortext.stores.registry import open_session_store
 

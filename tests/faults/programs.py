@@ -10,9 +10,9 @@ ADAPTED = "adapted-1"
 
 def serve(home: Home) -> int:
     """A program that adds two messages to a conversation, and says so after each."""
-    from cortext.conversations.open import open_store
-    from cortext.conversations.port import Message
     from cortext.errors import CortextError
+    from cortext.service.stores.open_by_url import open_store
+    from cortext.service.stores.port import Message
     from cortext.stores.log import LogStore
 
     async def add() -> None:

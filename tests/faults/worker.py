@@ -106,8 +106,8 @@ class Worker:
         self._say("ack", "delete", name, "")
 
     def _serve(self) -> None:
-        from cortext.conversations.open import open_store
-        from cortext.conversations.port import Message
+        from cortext.service.stores.open_by_url import open_store
+        from cortext.service.stores.port import Message
         from cortext.stores.log import LogStore
 
         text = self._text()

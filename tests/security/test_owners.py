@@ -9,8 +9,8 @@ import pytest
 
 from cortext import open_store
 from cortext.asgi import create_app
-from cortext.conversations.base import Conversations
-from tests.conversations.loops import in_loop
+from cortext.service.stores.base import Conversations
+from tests.service.stores.loops import in_loop
 
 TOKENS = {"a" * 20: "anna", "b" * 20: "bob", "e" * 20: ""}
 MESSAGE = {"role": "user", "content": "from a stranger"}

@@ -175,4 +175,4 @@ def test_hook_error_handling_of_a_coroutine_hook(
 
     asyncio.run(talk())
     assert "the hook is broken" in caplog.text
-    assert [record.name for record in caplog.records] == ["cortext.workspace"]
+    assert [record.name for record in caplog.records] == ["cortext.lifecycle"]

@@ -22,8 +22,8 @@ from cortext import (
     RedisConversationStore,
 )  # fmt: skip
 from cortext.client import AsyncClient, Client
-from tests.conversations.loops import FakeClock
-from tests.conversations.servers import RedisServer
+from tests.service.stores.loops import FakeClock
+from tests.service.stores.servers import RedisServer
 
 HOUR = 3_600_000 / 1000
 

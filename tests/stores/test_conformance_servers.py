@@ -7,9 +7,9 @@ import pytest
 from cortext.stores.postgres import PostgresStore
 from cortext.stores.redis import RedisStore
 from cortext.testing import SessionStoreSuite
-from tests.conversations.conftest import postgres_server as postgres_server
-from tests.conversations.conftest import redis_cluster as redis_cluster
-from tests.conversations.conftest import redis_server as redis_server
+from tests.service.stores.conftest import postgres_server as postgres_server
+from tests.service.stores.conftest import redis_cluster as redis_cluster
+from tests.service.stores.conftest import redis_server as redis_server
 
 
 class OnServer(SessionStoreSuite):

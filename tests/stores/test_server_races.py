@@ -18,11 +18,11 @@ from cortext.stores.redis import RedisStore
 from cortext.stores.registry import open_session_store
 from cortext.stores.served import ServedStore
 from cortext.stores.served_parts import Mark, Row
-from tests.conversations.clusters import asked
-from tests.conversations.conftest import postgres_server as postgres_server
-from tests.conversations.conftest import redis_server as redis_server
-from tests.conversations.databases import PostgresServer
-from tests.conversations.servers import RedisServer
+from tests.service.stores.clusters import asked
+from tests.service.stores.conftest import postgres_server as postgres_server
+from tests.service.stores.conftest import redis_server as redis_server
+from tests.service.stores.databases import PostgresServer
+from tests.service.stores.servers import RedisServer
 
 _spaces = iter(range(10**6))
 

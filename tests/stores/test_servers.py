@@ -22,15 +22,15 @@ from cortext.stores import redis as ours
 from cortext.stores.registry import open_session_store
 from cortext.stores.served import ServedStore
 from cortext.stores.served_parts import Mark
-from tests.conversations.conftest import certified as certified
-from tests.conversations.conftest import guarded as guarded
-from tests.conversations.conftest import own_postgres as own_postgres
-from tests.conversations.conftest import postgres_server as postgres_server
-from tests.conversations.conftest import redis_cluster as redis_cluster
-from tests.conversations.conftest import redis_server as redis_server
-from tests.conversations.conftest import start_redis as start_redis
-from tests.conversations.databases import PostgresServer
-from tests.conversations.servers import RedisServer
+from tests.service.stores.conftest import certified as certified
+from tests.service.stores.conftest import guarded as guarded
+from tests.service.stores.conftest import own_postgres as own_postgres
+from tests.service.stores.conftest import postgres_server as postgres_server
+from tests.service.stores.conftest import redis_cluster as redis_cluster
+from tests.service.stores.conftest import redis_server as redis_server
+from tests.service.stores.conftest import start_redis as start_redis
+from tests.service.stores.databases import PostgresServer
+from tests.service.stores.servers import RedisServer
 
 _spaces = iter(range(10**6))
 

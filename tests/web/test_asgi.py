@@ -12,7 +12,7 @@ from starlette.routing import Mount, Route
 
 from cortext import CortextError, MemoryConversationStore
 from cortext.asgi import create_app
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.background import in_background
 
 TOKEN = "t" * 20

@@ -8,8 +8,8 @@ import pytest
 from cortext import Message, SessionNotFoundError
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client
-from tests.conversations.loops import in_loop
-from tests.conversations.plain_store import PlainStore
+from tests.service.stores.loops import in_loop
+from tests.service.stores.plain_store import PlainStore
 from tests.web.background import in_background
 
 TOKENS = {f"{name}s-long-enough-token": name for name in ("anna", "bob")}

@@ -14,8 +14,8 @@ import pytest
 
 from cortext import Message
 from cortext.client import Client
-from tests.conversations.conftest import start_redis as start_redis
-from tests.conversations.servers import RedisServer
+from tests.service.stores.conftest import start_redis as start_redis
+from tests.service.stores.servers import RedisServer
 from tests.web.serving import PATIENCE, Reply, Served, served, until
 
 pytestmark = pytest.mark.long

@@ -10,8 +10,8 @@ from statistics import quantiles
 
 import pytest
 
-from tests.conversations.conftest import start_redis as start_redis
-from tests.conversations.servers import RedisServer
+from tests.service.stores.conftest import start_redis as start_redis
+from tests.service.stores.servers import RedisServer
 from tests.web.serving import Served, served, until
 
 ROOT = Path(__file__).parents[2]

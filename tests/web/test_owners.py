@@ -9,7 +9,7 @@ import pytest
 from cortext import MemoryConversationStore, Message
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.background import in_background
 
 NAMES = ["", "a", "b", "ab", "a/b", "a%2Fb", "b/c", "/b"]

@@ -11,7 +11,7 @@ import pytest
 
 from cortext import open_store
 from cortext.web.connections import STALLED
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.serving import Served, served, until
 
 WRITERS = 4
@@ -103,7 +103,7 @@ def test_an_open_stream_does_not_hold_up_the_end(tmp_path: Path) -> None:
 @pytest.mark.needs("redis-server", "to share conversations between workers")
 def test_several_workers_share_what_is_in_redis(tmp_path: Path) -> None:
     """Every worker has every conversation; all end together."""
-    from tests.conversations.servers import RedisServer
+    from tests.service.stores.servers import RedisServer
 
     redis = RedisServer(tmp_path / "redis").start()
     try:

@@ -11,12 +11,12 @@ import pytest
 
 from cortext import MemoryConversationStore, Message
 from cortext.asgi import create_app
-from cortext.conversations.events import Event, Subscription
+from cortext.service.stores.conversation_events import Event, Subscription
 from cortext.web import events
 from cortext.web.auth import TokenFolder, new_token
 from cortext.web.events import Streams
 from cortext.web.owned import Owned
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.background import in_background
 
 

@@ -218,10 +218,10 @@ def test_resume_recovers_from_the_backup_and_says_so(
     path.unlink()
     path.write_bytes(b'{"half a file')
     manager = open_manager()
-    with caplog.at_level(logging.WARNING, logger="cortext.workspace"):
+    with caplog.at_level(logging.WARNING, logger="cortext.lifecycle"):
         resumed = manager.resume(session.id)
     assert resumed.title == "old"
-    records = [record for record in caplog.records if record.name == "cortext.workspace"]
+    records = [record for record in caplog.records if record.name == "cortext.lifecycle"]
     assert [record.levelno for record in records] == [logging.WARNING]
     assert str(path) in records[0].getMessage()
     assert "backup" in records[0].getMessage()

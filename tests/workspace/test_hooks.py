@@ -145,7 +145,7 @@ def test_a_broken_hook_is_logged_and_the_others_run(
         manager.add_message("user", "Hello")
         manager.close()
     assert seen == ["before", "after"]
-    assert [record.name for record in caplog.records] == ["cortext.workspace"]
+    assert [record.name for record in caplog.records] == ["cortext.lifecycle"]
     assert event in caplog.text
     assert "broken on purpose" in caplog.text
     assert len(manager.storage.load(session.id).messages) == 1
@@ -310,7 +310,7 @@ def test_a_coroutine_hook_that_fails_is_logged_once(
     asyncio.run(talk())
     gc.collect()
     assert seen == ["after"]
-    assert [record.name for record in caplog.records] == ["cortext.workspace"]
+    assert [record.name for record in caplog.records] == ["cortext.lifecycle"]
     assert "session:start" in caplog.text
     assert "broken on purpose" in caplog.text
 

@@ -37,7 +37,7 @@ def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 def _folder(path: str) -> str:
-    from cortext.conversations.open import folder
+    from cortext.service.stores.open_by_url import folder
 
     try:
         return folder(path)
@@ -58,7 +58,7 @@ def _server(url: str) -> str:
 
 def _shown(url: str) -> str:
     """A URL of a server may hold a password."""
-    from cortext.conversations.urls import without_secrets
+    from cortext.service.stores.server_urls import without_secrets
 
     return without_secrets(url)
 

@@ -9,9 +9,9 @@ import msgspec
 
 from cortext.client import failures
 from cortext.client.failures import ServiceError
-from cortext.conversations.base import not_found
 from cortext.errors import CortextError, InvalidIdError
 from cortext.model import json, wire
+from cortext.service.stores.base import not_found
 
 _AGAIN = frozenset((429, 502, 503, 504))
 _GATEWAY = frozenset((502, 503, 504))

@@ -18,16 +18,16 @@ from cortext.client.following import Events
 from cortext.client.patience import Patience
 from cortext.client.stream import Following
 from cortext.client.wires import LIMITS, tls_of
-from cortext.conversations.events import Subscription
-from cortext.conversations.port import (
+from cortext.errors import CortextError
+from cortext.service.stores.conversation_events import Subscription
+from cortext.service.stores.port import (
     Conversation,
     ConversationEntry,
     ConversationSummary,
     Message,
     Messages,
 )
-from cortext.conversations.references import Reference, resolve
-from cortext.errors import CortextError
+from cortext.service.stores.reference_resolution import Reference, resolve
 
 
 class AsyncClient:

@@ -9,17 +9,17 @@ import msgspec
 
 from cortext.client.answers import Answer, checked, decode, is_missing
 from cortext.client.failures import ServiceError, bad_answer
-from cortext.conversations.base import check_message, check_owner, could_be
-from cortext.conversations.metadata import copied
-from cortext.conversations.port import (
+from cortext.model import json
+from cortext.model.ids import check_id
+from cortext.service.stores.base import check_message, check_owner, could_be
+from cortext.service.stores.metadata import copied
+from cortext.service.stores.port import (
     Conversation,
     ConversationEntry,
     ConversationSummary,
     Message,
     Messages,
 )
-from cortext.model import json
-from cortext.model.ids import check_id
 
 MOST = 1000
 """So many a server lists in one answer."""

@@ -12,7 +12,7 @@ import httpx
 from cortext.client.answers import answer_of
 from cortext.client.calls import Call
 from cortext.client.stream import SILENCE, Following
-from cortext.conversations.events import Event, Subscription, not_entered
+from cortext.service.stores.conversation_events import Event, Subscription, not_entered
 
 Stream = Callable[[Call, float], AbstractAsyncContextManager[httpx.Response]]
 _MOST_WAITING = 1000

@@ -12,9 +12,9 @@ from cortext.client import calls, failures
 from cortext.client.answers import Answer, failure, is_missing
 from cortext.client.calls import Call
 from cortext.client.patience import Patience, Until
-from cortext.conversations.events import Event
-from cortext.conversations.port import Message
 from cortext.errors import CortextError
+from cortext.service.stores.conversation_events import Event
+from cortext.service.stores.port import Message
 
 _log = logging.getLogger("cortext.client")
 SILENCE = 30.0

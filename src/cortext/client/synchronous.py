@@ -17,15 +17,15 @@ from cortext.client.calls import Call
 from cortext.client.patience import Patience, Until
 from cortext.client.stream import SILENCE, Following
 from cortext.client.wires import Transport, tls_of
-from cortext.conversations.events import Event
-from cortext.conversations.port import (
+from cortext.service.stores.conversation_events import Event
+from cortext.service.stores.port import (
     Conversation,
     ConversationEntry,
     ConversationSummary,
     Message,
     Messages,
 )
-from cortext.conversations.references import Reference, resolve
+from cortext.service.stores.reference_resolution import Reference, resolve
 
 
 class Client:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from cortext.conversations import open as registry
-from cortext.conversations.base import Conversations
-from cortext.conversations.sessions import SessionLog
+from cortext.service.stores import open_by_url as registry
+from cortext.service.stores.base import Conversations
+from cortext.service.stores.conversation_log import SessionLog
 from cortext.stores.registry import open_session_store
 
 

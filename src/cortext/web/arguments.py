@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from cortext.conversations.adapter import METHODS
 from cortext.errors import CortextError
+from cortext.service.stores.adapter import METHODS
 from cortext.web.auth import Tokens
 
 SHORTEST = 16

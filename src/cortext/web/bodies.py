@@ -13,9 +13,9 @@ import msgspec
 from litestar import Response
 from msgspec import Meta, Struct
 
-from cortext.conversations.port import ConversationEntry, Message, Messages
 from cortext.model import json, wire
 from cortext.model.message import NO_TIME, ROLES, Role
+from cortext.service.stores.port import ConversationEntry, Message, Messages
 
 LONGEST_ID = 256
 _UNKNOWN = re.compile("Object contains unknown field `([^`]*)`")

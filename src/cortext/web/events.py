@@ -11,11 +11,11 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-from cortext.conversations.base import Conversations
-from cortext.conversations.events import Subscription
-from cortext.conversations.port import Conversation, Message, Messages
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError
 from cortext.model import json
+from cortext.service.stores.base import Conversations
+from cortext.service.stores.conversation_events import Subscription
+from cortext.service.stores.port import Conversation, Message, Messages
 from cortext.web.owned import Owned
 
 MEDIA_TYPE = "text/event-stream"

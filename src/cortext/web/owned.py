@@ -14,17 +14,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cortext.conversations.base import Conversations, could_be, is_of, tell_of_new
-from cortext.conversations.port import (
+from cortext.errors import SessionNotFoundError
+from cortext.model.ids import check_id
+from cortext.service.stores.base import Conversations, could_be, is_of, tell_of_new
+from cortext.service.stores.conversation_summary import summarize
+from cortext.service.stores.port import (
     Conversation,
     ConversationEntry,
     ConversationSummary,
     Message,
     Messages,
 )
-from cortext.conversations.summaries import summarize
-from cortext.errors import SessionNotFoundError
-from cortext.model.ids import check_id
 
 _MOST_KNOWN = 20_000
 

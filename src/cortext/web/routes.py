@@ -11,10 +11,10 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, FromQuery, HeaderParameter, QueryParameter
 from litestar.response import Stream
 
-from cortext.conversations.port import Conversation, ConversationSummary, Message
 from cortext.features.listing.conversation_list import Wanted
 from cortext.features.listing.time_ranges import date_range
 from cortext.features.search.search import Narrow
+from cortext.service.stores.port import Conversation, ConversationSummary, Message
 from cortext.web import events
 from cortext.web.bodies import (
     LONGEST_ID,

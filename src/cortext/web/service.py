@@ -14,11 +14,11 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from cortext import __version__
-from cortext.conversations.adapter import adapt_store
-from cortext.conversations.base import Conversations
-from cortext.conversations.port import ConversationStore
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model.ids import new_id
+from cortext.service.stores.adapter import adapt_store
+from cortext.service.stores.base import Conversations
+from cortext.service.stores.port import ConversationStore
 from cortext.web import arguments, metrics, problems
 from cortext.web.auth import Tokens
 from cortext.web.bodies import JsonResponse
@@ -97,7 +97,7 @@ def create_app(
     `close` the store is closed when the server stops.
 
     Any class with the five methods of `ConversationStore` can be served; `adapt_store` in
-    `cortext.conversations.adapter` says with which guarantees.
+    `cortext.service.stores.adapter` says with which guarantees.
 
     CortextError or ValueError names an argument that is not valid.
     """

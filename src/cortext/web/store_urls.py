@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from cortext.conversations.base import Conversations
-from cortext.conversations.open import folder
-from cortext.conversations.urls import without_secrets
 from cortext.errors import CortextError
 from cortext.features.open_store import open_store
 from cortext.installation import install_command
+from cortext.service.stores.base import Conversations
+from cortext.service.stores.open_by_url import folder
+from cortext.service.stores.server_urls import without_secrets
 
 _SHOWN = 1000
 """Messages of a conversation that are shown, where a store has so many."""

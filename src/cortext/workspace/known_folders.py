@@ -80,7 +80,7 @@ def _remember(path: str, folder: str) -> None:
     except (OSError, SessionStorageError) as error:
         import logging
 
-        logging.getLogger("cortext.workspace").info("%s is not remembered: %s", folder, error)
+        logging.getLogger("cortext.lifecycle").info("%s is not remembered: %s", folder, error)
 
 
 def _read(path: str) -> list[str]:

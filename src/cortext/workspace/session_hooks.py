@@ -117,4 +117,4 @@ def log() -> logging.Logger:
     """
     import logging
 
-    return logging.getLogger("cortext.workspace")
+    return logging.getLogger("cortext.lifecycle")

@@ -33,7 +33,7 @@ from cortext.errors import CheckpointTypeError
 from tests.adapters.langgraph.scenes import Model, agent, on, texts
 from tests.adapters.langgraph.test_values import got, put
 from tests.adapters.servers import redis_server as redis_server
-from tests.conversations.conftest import postgres_server as postgres_server
+from tests.service.stores.conftest import postgres_server as postgres_server
 
 _spaces = count()
 

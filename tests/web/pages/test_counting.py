@@ -20,7 +20,7 @@ from cortext.web.pages import counting
 from cortext.web.pages.counting import Counting
 from cortext.web.pages.shelf import Shelf
 from tests import homes
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.pages.asking import browsing
 
 LOCAL = "l" * 24

@@ -12,7 +12,7 @@ LOCAL, OTHER = "a" * 24, "b" * 24
 
 @pytest.fixture
 def service() -> Any:
-    from cortext.conversations.memory import MemoryConversationStore
+    from cortext.service.stores.memory_store import MemoryConversationStore
 
     tokens = {LOCAL: "", OTHER: "client"}
     return create_app(MemoryConversationStore(), tokens=tokens, sessions=True, pages=True)
@@ -172,7 +172,7 @@ def test_a_conversation_has_a_title(service: Any) -> None:
 
 def test_several_processes_take_the_same_cookie() -> None:
     """With the same secret and the same tokens, and not with another."""
-    from cortext.conversations.memory import MemoryConversationStore
+    from cortext.service.stores.memory_store import MemoryConversationStore
 
     def made(secret: str, token: str = LOCAL) -> Any:
         tokens = {token: "", OTHER: "client"}
@@ -260,7 +260,7 @@ def test_a_store_that_is_down_is_told_as_far_as_one_may_know() -> None:
     """To the person all of it, to a client without the server's addresses; neither is an error of
     ours. What the machine keeps is searched all the same."""
     from cortext import SessionStorageError
-    from cortext.conversations.memory import MemoryConversationStore
+    from cortext.service.stores.memory_store import MemoryConversationStore
 
     class Down(MemoryConversationStore):
         async def list(self, **_options: Any) -> Any:

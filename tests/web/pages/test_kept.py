@@ -11,7 +11,7 @@ from cortext import MemoryConversationStore, Message, clock
 from cortext.asgi import create_app
 from cortext.features.transfer.export import FORMATS
 from cortext.features.transfer.import_file import read_export
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.background import in_background
 from tests.web.pages.asking import browsing
 from tests.web.serving import until

@@ -12,7 +12,7 @@ from cortext.web.pages import kept_live
 from cortext.web.pages.kept import version_of
 from cortext.web.pages.kept_list import Kept, see
 from cortext.web.pages.live import Ending
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 
 PATIENCE = 60.0
 

@@ -10,7 +10,7 @@ from cortext import CortextError, MemoryConversationStore
 from cortext.asgi import Service, create_app
 from cortext.web.auth import Tokens
 from cortext.web.entrance import Entrance
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.pages.asking import HOME, browsing
 
 TOKEN = "t" * 24

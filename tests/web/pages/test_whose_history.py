@@ -8,7 +8,7 @@ import pytest
 
 from cortext import CortextError, MemoryConversationStore
 from cortext.asgi import create_app
-from tests.conversations.loops import in_loop
+from tests.service.stores.loops import in_loop
 from tests.web.pages import stories
 from tests.web.pages.asking import browsing
 

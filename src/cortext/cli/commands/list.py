@@ -109,8 +109,8 @@ def _say_why(store: str, *, filtered: bool) -> None:
     """Nothing was found: say whether there is nothing at all."""
     import os
 
-    from cortext.conversations.urls import without_secrets
     from cortext.features.listing.store_sessions import folder_of, is_server
+    from cortext.service.stores.server_urls import without_secrets
 
     folder = folder_of(store)
     if filtered:

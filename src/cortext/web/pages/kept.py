@@ -13,12 +13,12 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.response import ServerSentEvent
 
-from cortext.conversations.base import Conversations
-from cortext.conversations.port import Conversation, to_session_message
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.features.transfer.export import FORMATS
 from cortext.model import json
 from cortext.model.session import Session
+from cortext.service.stores.base import Conversations
+from cortext.service.stores.port import Conversation, to_session_message
 from cortext.web.guard import OWNER, STAYS
 from cortext.web.owned import Owned
 from cortext.web.pages.exporting import as_file, check_format

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from cortext.conversations.events import log
-from cortext.conversations.port import Conversation, ConversationEntry
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
+from cortext.service.stores.conversation_events import log
+from cortext.service.stores.port import Conversation, ConversationEntry
 from cortext.web.owned import EveryOwner, Owned
 from cortext.web.pages.kept_rows import Row, row_of
 

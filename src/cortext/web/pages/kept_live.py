@@ -12,9 +12,9 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
-from cortext.conversations.events import Subscription
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model import json
+from cortext.service.stores.conversation_events import Subscription
 from cortext.web.pages.live import ALIVE, Ending
 
 LOOK = 1.0

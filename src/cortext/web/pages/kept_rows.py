@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from cortext.conversations.port import Conversation
+from cortext.service.stores.port import Conversation
 from cortext.web.pages.turns import one_line
 
 _LONGEST = 90

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cortext.conversations.port import Conversation
 from cortext.formats import query
+from cortext.service.stores.port import Conversation
 from cortext.web.pages.cards import pieces
 from cortext.web.pages.kept_list import MOST, Kept
 from cortext.web.pages.kept_rows import Row, row_of

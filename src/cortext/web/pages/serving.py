@@ -13,8 +13,8 @@ from litestar import Litestar
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
-from cortext.conversations.base import Conversations
 from cortext.errors import CortextError
+from cortext.service.stores.base import Conversations
 from cortext.web.owned import EveryOwner
 from cortext.web.pages.door import LOOPBACK, Door
 from cortext.web.pages.entering import PARAMETER

@@ -1,0 +1,216 @@
+"""Serve any store with the five methods of the port, with the guarantees that these allow."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from weakref import WeakValueDictionary
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cortext import clock
+from cortext.errors import SessionStorageError
+from cortext.model.ids import check_id
+from cortext.service.stores.base import (
+    Conversations,
+    check_message,
+    check_owner,
+    check_owners,
+    is_of,
+    not_found,
+)
+from cortext.service.stores.conversation_events import Following, Hub
+from cortext.service.stores.metadata import copied, merged
+from cortext.service.stores.port import (
+    Conversation,
+    ConversationEntry,
+    ConversationStore,
+    IdempotentConversationStore,
+    Message,
+    Messages,
+    own,
+)
+
+log: logging.Logger = logging.getLogger("cortext.conversations")
+
+METHODS = ("create", "get", "add_message", "get_history", "delete")
+"""The methods that make a class a ConversationStore."""
+_MAX_NOTES = 100_000
+"""How many conversations this process remembers the owner and the metadata of."""
+
+
+def adapt_store(store: ConversationStore) -> Conversations:
+    """Return a store with everything that the service needs, over any ConversationStore.
+
+    A store of cortext is returned as it is. For another one, this process adds what the five
+    methods cannot say, so some guarantees are smaller:
+
+    - Owners and metadata live in this process. After a restart, and in other processes, a
+      conversation has the owner and the metadata that the store's own `get` returns, and "" is
+      the owner of a store that knows none: no other client reaches it then.
+    - `list` shows the conversations that were created through this object, and those whose metadata
+      was set through it.
+    - `events` tells what happens through this object. A stream of the service looks at the
+      conversation every second for everything else.
+    - A repeated message is stored once if its id is still in `get_history` and no other process
+      adds it at the same moment, unless the store is an IdempotentConversationStore.
+    - Window, TTL and limit are the store's own affair.
+
+    The store is closed with its `aclose`, if it has one.
+    """
+    return store if isinstance(store, Conversations) else _AdaptedStore(store)
+
+
+class _Note(Struct):
+    """What this process adds to a conversation of the store. If `metadata` is None, the store's own
+    metadata counts."""
+
+    created_at: datetime
+    owner: str
+    metadata: dict[str, Any] | None = None
+
+
+class _AdaptedStore(Conversations):
+    def __init__(self, store: ConversationStore) -> None:
+        super().__init__(f"custom ({type(store).__name__})", window=None, ttl=None, limit=None)
+        self._store = store
+        self._hub = Hub(self._enter)
+        self._notes: OrderedDict[str, _Note] = OrderedDict()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
+        self._enter()
+        check_owner(owner)
+        about = copied(metadata)
+        id = check_id(await self._store.create())
+        self._note(id, _Note(clock.now(), owner, about))
+        log.info("conversation %s created", id)
+        self._hub.tell("created", id)
+        return id
+
+    async def get(self, id: str) -> Conversation | None:
+        self._enter()
+        found = await self._store.get(check_id(id))
+        if found is None:
+            self._notes.pop(id, None)
+            return None
+        note = self._notes.get(id) or _Note(found.created_at, found.owner)
+        about = found.metadata if note.metadata is None else note.metadata
+        messages = [*map(own, found.messages)]
+        return replace(found, messages=messages, owner=note.owner, metadata=copied(about))
+
+    async def add_if_new(self, id: str, message: Message) -> bool:
+        self._enter()
+        check_id(id)
+        check_message(message)
+        if isinstance(self._store, IdempotentConversationStore):
+            is_new = await self._store.add_if_new(id, message)
+        else:
+            is_new = await self._add_unless_known(id, message)
+        if is_new:
+            self._hub.tell("message", id, message)
+        return is_new
+
+    async def _add_unless_known(self, id: str, message: Message) -> bool:
+        async with self._lock(id):
+            if any(each.id == message.id for each in await self._store.get_history(id)):
+                return False
+            try:
+                await self._store.add_message(id, message)
+            except LookupError:
+                # A store over a dict raises KeyError for an unknown id.
+                if await self._store.get(id) is None:
+                    raise not_found(id) from None
+                raise
+        return True
+
+    async def get_history(self, id: str, limit: int | None = None) -> Messages:
+        self._enter()
+        check_id(id)
+        count = self._count(limit)
+        if not count:
+            return []
+        if limit is None:
+            found = await self._store.get_history(id)
+        else:
+            found = await self._store.get_history(id, limit)
+        return [*map(own, found[-count:])]
+
+    async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        wanted = copied(changes)
+        async with self._lock(id):
+            found = await self.get(id)
+            if found is None:
+                raise not_found(id)
+            about = merged(found.metadata, wanted)
+            self._note(id, _Note(found.created_at, found.owner, about))
+        return copied(about)
+
+    async def mark(self, id: str) -> object:
+        """Return a value that changes when anyone adds a message, also outside this object."""
+        try:
+            found = await self._store.get(check_id(id))
+        except SessionStorageError as error:
+            return type(error)
+        if found is None:
+            return None
+        return found.updated_at, [each.id for each in found.messages[-1:]]
+
+    async def delete(self, id: str) -> None:
+        self._enter()
+        there = await self._store.get(check_id(id)) is not None
+        await self._store.delete(id)
+        self._notes.pop(id, None)
+        if there:
+            log.info("conversation %s deleted", id)
+            self._hub.tell("deleted", id)
+
+    def events(self, id: str | None = None) -> Following:
+        return self._hub.follow(None if id is None else check_id(id))
+
+    async def aclose(self) -> None:
+        self._hub.end()
+        self._loop = None
+        aclose = getattr(self._store, "aclose", None)
+        if aclose is not None:
+            await aclose()
+
+    def _moved(self) -> None:
+        self._hub.followers.clear()
+        self._locks.clear()
+
+    def _lock(self, id: str) -> asyncio.Lock:
+        return self._locks.setdefault(id, asyncio.Lock())
+
+    def _note(self, id: str, note: _Note) -> None:
+        self._notes[id] = note
+        if len(self._notes) > _MAX_NOTES:
+            forgotten, _ = self._notes.popitem(last=False)
+            log.warning("the owner of conversation %s is forgotten: too many are known", forgotten)
+
+    async def list(
+        self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
+    ) -> list[ConversationEntry]:
+        check_owners(owner, below=below)
+        self._enter()
+        most = self._most(limit)
+        order = sorted(self._notes.items(), key=lambda item: item[1].created_at, reverse=True)
+        entries: list[ConversationEntry] = []
+        for id, note in order:
+            if most is not None and len(entries) >= most:
+                break
+            found = await self.get(id) if is_of(note.owner, owner, below=below) else None
+            if found is not None:
+                entries.append(_entry(found))
+        return entries
+
+
+def _entry(found: Conversation) -> ConversationEntry:
+    return ConversationEntry(
+        found.id, found.created_at, found.updated_at, found.owner, found.metadata
+    )

@@ -1,0 +1,30 @@
+"""Messages and metadata as JSON in camelCase, as servers keep them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cortext.model import json
+from cortext.model import wire as model_wire
+from cortext.service.stores.port import Message
+
+_messages = msgspec.json.Decoder(Message)
+
+
+def encode_message(message: Message) -> bytes:
+    return json.encode(message)
+
+
+def decode_message(data: bytes) -> Message:
+    """The inverse of `encode_message`; ValueError says what does not fit."""
+    try:
+        return _messages.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Half characters are written as escapes, which the fast decoder refuses.
+        return model_wire.convert(model_wire.as_dict(json.decode(data)), Message)
+
+
+def decode_object(data: bytes) -> dict[str, Any]:
+    return model_wire.as_dict(json.decode(data)) if data else {}

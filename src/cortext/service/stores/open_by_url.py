@@ -1,0 +1,114 @@
+"""Conversation stores by URL: `memory:`, `file:PATH`, `redis://HOST:PORT/DB` and its kin,
+`postgresql://HOST/DATABASE`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+from urllib.parse import parse_qsl
+
+from cortext.service.stores.base import Conversations
+from cortext.service.stores.conversation_log import SessionLog
+from cortext.service.stores.server_urls import without_secrets
+
+_REDIS = ("cortext.service.stores.redis.redis_conversations", "RedisConversationStore")
+_POSTGRES = ("cortext.service.stores.postgres.postgres_conversations", "PostgresConversationStore")
+STORES: dict[str, tuple[str, str]] = {
+    "memory": ("cortext.service.stores.memory_store", "MemoryConversationStore"),
+    "file": ("cortext.service.stores.file_store", "FileConversationStore"),
+    "redis": _REDIS,
+    "rediss": _REDIS,
+    "redis+cluster": _REDIS,
+    "rediss+cluster": _REDIS,
+    "redis+sentinel": _REDIS,
+    "rediss+sentinel": _REDIS,
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+}
+_CLIENT = "a server of ours is reached by cortext.client.AsyncClient(url, token)"
+_SESSIONS = "that keeps sessions: cortext.open_session_store opens it"
+_ELSEWHERE = {
+    "http": _CLIENT,
+    "https": _CLIENT,
+    "log": "conversations in such a folder are opened by file:PATH",
+    "document": _SESSIONS,
+    "workspace": _SESSIONS,
+}
+"""What somebody may mean who names another kind of store."""
+_KINDS = ("memory", "file", "redis", "postgresql")
+
+
+def open_store(url: str, *, open_log: Callable[[str], SessionLog], **options: Any) -> Conversations:
+    """The store that a URL names, with `window`, `ttl`, `max_conversations` and what else it
+    takes; ValueError says what is wrong with a URL or an option. `open_log` opens the log of
+    sessions in a folder, for `file:`."""
+    if type(url) is not str:
+        raise ValueError(
+            f"the URL of a conversation store is text such as memory:, not {type(url).__name__}"
+        )
+    kind, colon, path = url.partition(":")
+    if not colon or kind not in STORES:
+        known = ", ".join(f"{name}:" for name in STORES)
+        why = _ELSEWHERE.get(kind, f"there are {known}") if colon else f"there are {known}"
+        raise ValueError(f"not a conversation store: {without_secrets(url)!r} ({why})")
+    _check_query(kind, path)
+    if bool(path) == (kind == "memory"):
+        raise ValueError("memory: takes no path" if path else f"{kind}: needs a place after it")
+    _check_options(kind, options)
+    if kind == "memory":
+        return _opener(kind)(**options)
+    if kind == "file":
+        return _opener(kind)(open_log(folder(path)), **options)
+    return _opener(kind)(url, **options)
+
+
+def _opener(kind: str) -> Callable[..., Conversations]:
+    module, name = STORES[kind]
+    return getattr(import_module(module), name)
+
+
+def folder(path: str) -> str:
+    """Return the folder that `file:` names: a path, or `///` and the rest of an absolute path."""
+    if not path.startswith("//"):
+        return os.path.expanduser(path)
+    if not path.startswith("///"):
+        name = path.lstrip("/")
+        raise ValueError(
+            f"file:{path} names a host, not a folder: write file:{name} for a folder here, or "
+            f"file:/{name} for one at the root"
+        )
+    return path[2:]
+
+
+def _check_options(kind: str, options: Iterable[str]) -> None:
+    own = _taken_by(kind)
+    for name in options:
+        if name not in own:
+            takers = [f"{other}:" for other in _KINDS if name in _taken_by(other)]
+            where = f"{' and '.join(takers)} do" if len(takers) > 1 else f"{''.join(takers)} does"
+            said = f" ({where})" if takers else ""
+            raise ValueError(
+                f"{kind}: takes no option {name!r}{said}; it takes {', '.join(sorted(own))}"
+            )
+
+
+def _check_query(kind: str, path: str) -> None:
+    """Options of ours do not stand in a URL: there they would be a part of a path, or somebody
+    else's."""
+    named = {name for name, _ in parse_qsl(path.partition("?")[2], keep_blank_values=True)}
+    for name in sorted(named):
+        if any(name in _taken_by(other) for other in _KINDS):
+            raise ValueError(
+                f"{name} does not stand in the URL: open_store('{kind}:…', {name}=…), or "
+                "`cortext serve --help` for the options of the service"
+            )
+
+
+def _taken_by(kind: str) -> frozenset[str]:
+    """The options of a store, by the names of its own making."""
+    import inspect
+
+    parameters = inspect.signature(_opener(kind)).parameters.values()
+    return frozenset(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)

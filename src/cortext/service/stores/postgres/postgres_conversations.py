@@ -1,0 +1,226 @@
+"""Conversations in PostgreSQL, durable, for any number of processes that share them.
+
+The window is only a view: the table keeps every message. Nothing expires and there is no limit
+unless one is set. The tables are in `postgres_tables.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from cortext.errors import CortextError, SessionCorruptedError
+from cortext.model import json
+from cortext.model.ids import check_id, new_id
+from cortext.model.values import as_utc
+from cortext.service.stores.base import (
+    Conversations,
+    check_message,
+    check_owner,
+    check_owners,
+    not_found,
+)
+from cortext.service.stores.conversation_json import decode_message, decode_object, encode_message
+from cortext.service.stores.metadata import copied, merged
+from cortext.service.stores.port import (
+    WINDOW,
+    Conversation,
+    ConversationEntry,
+    Message,
+    Messages,
+)
+from cortext.service.stores.postgres.conversation_tables import Statements
+from cortext.service.stores.postgres.postgres_events import Listening, PostgresFollowing
+from cortext.service.stores.postgres.postgres_pool import Link
+from cortext.service.stores.timer import LONGEST_SLEEP, Alarm
+from cortext.service.stores.usage_log import Usage, UsageLog, UsageMeter
+
+log: logging.Logger = logging.getLogger("cortext.conversations")
+
+_LONGEST_ID = 200
+
+
+class PostgresConversationStore(Conversations):
+    """Conversations in the tables of one schema, which are made at the first call. Every call is
+    one round trip; `create` with a limit and `set_metadata` take two. The first call that changes
+    the number of conversations takes one more, which counts them for the log."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        window: int | None = WINDOW,
+        ttl: float | None = None,
+        max_conversations: int | None = None,
+        schema: str = "cortext",
+        timeout: float = 5.0,
+    ) -> None:
+        self._sql = Statements(schema)
+        self._link = Link(url, timeout=timeout, schema=schema, with_ttl=ttl is not None)
+        super().__init__("postgresql", window=window, ttl=ttl, limit=max_conversations)
+        self._alarm = Alarm(self._sweep)
+        self._listening = Listening(self._linked, self._sql)
+        self._usage = UsageMeter(UsageLog("on disk"), self._measure)
+
+    async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
+        self._enter()
+        _check_text(owner)
+        id = new_id()
+        about = json.encode(copied(metadata)).decode()
+        await self._link.rows(self._sql.create, id=id, owner=owner, metadata=about)
+        log.info("conversation %s created", id)
+        evicted = await self._evict()
+        if self._ttl is not None:
+            self._alarm.set(self._ttl)
+        await self._usage.count_changed(1 - evicted)
+        return id
+
+    async def _evict(self) -> int:
+        """Remove the oldest conversations above the limit; return how many."""
+        if self._limit is None:
+            return 0
+        gone = await self._link.rows(self._sql.evict, limit=self._limit)
+        for id, _ in gone:
+            log.warning("more than %d conversations: the oldest, %s, was deleted", self._limit, id)
+        return len(gone)
+
+    async def get(self, id: str) -> Conversation | None:
+        self._enter()
+        found = await self._rows(self._sql.get, id, count=self._window)
+        if not found:
+            return None
+        created, updated, owner, metadata, bodies = found[0]
+        messages = self._decoded(id, bodies)
+        about = decode_object(metadata.encode())
+        return Conversation(id, messages, as_utc(created), as_utc(updated), about, owner)
+
+    async def add_if_new(self, id: str, message: Message) -> bool:
+        self._enter()
+        known_by = _key(check_message(message).id or "")
+        body = encode_message(message).decode()
+        [(added, there)] = await self._rows(self._sql.add, id, message=known_by, body=body)
+        if not added and not there:
+            raise not_found(id)
+        self._usage.size_changed()
+        return bool(added)
+
+    async def get_history(self, id: str, limit: int | None = None) -> Messages:
+        self._enter()
+        count = self._count(limit)
+        found = await self._rows(self._sql.history, id, count=count)
+        return self._decoded(id, [body for (body,) in reversed(found)])
+
+    async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        self._enter()
+        wanted = copied(changes)
+        # The server cannot merge all that JSON may hold (half characters), so it is done here, and
+        # again if somebody was faster.
+        while rows := await self._rows(self._sql.metadata, id):
+            known: str = rows[0][0]
+            found = merged(decode_object(known.encode()), wanted)
+            about = json.encode(found).decode()
+            if about == known or await self._rows(self._sql.change, id, known=known, about=about):
+                return found
+        raise not_found(id)
+
+    async def delete(self, id: str) -> None:
+        self._enter()
+        if await self._rows(self._sql.delete, id):
+            log.info("conversation %s deleted", id)
+            await self._usage.count_changed(-1)
+
+    def events(self, id: str | None = None) -> PostgresFollowing:
+        """What happens in the tables, whichever process does it, on one connection for all who
+        follow. What happens while that is lost is missed, and a warning says so."""
+        return PostgresFollowing(self._listening, None if id is None else check_id(id))
+
+    async def aclose(self) -> None:
+        await self._alarm.aclose()
+        await self._usage.aclose()
+        await self._listening.aclose()
+        await self._link.aclose()
+        self._loop = None
+
+    def _moved(self) -> None:
+        self._alarm.drop()
+        self._usage.drop()
+        self._listening.drop()
+        self._link.connect()
+        if self._ttl is not None:
+            # Not all at the same moment, where many processes start.
+            self._alarm.set(min(1.0, self._ttl) * random.random())  # noqa: S311  no secret
+
+    def _linked(self) -> Link:
+        self._enter()
+        return self._link
+
+    async def _measure(self) -> Usage:
+        [(count, size)] = await self._link.rows(self._sql.usage)
+        return Usage(count, float(size))
+
+    async def _rows(self, statement: str, id: str, **values: Any) -> list[tuple[Any, ...]]:
+        return await self._link.rows(statement, id=check_id(id), ttl=self._ttl, **values)
+
+    def _decoded(self, id: str, bodies: list[str]) -> Messages:
+        try:
+            return [decode_message(body.encode()) for body in bodies]
+        except ValueError as error:
+            raise SessionCorruptedError(
+                f"{self._sql.schema}.messages",
+                f"conversation {id}: {error}",
+                hint="something else wrote to this table",
+            ) from None
+
+    async def _sweep(self) -> None:
+        """Remove what is overdue, and say so; then sleep until the next is due."""
+        delay = LONGEST_SLEEP
+        try:
+            [(gone, wait)] = await self._link.rows(self._sql.expire, ttl=self._ttl)
+            for id in gone:
+                log.info("conversation %s expired after %g s without a message", id, self._ttl)
+            if gone:
+                await self._usage.count_changed(-len(gone))
+            delay = LONGEST_SLEEP if wait is None else max(wait, 0.0)
+        except CortextError as error:
+            log.warning("idle conversations were not looked at: %s", error)
+        self._alarm.set(delay)
+
+    async def list(
+        self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
+    ) -> list[ConversationEntry]:
+        check_owners(owner, below=below)
+        self._enter()
+        most = self._most(limit)
+        if owner is not None:
+            _check_text(owner)
+        values = {"owner": owner, "below": below, "ttl": self._ttl, "count": most}
+        return [
+            ConversationEntry(
+                id, as_utc(created), as_utc(updated), whose, decode_object(about.encode())
+            )
+            for id, created, updated, whose, about in await self._link.rows(
+                self._sql.entries, **values
+            )
+        ]
+
+
+def _check_text(owner: str) -> None:
+    check_owner(owner)
+    if not _is_plain(owner):
+        raise ValueError("owner holds a character that PostgreSQL cannot keep")
+
+
+def _key(id: str) -> str:
+    """What a message is known by: its id, or in place of a strange one its hash. The message
+    itself has its id in any case."""
+    if len(id) <= _LONGEST_ID and _is_plain(id):
+        return id
+    return "sha256:" + hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_plain(text: str) -> bool:
+    """Neither half characters nor a zero, which no text of PostgreSQL holds."""
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text

@@ -1,0 +1,107 @@
+"""What a PostgreSQL server may have against a call, in one sentence with a hint."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from cortext.errors import SessionStorageError
+from cortext.service.stores.server_retries import AGAIN
+from cortext.service.stores.server_urls import scrubbed
+
+
+class _Known(NamedTuple):
+    """What is said of an error with this code, or with this in its text: while it connects, libpq
+    gives no code, only the server's words. One that is `passing` may be over soon, so it is said
+    only when the time is."""
+
+    code: str
+    pattern: str
+    hint: str
+    passing: bool = False
+
+
+_KNOWN = (
+    _Known("3D000", r'database ".*" does not exist', "make it: createdb NAME"),
+    _Known(
+        "28000",
+        r'role ".*" does not exist|is not permitted to log in',
+        "check the user in the URL: postgresql://USER@HOST/DATABASE",
+    ),
+    _Known(
+        "28P01",
+        r"authentication failed|no password supplied",
+        "check the user and the password in the URL: postgresql://USER:PASSWORD@HOST/DATABASE",
+    ),
+    _Known(
+        "",
+        r"no pg_hba\.conf entry|pg_hba\.conf rejects",
+        "the server's pg_hba.conf has to let this user, address and database in",
+    ),
+    _Known(
+        "42501",
+        r"permission denied",
+        "the user needs CREATE on the database to make the tables, or has to own their schema",
+    ),
+    _Known(
+        "",
+        r"server does not support SSL",
+        "leave sslmode out of the URL, or switch TLS on at the server",
+    ),
+    _Known("", r"certificate verify failed", "name who signed it: ?sslmode=…&sslrootcert=FILE"),
+    _Known("", r"root certificate file .* does not exist", "name it: ?sslrootcert=FILE"),
+    _Known(
+        "53300",
+        r"too many clients|too many connections|connection slots are reserved",
+        "end some connections, or raise max_connections; each process takes up to 17",
+        passing=True,
+    ),
+    _Known(
+        "25006",
+        r"read-only transaction|session is read-only|in hot standby mode",
+        "this is a standby: write the primary in the URL, or several hosts with "
+        "?target_session_attrs=read-write",
+        passing=True,
+    ),
+    _Known("57P03", r"is starting up|is shutting down", AGAIN, passing=True),
+    _Known("53100", r"No space left on device", "free some of the server's disk", passing=True),
+)
+
+
+def will_stay(error: Exception) -> bool:
+    """Whether it is known that trying again does not help."""
+    known = _known(error)
+    return known is not None and not known.passing
+
+
+def refused(error: Exception, where: str, secrets: list[str]) -> SessionStorageError:
+    """What the server at a place has against a call."""
+    known = _known(error)
+    sentence = f"PostgreSQL at {where} refused: {scrubbed(_sentence(error), secrets)}"
+    return SessionStorageError(sentence, hint=known.hint if known else "")
+
+
+def no_answer(
+    error: Exception, where: str, timeout: float, secrets: list[str]
+) -> SessionStorageError:
+    """That the time is over, and what went wrong at last."""
+    known, said = _known(error), scrubbed(_sentence(error), secrets)
+    if known is not None:
+        sentence = f"PostgreSQL at {where} refused for {timeout:g} s: {said}"
+        return SessionStorageError(sentence, hint=known.hint)
+    sentence = f"no answer from PostgreSQL at {where} within {timeout:g} s"
+    return SessionStorageError(f"{sentence}: {said}" if said else sentence, hint=AGAIN)
+
+
+def _known(error: Exception) -> _Known | None:
+    code, text = getattr(error, "sqlstate", None), str(error)
+    for known in _KNOWN:
+        if (code and known.code == code) or re.search(known.pattern, text):
+            return known
+    return None
+
+
+def _sentence(error: Exception) -> str:
+    """What the server said, without what libpq says around it."""
+    said = str(error).strip().rpartition("FATAL: ")[2].partition("\n")[0].strip()
+    return said.removeprefix("connection failed: ").rstrip(".")

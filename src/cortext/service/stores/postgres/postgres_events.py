@@ -1,0 +1,226 @@
+"""Following the conversations of a PostgreSQL database."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from cortext.errors import CortextError
+from cortext.model import json, wire
+from cortext.model.ids import new_id
+from cortext.service.stores.conversation_events import Following, Hub, Kind
+from cortext.service.stores.conversation_json import decode_message
+from cortext.service.stores.port import Message
+from cortext.service.stores.postgres.conversation_tables import Statements
+from cortext.service.stores.postgres.postgres_pool import Link
+
+log: logging.Logger = logging.getLogger("cortext.conversations")
+
+_LISTEN = 3.0
+_PAUSE = 0.2
+
+
+class _Notice(msgspec.Struct, rename="camel"):
+    """What is told in a notification. Those are short: a long message is told by its number."""
+
+    kind: Kind
+    id: str
+    message: Message | None = None
+    number: int | None = None
+
+
+_notices = msgspec.json.Decoder(_Notice)
+
+
+class Listening:
+    """One connection that hears for all who follow a store of this process.
+
+    It is there while anybody follows. When it is lost there is another soon, and a warning says
+    that events were. Whoever joins hears what happens from then on, and nothing from before: a
+    mark of ours is notified on a channel of our own, for notifications come in the order of their
+    commits, and whoever waits for the mark is let in when it is heard.
+    """
+
+    def __init__(self, linked: Callable[[], Link], sql: Statements) -> None:
+        self.hub: Hub = Hub()
+        self._linked = linked
+        self._sql = sql
+        self._marks = f"cortext_{new_id().replace('-', '')}"
+        self._waiting: dict[str, _Joining] = {}
+        self._connection: Any = None
+        self._connecting = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    async def join(self, follower: PostgresFollowing) -> None:
+        """Let it hear; SessionStorageError if the server does not answer in time."""
+        link = self._linked()
+        mark, joining = new_id(), _Joining(self.hub, follower)
+        self._waiting[mark] = joining
+        try:
+            if not await self._connect():
+                await link.rows(self._sql.mark, channel=self._marks, mark=mark)
+            async with asyncio.timeout(link.timeout):
+                await joining.done.wait()
+        except TimeoutError as error:
+            raise link.no_answer(error) from None
+        finally:
+            self._waiting.pop(mark, None)
+            self._rest()
+
+    def leave(self, follower: PostgresFollowing) -> None:
+        self.hub.leave(follower)
+        self._rest()
+
+    async def aclose(self) -> None:
+        self.hub.end()
+        task = self._stop()
+        if task is not None:
+            await asyncio.wait([task])
+
+    def drop(self) -> None:
+        """Forget all, in another loop than before."""
+        self._connection = self._task = None
+        self._connecting = asyncio.Lock()
+        self._waiting.clear()
+        self.hub.followers.clear()
+
+    async def _connect(self) -> bool:
+        """Have a connection that hears, and let all in who wait; whether it is a new one."""
+        async with self._connecting:
+            if self._connection is not None:
+                return False
+            statement = f'{self._sql.listen}; listen "{self._marks}"'
+            self._connection = await self._linked().listener(statement)
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._listen())
+        for joining in self._waiting.values():
+            joining.let_in()
+        return True
+
+    def _rest(self) -> None:
+        """Without anybody who listens there is nothing to hear."""
+        if not self.hub.followers and not self._waiting:
+            self._stop()
+
+    def _stop(self) -> asyncio.Task[None] | None:
+        task, self._task = self._task, None
+        connection, self._connection = self._connection, None
+        if task is not None:
+            if connection is not None:
+                # When it has ended, for it waits on the socket.
+                task.add_done_callback(lambda _: connection.pgconn.finish())
+            task.cancel()
+        return task
+
+    async def _listen(self) -> None:
+        while True:
+            lost = await self._hear(self._connection)
+            if lost:
+                log.warning("events were lost with the connection to PostgreSQL: %s", lost)
+                connection, self._connection = self._connection, None
+                connection.pgconn.finish()
+                await self._connect_anew()
+
+    async def _connect_anew(self) -> None:
+        while self._connection is None:
+            await asyncio.sleep(_PAUSE)
+            try:
+                await self._connect()
+            except CortextError as error:
+                log.warning("no events: %s", error)
+
+    async def _hear(self, connection: Any) -> str:
+        """Pass on what is told in a while, and after one without anything see whether the server
+        is there; what went wrong."""
+        from psycopg import Error
+
+        heard = False
+        try:
+            async for notice in connection.notifies(timeout=_LISTEN, stop_after=1):
+                heard = True
+                await self._note(notice.channel, notice.payload)
+            if heard or await self._linked().is_well(connection):
+                return ""
+        except Error as error:
+            return str(error)
+        return "it does not answer"
+
+    async def _note(self, channel: str, payload: str) -> None:
+        if channel == self._marks:
+            if joining := self._waiting.get(payload):
+                joining.let_in()
+            return
+        try:
+            notice = _decoded(payload.encode())
+        except ValueError as error:
+            log.warning("not an event of conversations: %s", error)
+            return
+        if not self.hub.has_followers(notice.id):
+            return
+        message = notice.message
+        if notice.number is not None:
+            message = await self._fetched(notice.id, notice.number)
+            if message is None:
+                return
+        self.hub.tell(notice.kind, notice.id, message)
+
+    async def _fetched(self, id: str, number: int) -> Message | None:
+        """A message that was too long for a notification; None if there is nothing to tell."""
+        while True:
+            try:
+                found = await self._linked().rows(self._sql.message, id=id, number=number)
+                break
+            except CortextError as error:
+                # It is in the table, and there when the server is back.
+                log.warning("an event is late: %s", error)
+                await asyncio.sleep(_PAUSE)
+        if not found:
+            # Deleted since; the notice of that follows.
+            return None
+        try:
+            return decode_message(found[0][0].encode())
+        except ValueError as error:
+            log.warning("a message of conversation %s cannot be read: %s", id, error)
+            return None
+
+
+class PostgresFollowing(Following):
+    """Events that the server notifies of, by the one connection of its store."""
+
+    def __init__(self, listening: Listening, id: str | None) -> None:
+        super().__init__(listening.hub, id)
+        self._listening = listening
+
+    async def start(self) -> None:
+        self._begin()
+        await self._listening.join(self)
+
+    async def stop(self) -> None:
+        self._listening.leave(self)
+        self.end()
+
+
+class _Joining:
+    """Somebody who is let in when it is known that nothing from before is still on its way."""
+
+    def __init__(self, hub: Hub, follower: PostgresFollowing) -> None:
+        self._hub = hub
+        self._follower = follower
+        self.done = asyncio.Event()
+
+    def let_in(self) -> None:
+        if not self.done.is_set():
+            self._hub.join(self._follower)
+            self.done.set()
+
+
+def _decoded(data: bytes) -> _Notice:
+    try:
+        return _notices.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Half characters are written as escapes, which the fast decoder refuses.
+        return wire.convert(wire.as_dict(json.decode(data)), _Notice)

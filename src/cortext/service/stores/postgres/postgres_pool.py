@@ -1,0 +1,226 @@
+"""The way to PostgreSQL: every call has an answer or a clear error within its time-out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from cortext.errors import CortextError, NewerVersionError, SessionStorageError
+from cortext.installation import install_command
+from cortext.service.stores.postgres import conversation_tables as tables
+from cortext.service.stores.postgres.postgres_errors import no_answer, refused, will_stay
+from cortext.service.stores.server_retries import check_timeout, until_answered
+from cortext.service.stores.server_urls import check_ports, scrubbed, secrets_of
+
+log: logging.Logger = logging.getLogger("cortext.conversations")
+T = TypeVar("T")
+
+MOST_CONNECTIONS = 16
+
+
+class Link:
+    """Connections to a database, made when they are needed, and a time-out in seconds.
+
+    A call that lost its connection is tried again until the time-out, so it may reach the
+    server twice: what is sent has to bear that. The tables are made before the first call.
+    """
+
+    def __init__(self, url: str, *, timeout: float, schema: str, with_ttl: bool) -> None:
+        self._psycopg = _import()
+        try:
+            place = self._psycopg.conninfo.conninfo_to_dict(url)
+        except self._psycopg.Error as error:
+            said = scrubbed(str(error).strip(), secrets_of(url))
+            raise ValueError(f"not a URL of PostgreSQL: {said}") from None
+        self._where = _where(place)
+        self._secrets = secrets_of(url)
+        # One that may only be read was the master, and is not any more.
+        self._lost = (
+            self._psycopg.OperationalError,
+            self._psycopg.errors.ReadOnlySqlTransaction,
+        )
+        self._url = url
+        self.timeout: float = check_timeout(timeout)
+        self._schema = schema
+        self._with_ttl = with_ttl
+        self._idle: list[Any] = []
+        self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._ready = False
+        self._making = asyncio.Lock()
+        self._ending: set[asyncio.Task[Any]] = set()
+
+    def connect(self) -> None:
+        """Belong to the running loop from now on; nothing is sent yet."""
+        for connection in self._idle:
+            connection.pgconn.finish()
+        self._idle.clear()
+        self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._making = asyncio.Lock()
+        self._ending.clear()
+
+    async def aclose(self) -> None:
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await connection.close()
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+    async def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        """What the server answers to a statement."""
+
+        async def ask(connection: Any) -> list[tuple[Any, ...]]:
+            return await (await connection.execute(statement, values, prepare=True)).fetchall()
+
+        return await self._until_answered(lambda: self._with_connection(ask))
+
+    async def listener(self, statement: str) -> Any:
+        """A connection of its own, which listens; whoever asked for it closes it."""
+
+        async def begin() -> Any:
+            connection = await self._open()
+            try:
+                await self._guarded(connection, connection.execute(statement))
+            except BaseException:
+                connection.pgconn.finish()
+                raise
+            return connection
+
+        return await self._until_answered(begin)
+
+    async def is_well(self, connection: Any) -> bool:
+        """Whether the server still answers on this connection."""
+        try:
+            async with asyncio.timeout(self.timeout):
+                await self._guarded(connection, connection.execute("select 1"))
+        except (TimeoutError, self._psycopg.Error):
+            return False
+        return True
+
+    def no_answer(self, error: Exception) -> SessionStorageError:
+        """That there was none in time, and what went wrong at last."""
+        return no_answer(error, self._where, self.timeout, self._secrets)
+
+    async def _until_answered(self, work: Callable[[], Awaitable[T]]) -> T:
+        async def attempt(lost: Exception | None) -> T:
+            try:
+                async with self._turns:
+                    await self._prepare()
+                    return await work()
+            except self._psycopg.Error as error:
+                if isinstance(error, self._lost) and not will_stay(error):
+                    raise
+                raise refused(error, self._where, self._secrets) from None
+
+        return await until_answered(
+            attempt, within=self.timeout, passing=self._lost, no_answer=self.no_answer
+        )
+
+    async def _with_connection(self, work: Callable[[Any], Awaitable[T]]) -> T:
+        connection = self._idle.pop() if self._idle else await self._open()
+        try:
+            answer = await self._guarded(connection, work(connection))
+        except self._lost:
+            # Those that lie idle are as dead, and each would cost an attempt.
+            idle, self._idle = [*self._idle, connection], []
+            for each in idle:
+                each.pgconn.finish()
+            raise
+        except self._psycopg.Error:
+            self._idle.append(connection)
+            raise
+        except CortextError:
+            connection.pgconn.finish()
+            raise
+        self._idle.append(connection)
+        return answer
+
+    async def _guarded(self, connection: Any, work: Awaitable[T]) -> T:
+        """The work, in a task of its own. Whoever is cancelled does not wait for the server, as
+        psycopg would to call off the statement: the connection is cut instead."""
+        task = asyncio.ensure_future(work)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            _cut(connection)
+            self._ending.add(task)
+            task.add_done_callback(lambda done: self._ended(connection, done))
+            raise
+
+    def _ended(self, connection: Any, task: asyncio.Task[Any]) -> None:
+        self._ending.discard(task)
+        connection.pgconn.finish()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.debug("a call that was given up ended with: %s", error)
+
+    async def _open(self) -> Any:
+        return await self._psycopg.AsyncConnection.connect(
+            self._url, autocommit=True, client_encoding="UTF8", fallback_application_name="cortext"
+        )
+
+    async def _prepare(self) -> None:
+        """The tables as this version of ours needs them."""
+        if self._ready:
+            return
+        async with self._making:
+            if not self._ready:
+                await self._with_connection(self._migrate)
+                self._ready = True
+
+    async def _migrate(self, connection: Any) -> None:
+        values = {"schema": self._schema}
+
+        async def ask(statement: str, **more: Any) -> Any:
+            text = statement.replace("{schema}", self._schema)
+            cursor = await connection.execute(text, {**values, **more} if "%(" in text else None)
+            return (await cursor.fetchone())[0] if cursor.description else None
+
+        if not await ask(tables.IS_THERE) or await ask(tables.VERSION) < len(tables.MIGRATIONS):
+            async with connection.transaction():
+                await ask(tables.LOCK)
+                await ask(tables.BEGIN)
+                for number in range(await ask(tables.VERSION), len(tables.MIGRATIONS)):
+                    await ask(tables.MIGRATIONS[number])
+                    await ask(tables.REACHED, number=number + 1)
+                    log.info("schema %s has version %d of the tables", self._schema, number + 1)
+        found = await ask(tables.VERSION)
+        if found > len(tables.MIGRATIONS):
+            known = str(len(tables.MIGRATIONS))
+            raise NewerVersionError(f"schema {self._schema}", found=str(found), known=known)
+        if self._with_ttl:
+            async with connection.transaction():
+                await ask(tables.LOCK)
+                await ask(tables.TTL_INDEX)
+
+
+def _where(place: dict[str, Any]) -> str:
+    """The place that a URL names, for people; ValueError if it cannot be one."""
+    host, port = place.get("host") or "its socket", place.get("port") or 5432
+    database = place.get("dbname") or ""
+    check_ports("PostgreSQL", [f":{each}" for each in str(port).split(",")], database)
+    return f"{host}:{port}/{database}"
+
+
+def _cut(connection: Any) -> None:
+    """End a connection at once: whoever waits for the server hears that it is gone."""
+    try:
+        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as found:
+            found.shutdown(socket.SHUT_RDWR)
+    except Exception as error:  # noqa: BLE001  it is gone already, in one of psycopg's many ways
+        log.debug("not cut: %s", error)
+
+
+def _import() -> Any:
+    from importlib import import_module
+
+    try:
+        import_module("psycopg.conninfo")
+        return import_module("psycopg")
+    except ImportError:
+        raise CortextError(
+            "conversations in PostgreSQL need the package psycopg",
+            hint=f"install it with `{install_command('postgres')}`",
+        ) from None

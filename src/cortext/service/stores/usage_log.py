@@ -1,0 +1,163 @@
+"""The number and the size of the conversations in a store, for the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from msgspec import Struct
+
+from cortext.errors import CortextError
+from cortext.service.stores.timer import Alarm
+
+log: logging.Logger = logging.getLogger("cortext.conversations")
+
+LARGE = 100_000_000
+"""The bytes above which usage is a warning."""
+MEASURE_EVERY = 60.0
+"""Seconds after a change until the store is measured again."""
+MEASURE_WITHIN = 1.0
+"""Seconds that the first change waits for a measurement."""
+
+
+class Usage(Struct, frozen=True):
+    """The number of conversations, and about how many bytes they take."""
+
+    count: int
+    size: float
+
+
+class UsageLog:
+    """Logs usage when the number of conversations changes, and as a warning when it becomes large.
+
+    In memory, every line above 100 MB is a warning. On disk, the warning comes at 100 MB and
+    whenever the size has doubled, because a durable store is expected to grow.
+    """
+
+    def __init__(self, medium: Literal["of memory", "on disk"]) -> None:
+        self._medium = medium
+        self.warned_at: float = 0.0
+        """The size at the last warning; 0 while usage is not large."""
+
+    def count_changed(self, count: int, size: float) -> None:
+        has_grown = self._has_become_large(size)
+        is_warning = has_grown or (size > LARGE and self._medium == "of memory")
+        self._say(logging.WARNING if is_warning else logging.INFO, count, size)
+
+    def size_changed(self, count: int, size: float) -> None:
+        if self._has_become_large(size):
+            self._say(logging.WARNING, count, size)
+
+    def _has_become_large(self, size: float) -> bool:
+        if size < 0.9 * LARGE:  # not right below, where usage may go up and down
+            self.warned_at = 0.0
+        elif size > LARGE and size >= 2 * self.warned_at:
+            self.warned_at = size
+            return True
+        return False
+
+    def _say(self, level: int, count: int, size: float) -> None:
+        if log.isEnabledFor(level):
+            megabytes = size / 1_000_000
+            what = "conversation" if count == 1 else "conversations"
+            log.log(level, "%d %s, about %.1f MB %s", count, what, megabytes, self._medium)
+
+
+class UsageMeter:
+    """Estimates the usage of a store that is shared or on disk.
+
+    `measure` is called at the first change of the count, and in the background at most once a
+    minute after later changes. In between, the count follows the changes of this process, and the
+    size follows the count by the mean size of a conversation. So only the first change waits for
+    a measurement, and that at most a second. A change during a measurement may be counted twice
+    or not at all until the next one.
+    """
+
+    def __init__(self, usage_log: UsageLog, measure: Callable[[], Awaitable[Usage]]) -> None:
+        self._log = usage_log
+        self._measure = measure
+        self._count: int | None = None
+        self._mean: float | None = None
+        self._has_begun = False
+        self._changes = 0
+        self._measured_changes = 0
+        """How many of the first changes had happened before the last measurement began."""
+        self._lock = asyncio.Lock()
+        self._has_failed = False
+        self._alarm = Alarm(self._measure_again)
+
+    async def count_changed(self, by: int) -> None:
+        """Log the usage after so many conversations came (or, below 0, went)."""
+        if not await self._begin() and self._count is not None:
+            self._count = max(self._count + by, 0)
+        self._log_count()
+
+    async def count_is(self, count: int) -> None:
+        """Log the usage after a change, where the store itself tells the count."""
+        await self._begin()
+        self._count = count
+        self._log_count()
+
+    def size_changed(self) -> None:
+        """Measure in a while, because a conversation has grown."""
+        self._alarm.set(MEASURE_EVERY)
+
+    def drop(self) -> None:
+        """Forget what belongs to an earlier event loop."""
+        self._alarm.drop()
+        self._lock = asyncio.Lock()
+
+    async def aclose(self) -> None:
+        await self._alarm.aclose()
+
+    async def _begin(self) -> bool:
+        """Measure if no measurement has ended yet; return whether one includes this change."""
+        if self._has_begun:
+            return False
+        self._changes += 1
+        change = self._changes
+        async with self._lock:
+            # Of many first changes at once, the second measurement sees all that the first missed.
+            if self._measured_changes < change:
+                self._measured_changes = self._changes
+                await self._measure_first()
+        self._has_begun = True
+        return True
+
+    async def _measure_first(self) -> None:
+        try:
+            self._take(await asyncio.wait_for(self._measure(), MEASURE_WITHIN))
+        except TimeoutError:
+            self._fail("no answer in time")
+        except CortextError as error:
+            self._fail(str(error))
+
+    async def _measure_again(self) -> None:
+        try:
+            usage = await self._measure()
+        except CortextError as error:
+            self._fail(str(error))
+            return
+        self._take(usage)
+        self._log.size_changed(usage.count, usage.size)
+
+    def _take(self, usage: Usage) -> None:
+        self._count = usage.count
+        self._mean = usage.size / usage.count if usage.count else 0.0
+
+    def _fail(self, why: str) -> None:
+        """Log that a measurement failed, the first time as a warning: the change has succeeded."""
+        level = logging.DEBUG if self._has_failed else logging.WARNING
+        log.log(level, "the size of the conversations is not known: %s", why)
+        self._has_failed = True
+
+    def _log_count(self) -> None:
+        self._alarm.set(MEASURE_EVERY)
+        if self._count is None:
+            return
+        if self._mean is None:
+            log.info("%d conversations", self._count)
+        else:
+            self._log.count_changed(self._count, self._count * self._mean)
