@@ -12,7 +12,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cortext.web.service import Service, create_app
+    from cortext.service.http.application import Service, create_app
 
 __all__ = ["Service", "create_app"]
 
@@ -22,6 +22,6 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'cortext.asgi' has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module("cortext.web.service"), name)
+    value: object = getattr(import_module("cortext.service.http.application"), name)
     globals()[name] = value
     return value

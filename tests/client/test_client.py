@@ -19,8 +19,8 @@ from cortext import (
 )
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client, ServiceError
+from tests.service.http.background import in_background
 from tests.service.stores.loops import in_loop
-from tests.web.background import in_background
 
 TOKEN = "t" * 20
 NOBODY = "5b1c2a3e-7f0d-4f5e-9d3a-2b6c8e1f0a94"

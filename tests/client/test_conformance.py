@@ -9,10 +9,10 @@ import pytest
 from cortext import CortextError, InvalidIdError, MemoryConversationStore, SessionNotFoundError
 from cortext.asgi import create_app
 from cortext.client import AsyncClient
+from tests.service.http.background import Background
 from tests.service.stores.conformance import ConversationStoreSuite
 from tests.service.stores.conformance_base import NOBODY, say, texts
 from tests.service.stores.loops import in_loop
-from tests.web.background import Background
 
 TOKENS = {"a" * 20: "", "b" * 20: "ann", "c" * 20: "bob"}
 NOBODYS, ANNS, BOBS = TOKENS

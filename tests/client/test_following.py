@@ -10,8 +10,8 @@ from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client, ServiceError
 from cortext.service.stores.conversation_events import Event
 from tests.client.wire import Wire
+from tests.service.http.background import Background
 from tests.service.stores.loops import in_loop
-from tests.web.background import Background
 
 TOKEN = "t" * 20
 NOBODY = "5b1c2a3e-7f0d-4f5e-9d3a-2b6c8e1f0a94"

@@ -12,8 +12,8 @@ from cortext import MemoryConversationStore, Message
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client, ServiceError
 from tests.client.odd import listing, talking
+from tests.service.http.background import in_background
 from tests.service.stores.loops import in_loop
-from tests.web.background import in_background
 
 TOKEN = "t" * 20
 MANY = 1100

@@ -10,7 +10,7 @@ import pytest
 from cortext import CortextError, MemoryConversationStore, Message
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client, ServiceError
-from tests.web.background import in_background
+from tests.service.http.background import in_background
 
 TOKEN = "t" * 20
 KINDS = [Client, AsyncClient]

@@ -20,14 +20,14 @@ from cortext.formats import briefing, document, edits, json_edit, query, slashed
 from cortext.formats.exports import markdown
 from cortext.model import closing, digest, ours, secrets
 from cortext.model.title import generate_title
+from cortext.service.http.problems import without_places
 from cortext.tools import jsonl
 from cortext.tools import mcp_servers as servers
 from cortext.tools.claude import records as claude_records
 from cortext.tools.codex import records as codex_records
 from cortext.tools.gemini import reader
 from cortext.tools.gemini.records import Log
-from cortext.web.pages import cards
-from cortext.web.problems import without_places
+from cortext.web import list_page
 from tests.command import cortext
 
 NONCE = "0" * 32
@@ -133,7 +133,7 @@ CASES: list[Case] = [
     ("problems", lambda t: kind_of(Problem(t, "")), "", "("),
     ("addresses", lambda t: without_places(SessionStorageError(t)), "", "a"),
     ("hosts", lambda t: without_places(SessionStorageError(t)), "", "a."),
-    ("signs on a page", lambda t: cards._SIGNS.sub("", t), "", "**a"),
+    ("signs on a page", lambda t: list_page._SIGNS.sub("", t), "", "**a"),
 ]
 
 

@@ -1,0 +1,1 @@
+"""The bounded conversation service of spec 004: its stores, and its HTTP interface."""

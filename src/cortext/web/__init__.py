@@ -1,3 +1,4 @@
-"""The HTTP service. `service.py` puts it together, `guard.py` says who may ask at all, `posting.py`
-answers what is asked most and `routes.py` the rest; `serving.py` runs it. Only these import
-litestar and uvicorn."""
+"""The pages of `cortext web`: every conversation of this machine, for its person, in a browser.
+
+Nothing here asks another machine, and nothing that was ever said becomes markup or a script.
+"""

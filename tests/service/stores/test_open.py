@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from cortext import MemoryConversationStore, RedisConversationStore, open_store
+from cortext.service.http.store_urls import folder_of, shown_store, store_to_show
 from cortext.service.stores.file_store import FileConversationStore
 from cortext.service.stores.open_by_url import folder
 from cortext.service.stores.postgres.postgres_conversations import PostgresConversationStore
-from cortext.web.store_urls import folder_of, shown_store, store_to_show
 
 
 def test_each_kind_is_found(tmp_path: Path) -> None:

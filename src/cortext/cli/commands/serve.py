@@ -114,12 +114,12 @@ def command(
     """
     folder = paths.service_tokens()
     if client is not None:
-        from cortext.web.auth import new_token
+        from cortext.service.http.auth import new_token
 
         click.echo(new_token(folder, _name(client)))
         return
     from cortext.config import Config
-    from cortext.web.serving import Settings, serve
+    from cortext.service.http.http_server import Settings, serve
 
     config = Config.load(None)
 
@@ -142,8 +142,8 @@ def command(
 
 
 def _tell(address: str, store: str, folder: str, *, pages: bool) -> None:
-    from cortext.web.serving import is_loopback, page_link
-    from cortext.web.store_urls import shown_store
+    from cortext.service.http.http_server import is_loopback, page_link
+    from cortext.service.http.store_urls import shown_store
 
     _say(f"serving {shown_store(store)} on {address}")
     _say(f"tokens: {folder}")

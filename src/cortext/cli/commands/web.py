@@ -29,8 +29,8 @@ def command(port: int | None, store: str | None, no_open: bool) -> None:
     It prints a link, opens it, and serves its pages until Ctrl+C. Only this machine can reach them,
     and only a browser that was given the link; nothing is fetched from anywhere else.
     """
-    from cortext.web.pages.serving import PORT, serve
-    from cortext.web.store_urls import store_to_show
+    from cortext.service.http.store_urls import store_to_show
+    from cortext.web.web_server import PORT, serve
 
     shown = store_to_show(store) if store is not None else None
 

@@ -1,0 +1,112 @@
+"""What `create_app` is given, looked at before anything is served: a mistake there would else open
+a door, or be told to the first client instead of the one who made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from cortext.errors import CortextError
+from cortext.service.http.auth import Tokens
+from cortext.service.stores.adapter import METHODS
+
+SHORTEST = 16
+"""Characters of a token or a secret: less can be guessed."""
+
+
+def check_store(store: Any) -> None:
+    """CortextError for what cannot be served."""
+    if isinstance(store, str):
+        kind = store.partition(":")[0]
+        place = "" if kind == "memory" else "…"  # a URL may have a password in it
+        raise CortextError(
+            "a store is served, and this is text",
+            hint=f"give it open_store('{kind}:{place}'), which `cortext` has",
+        )
+    missing = [name for name in METHODS if not callable(getattr(store, name, None))]
+    if missing or isinstance(store, type):
+        raise CortextError(
+            f"{_kind(store)} cannot be served: it is not a ConversationStore",
+            hint="give it an instance of the store"
+            if isinstance(store, type)
+            else f"it has no method {', '.join(missing)}",
+        )
+
+
+def check_users(tokens: Any, owner_of: Any, *, sessions: bool) -> None:
+    """CortextError if it is not clear who may ask; ValueError for what is neither."""
+    if owner_of is not None and tokens is not None:
+        raise CortextError(
+            "tokens and owner_of do not go together: both say whose a request is",
+            hint="owner_of can look at the header `Authorization` itself",
+        )
+    if owner_of is not None and sessions:
+        raise CortextError(
+            "sessions and owner_of do not go together: what this machine keeps is its person's, "
+            "and no user of an application is that",
+            hint="serve it by an app of its own, with tokens",
+        )
+    if owner_of is not None and not callable(owner_of):
+        raise ValueError(f"owner_of is a function of a request's scope, not {_kind(owner_of)}")
+    if tokens is not None and not isinstance(tokens, Tokens):
+        _check_tokens(tokens)
+
+
+def _check_tokens(tokens: Any) -> None:
+    if not isinstance(tokens, Mapping):
+        raise ValueError(f"tokens are a dict, {{token: owner}}, not {_kind(tokens)}")
+    for token, owner in cast("Mapping[Any, Any]", tokens).items():
+        if not isinstance(token, str) or not isinstance(owner, str):
+            raise ValueError("tokens are a dict of texts, {token: owner}")
+        _check_length("a token", token)
+        if token != token.strip() or not token.isprintable() or not token.isascii():
+            raise ValueError("a token is of printable ASCII characters: it stands in a header")
+
+
+def check_secret(secret: Any) -> None:
+    if not isinstance(secret, str):
+        raise ValueError(f"secret is text, not {_kind(secret)}")
+    if secret:
+        _check_length("a secret", secret)
+
+
+def check_hosts(hosts: Any) -> None:
+    """ValueError for what is no list: a text would be many names of one letter each. CortextError
+    for what is no name."""
+    if isinstance(hosts, (str, bytes)) or not isinstance(hosts, Iterable):
+        hint = f": write [{hosts!r}]" if isinstance(hosts, str) else ""
+        raise ValueError(f"hosts is a list of names, not {_kind(hosts)}{hint}")
+    names = [*cast("Iterable[Any]", hosts)]
+    if not names:
+        raise ValueError("hosts is empty: no request could be answered")
+    for name in names:
+        if not isinstance(name, str) or not name.strip() or "/" in name:
+            raise CortextError(
+                f"{name!r:.80} is no name of a host",
+                hint="one is written chat.example, and * is any",
+            )
+
+
+def check_numbers(numbers: Mapping[str, Any], least: Mapping[str, int]) -> None:
+    for name, value in numbers.items():
+        low = least.get(name, 0)
+        if type(value) is not int or value < low:
+            raise ValueError(f"{name} is a whole number from {low}, not {value!r:.60}")
+
+
+def check_switches(switches: Mapping[str, Any]) -> None:
+    for name, value in switches.items():
+        if type(value) is not bool:
+            raise ValueError(f"{name} is True or False, not {value!r:.60}")
+
+
+def _check_length(what: str, text: str) -> None:
+    if len(text) < SHORTEST:
+        raise ValueError(
+            f"{what} has at least {SHORTEST} characters, not {len(text)}: "
+            "secrets.token_urlsafe() of Python makes one"
+        )
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__

@@ -1,0 +1,200 @@
+"""Who asks: tokens, and the clients that they stand for.
+
+A client's token is a file of its own below a folder, and the file's name is the client's. To take
+a token back is to remove its file; a running server notices within a second. A file that nobody
+should trust is no token, and says so in the log; the others stay what they are. The person of this
+machine is `local`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+
+from cortext.durability.lock import FileLock
+from cortext.durability.read import read_file
+from cortext.durability.replace import make_private_dir, replace, storage_errors
+from cortext.errors import CortextError
+from cortext.model.ids import check_id
+from cortext.service.http.rate_limits import Rate
+
+LOCAL = "local"
+_SHORTEST = 16
+_LONGEST = 1000
+_LOOK_EVERY = 1.0
+_GUESSES = 60
+"""Unknown tokens for which the files are looked at: at once, and then so many a minute."""
+_log = logging.getLogger("cortext.web")
+Marks = dict[str, tuple[int, ...]]
+
+
+class Tokens:
+    """Tokens and whose they are. Only their hashes are compared: how long that takes tells
+    nothing about a token."""
+
+    def __init__(self, owners: Mapping[str, str]) -> None:
+        self._set(owners)
+
+    def owner(self, token: str) -> str | None:
+        """Whose token it is; "" is the person of this machine, None is nobody."""
+        return self._owners.get(_hash(token))
+
+    def seal(self, secret: bytes, token: str) -> str:
+        """What stands for a token where that must not be seen."""
+        return _sealed(secret, _hash(token))
+
+    def sealed_by(self, secret: bytes, seal: str) -> str | None:
+        """Whose token a seal stands for."""
+        if secret not in self._seals:
+            each = ((_sealed(secret, known), owner) for known, owner in self._owners.items())
+            self._seals[secret] = {_hash(made): owner for made, owner in each}
+        return self._seals[secret].get(_hash(seal))
+
+    def _set(self, owners: Mapping[str, str]) -> None:
+        self._owners = {_hash(token): owner for token, owner in owners.items()}
+        self._seals: dict[bytes, dict[bytes, str]] = {}
+
+
+class TokenFolder(Tokens):
+    """The tokens in the files of a folder, as they are now. One that is not known may just have
+    been added, so then they are looked at again, unless somebody guesses."""
+
+    def __init__(self, folder: str, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__({})
+        self._folder = folder
+        self._clock = clock
+        self._looked = clock()
+        self._guesses = Rate(_GUESSES, clock)
+        self._marks: Marks | None = None
+        with storage_errors("read", folder):
+            self._look()
+
+    def owner(self, token: str) -> str | None:
+        self._keep_up()
+        found = super().owner(token)
+        return super().owner(token) if found is None and token and self._may_be_new() else found
+
+    def sealed_by(self, secret: bytes, seal: str) -> str | None:
+        self._keep_up()
+        found = super().sealed_by(secret, seal)
+        return super().sealed_by(secret, seal) if found is None and self._may_be_new() else found
+
+    def _keep_up(self) -> None:
+        if self._clock() - self._looked >= _LOOK_EVERY:
+            self._try_to_look()
+
+    def _may_be_new(self) -> bool:
+        """Whether it was worth another look."""
+        if self._guesses.wait(""):
+            return False
+        self._try_to_look()
+        return True
+
+    def _try_to_look(self) -> None:
+        self._looked = self._clock()
+        try:
+            self._look()
+        except OSError as error:
+            _log.warning("the tokens in %s cannot be looked at: %s", self._folder, error)
+
+    def _look(self) -> None:
+        # Before they are read: what changes meanwhile is read the next time.
+        marks = _marks(self._folder)
+        if marks != self._marks:
+            owners, is_all = _readable(self._folder, marks)
+            self._set(owners)
+            self._marks = marks if is_all else None
+
+
+def local_token(folder: str) -> str:
+    """The token of the person of this machine; the first time, it is made."""
+    with storage_errors("write", folder), FileLock(os.path.join(folder, ".lock")):
+        path = os.path.join(folder, LOCAL)
+        return _read(path) if os.path.lexists(path) else _make(path)
+
+
+def new_token(folder: str, name: str) -> str:
+    """A token for another client, which sees conversations of its own only."""
+    path = os.path.join(folder, check_id(name))
+    with storage_errors("write", folder), FileLock(os.path.join(folder, ".lock")):
+        if os.path.lexists(path):
+            raise CortextError(
+                f"there is a token for {name} already: {path}",
+                hint="remove that file to take the token back",
+            )
+        return _make(path)
+
+
+def read_tokens(folder: str) -> dict[str, str]:
+    """Every token, and whose it is. What nobody should trust is left out, and logged."""
+    with storage_errors("read", folder):
+        return _readable(folder, _marks(folder))[0]
+
+
+def _readable(folder: str, names: Iterable[str]) -> tuple[dict[str, str], bool]:
+    """The tokens that can be read now, and whether a further try would bring no other."""
+    owners: dict[str, str] = {}
+    is_all = True
+    for name in sorted(names):
+        try:
+            owners[_read(os.path.join(folder, name))] = "" if name == LOCAL else name
+        except (CortextError, FileNotFoundError, PermissionError) as error:
+            _log.warning("not a token: %s", error)
+        except OSError as error:
+            _log.warning("a token cannot be read: %s", error)
+            is_all = False
+    return owners, is_all
+
+
+def _make(path: str) -> str:
+    token = os.urandom(24).hex()
+    make_private_dir(os.path.dirname(path))
+    replace(path, [token.encode() + b"\n"])
+    return token
+
+
+def _read(path: str) -> str:
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode):
+        raise CortextError(f"{path} is no file", hint="only tokens belong into that folder")
+    if stat.S_IMODE(mode) & 0o077:
+        raise CortextError(
+            f"others can read the token in {path}", hint="make it yours with `chmod 600`"
+        )
+    token = read_file(path)[: _LONGEST + 1].decode("ascii", "replace").strip()
+    if not (_SHORTEST <= len(token) <= _LONGEST and token.isascii() and token.isalnum()):
+        raise CortextError(
+            f"{path} has no token of {_SHORTEST} to {_LONGEST} letters and digits",
+            hint="remove the file: a new token is made",
+        )
+    return token
+
+
+def _marks(folder: str) -> Marks:
+    """What changes with a token, for the name of each; a folder that is gone has none."""
+    try:
+        names = [name for name in os.listdir(folder) if not name.startswith(".")]
+    except FileNotFoundError:
+        return {}
+    return {name: _mark(os.path.join(folder, name)) for name in names}
+
+
+def _mark(path: str) -> tuple[int, ...]:
+    try:
+        it = os.stat(path)
+    except OSError as error:
+        return (error.errno or 0,)
+    return it.st_ino, it.st_size, it.st_mtime_ns, it.st_ctime_ns
+
+
+def _sealed(secret: bytes, hashed: bytes) -> str:
+    return hmac.digest(secret, hashed, "sha256").hex()
+
+
+def _hash(token: str) -> bytes:
+    return sha256(token.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,283 @@
+"""Before anything is routed: who asks, from where, under which name, and for how much.
+
+A page in a browser can neither pretend to be this host nor send a request here: the `Host` has to
+be one of ours, and an `Origin`, where there is one, the same.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import lru_cache, partial
+from ipaddress import ip_address
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from cortext.service.http import problems
+from cortext.service.http.auth import Tokens
+from cortext.service.http.metrics import Metrics
+from cortext.service.http.mount_path import inside, outside
+from cortext.service.http.plain_error_page import html_of, prefers_html
+from cortext.service.http.rate_limits import Places, Rate
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Message, Receive, Send
+
+    from cortext.service.http.browser_login import Entrance
+
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+ANY_ADDRESS = "address"
+"""In the place of a name: any IP address. Who lies about a name needs a name for it."""
+OWNER = "cortext.owner"
+"""What the scope of a request has of who asks: "" is the person of this machine."""
+BY_COOKIE = "cortext.by_cookie"
+"""Whether that is known by a cookie of the pages."""
+STAYS = "cortext.stays"
+"""What the scope of a request for events has: whether who asked may still hear them."""
+_PLACE = "cortext.place"
+"""What it has of whose place among the streams it takes."""
+DATA = "/v1/"
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
+Headers = Mapping[bytes, bytes]
+_Refusal = tuple[problems.Problem, dict[str, str]]
+_FOR_ALL = frozenset(("/healthz", "/readyz", "/metrics"))
+"""Paths at which nobody is asked for: they answer also while an application's users are unknown."""
+_log = logging.getLogger("cortext.web")
+OwnerOf = Callable[[Mapping[str, Any]], "str | Awaitable[str | None] | None"]
+
+
+class Guard:
+    """An application that answers for another, or lets it answer."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        owner_of: OwnerOf | None,
+        tokens: Tokens | None,
+        hosts: Collection[str],
+        rate: Rate,
+        streams: Places,
+        max_body: int,
+        metrics: Metrics,
+        entrance: Entrance | None = None,
+    ) -> None:
+        self._app = app
+        self._owner_of = owner_of
+        self._tokens = tokens
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._rate = rate
+        self._streams = streams
+        self._max_body = max_body
+        self._metrics = metrics
+        self._entrance = entrance
+        self._is_ours = lru_cache(256)(self._knows)
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": "there are none here"})
+        else:
+            await self._answer(inside(scope), receive, send)
+
+    async def _answer(self, scope: Any, receive: Receive, send: Send) -> None:
+        metrics, began, status = self._metrics, perf_counter(), 0
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        metrics.in_flight += 1
+        try:
+            refused = await self._refusal(scope)
+            if refused is None:
+                await self._app(scope, receive, counted)
+            else:
+                await refuse(counted, *refused, scope=scope)
+        finally:
+            metrics.in_flight -= 1
+            if scope.get(_PLACE) is not None:
+                self._streams.give_back(scope[_PLACE])
+            route = scope.get("path_template") or "none"
+            if not route.endswith("/events"):
+                metrics.count(scope["method"], route, status, perf_counter() - began)
+
+    async def _refusal(self, scope: Any) -> _Refusal | None:
+        """Why a request goes no further, and the headers of that answer."""
+        pairs: list[tuple[bytes, bytes]] = scope["headers"]
+        headers = dict(pairs)
+        found = self._wrong_place(pairs, headers)
+        if found is not None:
+            return found, {}
+        path = scope["path"]
+        if self._owner_of is None:
+            owner = self._owner(scope, headers)
+        else:
+            is_known, owner = await self._user(self._owner_of, scope)
+            if not is_known:
+                return problems.problem("internal"), {}
+        scope[OWNER] = owner
+        if path and (path[0] != "/" or "//" in path):
+            # The framework would take it for the path without them, and it is judged here.
+            return problems.problem("no-such-path"), {}
+        if not path.startswith(DATA):
+            # A page that follows what is kept has a place among the streams like others.
+            if owner is None or not path.endswith("/events"):
+                return None
+            return self._stream(scope, headers, owner)
+        if owner is None:
+            return self._stranger()
+        found = self._wrong_body(scope["method"], headers)
+        if found is not None:
+            return found, {}
+        wait = self._rate.wait(owner)
+        if wait:
+            seconds = str(int(wait) + 1)
+            return problems.problem("too-many-requests"), {"Retry-After": seconds}
+        return self._stream(scope, headers, owner) if path.endswith("/events") else None
+
+    def _stream(self, scope: Any, headers: Headers, owner: str) -> _Refusal | None:
+        """Take a place for it."""
+        scope[STAYS] = partial(self._stays, scope, headers, owner)
+        if not self._streams.take(owner):
+            return problems.problem("too-many-streams"), {}
+        scope[_PLACE] = owner
+        return None
+
+    def _wrong_place(
+        self, pairs: list[tuple[bytes, bytes]], headers: Headers
+    ) -> problems.Problem | None:
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        # Headers that came once each need no counting.
+        several = len(pairs) > len(headers) and sum(name == b"host" for name, _ in pairs) > 1
+        if several or not self._is_ours(host):
+            return problems.problem("wrong-host", f"{host[:100]!r} is not served here")
+        origin = headers.get(b"origin")
+        if origin is None:
+            return None
+        scheme, _, name = origin.decode("latin-1").lower().partition("://")
+        if scheme not in ("http", "https") or name != host:
+            return problems.problem("wrong-origin")
+        return None
+
+    def _knows(self, host: str) -> bool:
+        if "*" in self._hosts:
+            return True
+        name = _name(host)
+        if name in self._hosts:
+            return True
+        return ANY_ADDRESS in self._hosts and _is_address(name)
+
+    async def _user(self, owner_of: OwnerOf, scope: Any) -> tuple[bool, str | None]:
+        """Whether the application could say whose a request is, and whose. A mistake of its own is
+        none of the client's."""
+        if scope["path"] in _FOR_ALL:
+            return True, None
+        try:
+            found: Any = owner_of(outside(scope))
+            if inspect.isawaitable(found):
+                found = await found
+        except Exception:  # noqa: BLE001  whatever an application of others raises
+            _log.exception("owner_of could not say whose a request is")
+            return False, None
+        if found is not None and type(found) is not str:
+            _log.error("owner_of returned %s: it is text, or None", type(found).__name__)
+            return False, None
+        return True, found
+
+    def _owner(self, scope: Any, headers: Headers) -> str | None:
+        if self._tokens is None:
+            client = scope.get("client")
+            return "" if client and _is_loopback(client[0]) else None
+        if self._entrance is not None and b"cookie" in headers and b"authorization" not in headers:
+            owner = self._entrance.owner(scope, headers)
+            scope[BY_COOKIE] = owner is not None
+            return owner
+        return self._tokens.owner(given_token(headers))
+
+    def _stays(self, scope: Any, headers: Headers, owner: str) -> bool:
+        """Whether a token is what it was; users of another application are its own affair."""
+        return self._owner_of is not None or self._owner(scope, headers) == owner
+
+    def _stranger(self) -> _Refusal:
+        if self._tokens is None and self._owner_of is None:
+            return problems.problem("token-needed"), {}
+        detail = "the token is missing or wrong"
+        return problems.problem("unauthorized", detail), {"WWW-Authenticate": "Bearer"}
+
+    def _wrong_body(self, method: str, headers: Headers) -> problems.Problem | None:
+        size = int(headers.get(b"content-length", b"0") or 0)
+        if size > self._max_body:
+            return too_large(self._max_body)
+        has_body = size > 0 or b"transfer-encoding" in headers
+        if method not in ("POST", "PATCH") or not (has_body or b"content-type" in headers):
+            return None
+        if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            return problems.problem("unsupported-media-type", "compressed bodies are not taken")
+        if not _is_json(headers.get(b"content-type", b"")):
+            return problems.problem("unsupported-media-type", "send application/json in UTF-8")
+        return None
+
+
+def given_token(headers: Headers) -> str:
+    """The token of a request, which stands in `Authorization` and nowhere else."""
+    scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def too_large(most: int) -> problems.Problem:
+    return problems.problem("too-large", f"at most {most} bytes are taken")
+
+
+async def refuse(
+    send: Send,
+    found: problems.Problem,
+    headers: Mapping[str, str] | None = None,
+    scope: Any = None,
+) -> None:
+    """Answer with a problem, and with these headers beside its own. Who reads it is told by the
+    `scope` of the request: to a person in a browser it is a page."""
+    accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1") if scope else ""
+    kind, body = problems.MEDIA_TYPE, problems.encode(found)
+    more: Mapping[str, str] = {}
+    if prefers_html(accept):
+        kind, body, more = html_of(found)
+    plain = {
+        "content-type": kind,
+        "content-length": str(len(body)),
+        **more,
+        **problems.headers_of(found),
+        **(headers or {}),
+    }
+    pairs = [(name.lower().encode(), value.encode()) for name, value in plain.items()]
+    await send({"type": "http.response.start", "status": found.status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _name(host: str) -> str:
+    """A host without its port; "" for what is none."""
+    found = _HOST.fullmatch(host)
+    return found[1].rstrip(".") if found else ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(address: str) -> bool:
+    return _is_address(address) and ip_address(address).is_loopback
+
+
+def _is_json(content_type: bytes) -> bool:
+    kind, _, rest = content_type.decode("latin-1").lower().partition(";")
+    charset = rest.partition("charset=")[2].strip().strip('"')
+    return kind.strip() == "application/json" and charset in ("", "utf-8", "utf8")

@@ -1,0 +1,101 @@
+"""What the page of charts counts: every conversation message by message, as `cortext stats --all`
+does, also the sessions that belong to no workspace."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.catalog.row import Listed
+from cortext.features.stats.standalone_stats import LooseParts
+from cortext.features.stats.stats import Cost, Day, Share, gather
+from cortext.web.conversation_lookup import NAMES
+
+FRESH = 20.0
+"""Seconds for which a count is good enough: all messages are read for one."""
+WAIT = 3.0
+"""Seconds that a count waits for what is new to be read."""
+
+
+class Counted(NamedTuple):
+    """Everything that the page shows. `loose` is how many sessions belong to no workspace, and
+    `unread` those of them that nobody has read yet."""
+
+    conversations: int
+    messages: int
+    tokens: int
+    cost: Cost
+    days: dict[str, Day]
+    tools: list[Share]
+    types: list[Share]
+    models: list[Share]
+    hours: list[int]
+    weekdays: list[int]
+    streak: int
+    longest_streak: int
+    loose: int
+    unread: int
+    damaged: int
+
+
+class Counting:
+    """One count serves the requests of the next moments, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._parts = LooseParts()
+        self._found: Counted | None = None
+        self._counted = float("-inf")
+
+    def count(self, rows: Sequence[Listed]) -> Counted:
+        with self._lock:
+            if self._found is None or time.monotonic() > self._counted + FRESH:
+                loose = [row for row in rows if row.tool]
+                self._parts.catch_up(loose, WAIT)
+                self._found = self._count(loose)
+                # What is being read just now is there the next time.
+                goes_on = self._parts.goes_on
+                self._counted = float("-inf") if goes_on else time.monotonic()
+            return self._found
+
+    def _count(self, loose: Sequence[Listed]) -> Counted:
+        known = self._parts.of(loose)
+        stats = gather(paths.workspace_root(), everywhere=True, tool="", more=known.parts)
+        reported, guessed = stats.tokens.reported, stats.tokens.estimated
+        return Counted(
+            conversations=stats.totals.conversations,
+            messages=stats.totals.messages,
+            tokens=sum(each.prompt + each.completion for each in (reported, guessed)),
+            cost=stats.cost,
+            days={day.day: day for day in stats.days},
+            tools=_named(stats.tools),
+            types=_ranked(stats.types),
+            models=_ranked(stats.models),
+            hours=stats.hours,
+            weekdays=stats.weekdays,
+            streak=stats.streak.current,
+            longest_streak=stats.streak.longest,
+            loose=len(loose),
+            unread=known.unread,
+            damaged=len(stats.damaged),
+        )
+
+
+def _named(shares: Iterable[Share]) -> list[Share]:
+    """With the names that the pages have for tools."""
+    found: dict[str, Share] = {}
+    for share in shares:
+        name = " + ".join(NAMES.get(part, part) for part in share.name.split(" + "))
+        one = found.setdefault(name, Share(name))
+        one.conversations += share.conversations
+        one.messages += share.messages
+        one.tokens += share.tokens
+        one.cost_usd += share.cost_usd
+    return _ranked(found.values())
+
+
+def _ranked(shares: Iterable[Share]) -> list[Share]:
+    return sorted(shares, key=lambda one: (-one.conversations, -one.messages, one.name))

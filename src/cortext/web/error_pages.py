@@ -1,0 +1,57 @@
+"""What does not work, on a page of its own: one sentence, and what to do about it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+
+from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError
+from cortext.service.http import problems
+from cortext.service.http.guard import OWNER
+from cortext.service.http.plain_error_page import prefers_html
+from cortext.web.page_access import stranger
+from cortext.web.templating import HEADERS, common, is_person, page
+
+Ask = Request[Any, Any, Any]
+_log = logging.getLogger("cortext.web")
+
+
+def refused(request: Ask, error: CortextError) -> Response[Any]:
+    """An error of ours."""
+    if isinstance(error, SessionStorageError) and not isinstance(error, SessionNotFoundError):
+        return _of_store(request, error)
+    status = 404 if isinstance(error, SessionNotFoundError) else 400
+    return _page(request, status, str(error), error.hint)
+
+
+def _of_store(request: Ask, error: SessionStorageError) -> Response[Any]:
+    """The person is told all of it, another client what it may know."""
+    found = problems.problem_of(error)
+    if is_person(request):
+        return _page(request, found.status, str(error), error.hint)
+    return _page(request, found.status, f"{found.title}: {found.detail}", "try again in a while")
+
+
+def odd(request: Ask, error: Exception) -> Response[Any]:
+    """What no page answers, and what nobody foresaw. Others than the person are told nothing, and
+    a program is told in JSON."""
+    scope: Any = request.scope
+    if scope.get(OWNER) is None:
+        return stranger(request)
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status >= 500:
+        _log.error("an error that nobody foresaw", exc_info=error)
+    found = problems.problem_of_status(status, getattr(error, "detail", ""), None)
+    if prefers_html(request.headers.get("accept", "")):
+        hint = "" if status < 500 else "the terminal in which `cortext web` runs says more"
+        return _page(request, found.status, f"{found.title}.", hint)
+    data = problems.encode(found)
+    return Response(data, status_code=found.status, media_type=problems.MEDIA_TYPE, headers=HEADERS)
+
+
+def _page(request: Ask, status: int, sentence: str, hint: str) -> Response[Any]:
+    values = {**common(request), "sentence": sentence, "hint": hint}
+    return page("error.html", status=status, status_code=status, **values)

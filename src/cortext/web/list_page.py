@@ -1,0 +1,157 @@
+"""The page of all conversations: what it shows of each, by day, or by what was found."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
+from itertools import groupby
+from typing import NamedTuple
+
+from cortext import clock
+from cortext.catalog.row import Listed
+from cortext.features.search.results import Finder, Question
+from cortext.features.search.search import Hit, Narrow
+from cortext.formats.query import Snippet
+from cortext.model.text import clean
+from cortext.web.conversation_lookup import NAMES, key_of
+from cortext.web.list_request import Asked
+
+# Emphasis stands at a word, from outside; `2**3` and `a * b` are none.
+_SIGNS = re.compile(
+    r"`{3,}[\w+-]*|`"
+    r"|(?<![\w*])(?:\*{1,3}|~~)(?=\w)|(?<=[\w.,:;!?)])(?:\*{1,3}|~~)(?![\w*])"
+    r"|(?<!\S)(?:#{1,6}|>)(?=\s)"
+    r"|!?\[(?=[^\[\]]*\]\()|(?<=.)\]\([^()\s]*\)"
+)
+PAGE = 50
+"""Conversations on a page."""
+_FOUND = 20
+"""Texts that a search shows at first, and how many more each time."""
+
+
+class Card(NamedTuple):
+    """A conversation as the page shows it."""
+
+    key: str
+    row: Listed
+    title: str
+    tools: list[str]
+    when: datetime
+    folder: str
+
+
+class Day(NamedTuple):
+    name: str
+    cards: list[Card]
+
+
+class Found(NamedTuple):
+    """A conversation, and what was found in it: message number, role, time, and the pieces of text,
+    every second of which is what was looked for."""
+
+    card: Card
+    hits: list[tuple[int, str, datetime, list[str]]]
+    more: bool
+
+
+class Page(NamedTuple):
+    """Either `days` or, after a search, `found`. `older` and `newer` are pages; 0 is none."""
+
+    total: int
+    days: Sequence[Day] = ()
+    found: Sequence[Found] = ()
+    newer: int = 0
+    older: int = 0
+
+
+def browse(rows: Sequence[Listed], asked: Asked) -> Page:
+    """A page of all that fit the filters, the latest first."""
+    fit = asked.filter(rows)
+    last = max(-(-len(fit) // PAGE), 1)
+    number = min(asked.page, last)
+    cards = [card(row) for row in fit[(number - 1) * PAGE : number * PAGE]]
+    days = [Day(name, list(group)) for name, group in groupby(cards, lambda one: _day(one.when))]
+    return Page(len(fit), days, newer=number - 1, older=number + 1 if number < last else 0)
+
+
+def search(asked: Asked) -> Page:
+    """What was said, in conversations that fit the filters; what is new is read first."""
+    finder = Finder()
+    finder.refresh()
+    fit = {row.identity for row in asked.filter(finder.rows)}
+    finder.rows = [row for row in finder.rows if row.identity in fit]
+    narrow = Narrow(since=asked.span.since, until=asked.span.until)
+    most = _FOUND * min(asked.page, 50)
+    answer = finder.answer(Question(asked.q, narrow=narrow, most=most))
+    found = [
+        Found(card(group.row), [_hit(hit) for hit in group.hits], group.more)
+        for group in answer.groups
+    ]
+    return Page(len(found), found=found, older=asked.page + 1 if answer.more else 0)
+
+
+def card(row: Listed) -> Card:
+    return Card(
+        key=key_of(row),
+        row=row,
+        title=row.title or row.id,
+        tools=sorted(NAMES.get(tool, tool) for tool in row.tools),
+        when=local(row.last_active),
+        folder=short_folder(row.where),
+    )
+
+
+def local(micros: int) -> datetime:
+    """A time as the person's clock shows it."""
+    when = clock.from_micros(micros)
+    try:
+        return when.astimezone()
+    except OverflowError:
+        return when  # the last day there is, in a zone where it is tomorrow already
+
+
+def short_folder(path: str) -> str:
+    """A folder as people write it."""
+    home = os.path.expanduser("~").rstrip("/")
+    return f"~{path[len(home) :]}" if f"{path}/".startswith(f"{home}/") else path
+
+
+def _hit(hit: Hit) -> tuple[int, str, datetime, list[str]]:
+    # What a tool printed is no markdown: there a sign is what it is.
+    cut = pieces(hit.snippet, signs=hit.role == "tool")
+    return max(hit.number, 0), hit.role, local(hit.time), list(cut)
+
+
+def pieces(snippet: Snippet, *, signs: bool = False) -> Iterator[str]:
+    """A text cut where what was looked for begins and ends; the `signs` of markdown are left out
+    around it, unless they are wanted."""
+    text, at = snippet.text, 0
+    marks = [] if signs else [found.span() for found in _SIGNS.finditer(text)]
+    for start, end in snippet.spans:
+        yield clean(_without(marks, text, at, start))
+        yield clean(text[start:end])
+        at = end
+    yield clean(_without(marks, text, at, len(text)))
+
+
+def _without(marks: Sequence[tuple[int, int]], text: str, start: int, end: int) -> str:
+    """A part of a text, but for the marks that stand in it."""
+    kept: list[str] = []
+    for first, last in marks:
+        if start <= first and last <= end:
+            kept.append(text[start:first])
+            start = last
+    return "".join([*kept, text[start:end]])
+
+
+def _day(when: datetime) -> str:
+    today, day = clock.now().astimezone().date(), when.date()
+    if day in (today, today - timedelta(days=1)):
+        return "Today" if day == today else "Yesterday"
+    return named(day, with_year=day.year != today.year)
+
+
+def named(day: date, *, with_year: bool = True) -> str:
+    return f"{day:%A}, {day.day} {day:%B}" + (f" {day.year}" if with_year else "")

@@ -1,0 +1,110 @@
+"""What a person asks for on the page of all conversations, as its address says it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from cortext.catalog.row import AUR, SPAWN, Listed, name_of_tool
+from cortext.features.listing.conversation_list import Wanted, filtered
+from cortext.features.listing.time_ranges import Span, date_range
+from cortext.web.conversation_lookup import NAMES
+
+_LONGEST = 400
+_SAME = {"paused": ("paused", "interrupted"), "interrupted": ("paused", "interrupted")}
+WHENS = {
+    "today": "Today",
+    "past week": "Past week",
+    "past month": "Past month",
+    "past year": "Past year",
+}
+
+
+class Choice(NamedTuple):
+    """One that a filter offers."""
+
+    value: str
+    name: str
+    number: int | None = None
+
+
+class Asked(NamedTuple):
+    """The words and the filters; "" is any. A page counts from 1."""
+
+    q: str = ""
+    kind: str = ""
+    tool: str = ""
+    status: str = ""
+    tag: str = ""
+    when: str = ""
+    page: int = 1
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Asked:
+        """From the query of an address, of which everything may be wrong."""
+        texts = {name: given.get(name, "")[:_LONGEST].strip() for name in cls._fields[:-1]}
+        texts["tool"] = name_of_tool(texts["tool"])
+        page = given.get("page", "")
+        is_number = page.isascii() and page.isdecimal() and len(page) < 7
+        return cls(**texts, page=max(int(page), 1) if is_number else 1)
+
+    @property
+    def is_filtered(self) -> bool:
+        return any((self.kind, self.tool, self.status, self.tag, self.when))
+
+    @property
+    def span(self) -> Span:
+        """CortextError for what is no time."""
+        return date_range(self.when)
+
+    @property
+    def wanted(self) -> Wanted:
+        """But for the status, which has two words, and the end of the time."""
+        tags = [self.tag] if self.tag else []
+        tool = AUR if self.tool == SPAWN else self.tool
+        return Wanted(kind=self.kind or None, tags=tags, tool=tool or None, since=self.span.since)
+
+    def filter(self, rows: Sequence[Listed]) -> list[Listed]:
+        """Those that fit all filters; the words are not looked at."""
+        rows = filtered(list(rows), self.wanted)
+        until, statuses = self.span.until, _SAME.get(self.status, (self.status,))
+        return [
+            row
+            for row in rows
+            if (not self.status or row.status in statuses)
+            and (until is None or row.last_active < until)
+        ]
+
+    def address(self, **changes: str | int) -> str:
+        """The page with some of it changed; from its beginning, unless `page` is given."""
+        asked = self._replace(**{"page": 1, **changes})
+        given = {name: value for name, value in asked._asdict().items() if value not in ("", 1)}
+        return f"/?{urlencode(given)}" if given else "/"
+
+
+def choices(rows: Sequence[Listed], asked: Asked) -> dict[str, list[Choice]]:
+    """What each filter offers: what there is, the most common first, and what is chosen."""
+    whens = [Choice(value, name) for value, name in WHENS.items()]
+    if asked.when and asked.when not in WHENS:
+        whens.append(Choice(asked.when, asked.when))
+    return {
+        "kind": _counted((row.kind for row in rows), asked.kind),
+        "tool": _counted((tool for row in rows for tool in row.tool_names), asked.tool, _name),
+        "status": _counted((row.status for row in rows), asked.status),
+        "tag": _counted((tag for row in rows for tag in row.tags), asked.tag),
+        "when": whens,
+    }
+
+
+def _counted(values: Iterable[str], chosen: str, name: Callable[[str], str] = str) -> list[Choice]:
+    counts = Counter(value for value in values if value)
+    found = [Choice(value, name(value), count) for value, count in counts.most_common(100)]
+    if chosen and chosen not in {choice.value for choice in found}:
+        found.append(Choice(chosen, name(chosen), counts[chosen]))
+    return found
+
+
+def _name(tool: str) -> str:
+    return NAMES.get(tool, tool)

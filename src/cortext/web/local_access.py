@@ -1,0 +1,95 @@
+"""The door of `cortext web`: which requests come from the person of this machine.
+
+A page of another site can neither pretend to be this host nor read an answer: the `Host` has to be
+ours, and so an `Origin`, where there is one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from cortext.service.http.guard import OWNER
+from cortext.web.page_access import PARAMETER, cookie_of, entered, refused
+
+if TYPE_CHECKING:
+    from litestar import Response
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+LOOPBACK = "127.0.0.1"
+_USED = "This link is not good any more: take the newest one."
+
+
+def cookie_name(port: int) -> str:
+    """Browsers send the cookies of a host to all its ports: each server has a name of its own."""
+    return f"cortext-{port}"
+
+
+class Door:
+    """In front of an app. `token` is good as long as the server runs; `ticket()` makes one that is
+    good once, for where others may see it: a browser's arguments stand in the list of processes."""
+
+    def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
+        self._app, self._token = app, token
+        self._hosts = {f"{name}:{port}" for name in (LOOPBACK, "localhost")}
+        self._cookie = cookie_name(port)
+        self._session = secrets.token_urlsafe(32)
+        self._tickets: set[str] = set()
+
+    def ticket(self) -> str:
+        made = secrets.token_urlsafe(24)
+        self._tickets.add(made)
+        return made
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        kind = str(scope["type"])
+        if kind == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if kind != "http":
+            await send({"type": "websocket.close", "code": 1008, "reason": "there are none here"})
+            return
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = dict(query).get(PARAMETER)
+        if not self._is_ours(headers):
+            await send_answer(send, refused(403, "Only this machine may ask, under its own name."))
+        elif given is not None and self._takes(given):
+            kept = [(name, value) for name, value in query if name != PARAMETER]
+            cookie = f"{self._cookie}={self._session}"
+            await send_answer(send, entered(scope["path"], kept, cookie))
+        elif given is not None and not self._knows(headers):
+            await send_answer(send, refused(401, _USED))
+        else:
+            found: Any = scope
+            found[OWNER] = "" if self._knows(headers) else None
+            await self._app(scope, receive, send)
+
+    def _is_ours(self, headers: dict[bytes, str]) -> bool:
+        origin = headers.get(b"origin")
+        if headers.get(b"host") not in self._hosts:
+            return False
+        return origin is None or origin.removeprefix("http://") in self._hosts
+
+    def _takes(self, given: str) -> bool:
+        if given in self._tickets:
+            self._tickets.discard(given)
+            return True
+        return hmac.compare_digest(given.encode(), self._token.encode())
+
+    def _knows(self, headers: dict[bytes, str]) -> bool:
+        value = cookie_of(headers.get(b"cookie", ""), self._cookie)
+        return hmac.compare_digest(value.encode(), self._session.encode())
+
+
+async def send_answer(send: Send, answer: Response[Any]) -> None:
+    """A page of ours, or the way to one, without the framework."""
+    body = answer.content.encode() if isinstance(answer.content, str) else b""
+    kind = {"Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
+    headers = {**answer.headers, **kind}
+    raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+    start: Any = {"type": "http.response.start", "status": answer.status_code, "headers": raw}
+    await send(start)
+    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,0 +1,181 @@
+"""A conversation that is open on a page: read once, and then kept in step with its files at the
+cost of what is new in them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Sequence
+
+from cortext.catalog.row import Listed
+from cortext.errors import SessionNotFoundError
+from cortext.features.capture.capture_pending import take_in
+from cortext.features.listing.load_row import read_all
+from cortext.features.watch.follow_conversation import Tail
+from cortext.features.watch.live_sources import (
+    Conversation,
+    Growing,
+    Prints,
+    Reading,
+    ToolSession,
+    growing,
+)
+from cortext.formats.records import Damage
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.stores.layout import document_in
+from cortext.tools.incremental import Lately
+from cortext.web.conversation_page import Turns, first_difference
+from cortext.web.database_session import RowsTail
+
+
+class Opened:
+    """A conversation as it was at the last look. `side` is how many sub-agents it had, `version`
+    another text after each change. SessionNotFoundError if it is nowhere any more."""
+
+    def __init__(self, row: Listed) -> None:
+        self.row: Listed = take_in(row)
+        self._lock = threading.Lock()
+        self._name = secrets.token_hex(4)
+        self._changes: list[int] = []
+        self._watched, self._tail = _begin(self.row)
+        self.turns: Turns = Turns(self._tail.session)
+
+    @property
+    def has_session(self) -> bool:
+        """Whether more than a document is kept of it."""
+        return self._watched.has_session
+
+    @property
+    def session(self) -> Session:
+        return self._tail.session
+
+    @property
+    def damages(self) -> Sequence[Damage]:
+        return self._watched.damages
+
+    @property
+    def side(self) -> int:
+        return self._watched.side
+
+    @property
+    def version(self) -> str:
+        return f"{self._name}.{len(self._changes)}"
+
+    def look(self, row: Listed | None = None) -> None:
+        """Take in what is new, from any thread. `row` is what a list says of it now."""
+        with self._lock:
+            if row is not None and row.last_active >= self.row.last_active:
+                self.row = row
+            before = self._tail.session
+            count = len(before.messages)
+            news = self._tail.news()
+            if news is None:
+                return
+            if news.over and not self._watched.is_there():
+                raise SessionNotFoundError(self.row.key, path=self.row.path)
+            if self._tail.session is before:
+                self.turns.extend()
+                first = self.turns.changed_since(count) if self.turns.total > count else None
+            else:
+                old, self.turns = self.turns, Turns(self._tail.session)
+                first = first_difference(old, self.turns)
+            if first is not None:
+                self._changes.append(first)
+
+    def changed_since(self, version: str) -> int | None:
+        """The first turn that may look different from how it was in a version; None if all look
+        the same. Of a version that nobody knows any more that is the first of all."""
+        name, _, number = version.partition(".")
+        count = int(number) if number.isdecimal() and len(number) < 12 else -1
+        if name != self._name or not 0 <= count <= len(self._changes):
+            return 1
+        return min(self._changes[count:], default=None)
+
+
+class _Watched:
+    """A growing conversation, and what else its last whole reading said: all that is wrong with
+    it, and how many sub-agents it has."""
+
+    def __init__(self, inner: Growing) -> None:
+        self._inner = inner
+        self.path = inner.path
+        self.damages: Sequence[Damage] = ()
+
+    @property
+    def has_session(self) -> bool:
+        return not isinstance(self._inner, _Unsaid)
+
+    @property
+    def side(self) -> int:
+        return self._inner.side if isinstance(self._inner, _Whole) else 0
+
+    def is_there(self) -> bool:
+        return self._inner.is_there()
+
+    def prints(self) -> Prints:
+        return self._inner.prints()
+
+    def read(self) -> Reading:
+        session, self.damages = self._inner.read()
+        self.path = self._inner.path
+        return session, self.damages
+
+    def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
+        return self._inner.follow(lately)
+
+    def over(self) -> str:
+        return self._inner.over()
+
+
+class _Whole(ToolSession):
+    """A tool's session with its results in full: a page has an address for each of them."""
+
+    side = 0
+
+    def read(self) -> Reading:
+        found = read_all(self._row)
+        self.path, self.side = found.path, len(found.side)
+        self._row = self._row._replace(path=found.path)
+        return found.session, found.damages
+
+
+class _Unsaid:
+    """A folder with a document, of which no session is kept."""
+
+    def __init__(self, row: Listed) -> None:
+        self._row, self.path = row, row.place.folder
+
+    def is_there(self) -> bool:
+        return True
+
+    def prints(self) -> Prints:
+        return ()
+
+    def read(self) -> Reading:
+        return Session(self._row.id, title=self._row.title, kind=self._row.kind), ()
+
+    def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
+        return None
+
+    def over(self) -> str:
+        return ""
+
+
+def _begin(row: Listed) -> tuple[_Watched, Tail]:
+    watched = _Watched(_growing(row))
+    try:
+        return watched, RowsTail(watched, row) if row.tool == "opencode" else Tail(watched)
+    except FileNotFoundError as error:
+        raise SessionNotFoundError(row.key, path=row.path) from error
+    except SessionNotFoundError:
+        if row.tool or not document_in(row.place.folder):
+            raise
+        watched = _Watched(_Unsaid(row))
+        return watched, Tail(watched)
+
+
+def _growing(row: Listed) -> Growing:
+    if row.is_apart:
+        return growing(row)
+    return _Whole(row) if row.tool else Conversation(row)

@@ -1,0 +1,175 @@
+"""The conversations of a service, or of a store, beside those of this machine: each client sees its
+own, as everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from litestar import Request, Response, get
+from litestar.di import NamedDependency
+from litestar.params import FromPath
+from litestar.response import ServerSentEvent
+
+from cortext.errors import SessionNotFoundError, SessionStorageError
+from cortext.features.transfer.export import FORMATS
+from cortext.model import json
+from cortext.model.session import Session
+from cortext.service.http.guard import OWNER, STAYS
+from cortext.service.http.ownership import Owned
+from cortext.service.stores.base import Conversations
+from cortext.service.stores.port import Conversation, to_session_message
+from cortext.web.conversation_page import Turns
+from cortext.web.export_download import as_file, check_format
+from cortext.web.live_updates import Ending
+from cortext.web.store_pages.store_list import Kept, Sight, see
+from cortext.web.store_pages.store_row import Row, row_of
+from cortext.web.store_pages.store_search import Found, find
+from cortext.web.store_pages.store_updates import tell
+from cortext.web.templating import HEADERS, ROLES, common, page
+
+_LONGEST = 400
+_log = logging.getLogger("cortext.web")
+Ask = Request[Any, Any, Any]
+EndingHere = NamedDependency[Ending]
+
+
+@get("/kept")
+async def kept(request: Ask) -> Response[Any]:
+    """Those in which something was said last, or those in which something is found."""
+    q = request.query_params.get("q", "")[:_LONGEST].strip()
+    here = _kept(request)
+    values: dict[str, Any] = {"here": here, "q": q, "found": None, "sight": Sight()}
+    if q:
+        values["found"] = await find(here, q)
+    else:
+        values["sight"] = await see(here)
+    values |= {"has_users": _has_users(request), "roles": _roles(request)}
+    return page("kept.html", **common(request), **values)
+
+
+@get("/kept/{id:str}")
+async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
+    """One, with the messages of its window."""
+    owned: Owned = request.app.state.owned
+    found = await owned.get(_owner(request), id)
+    session = _session_of(found)
+    turns = list(Turns(session).window(1, len(session.messages)))
+    row: Row = row_of(found)
+    rest = {name: value for name, value in found.metadata.items() if name != "title"}
+    values: dict[str, Any] = {
+        "row": row,
+        "found": found,
+        "turns": turns,
+        "key": "",
+        "seen": version_of(found),
+        "metadata": json.pretty(rest).decode("utf-8", "replace") if rest else "",
+        "by": _owner(request),
+        "formats": FORMATS,
+    }
+    return page("kept_one.html", **common(request), **values, roles=_roles(request))
+
+
+@get("/kept/{id:str}/export/{format:str}")
+async def kept_export(request: Ask, id: FromPath[str], format: FromPath[str]) -> Response[bytes]:
+    """One as a file, with the messages of its window."""
+    check_format(format)
+    owned: Owned = request.app.state.owned
+    found = await owned.get(_owner(request), id)
+    return as_file(_session_of(found), found.id, format)
+
+
+@get("/kept-list/events")
+async def kept_events(request: Ask, ending: EndingHere) -> ServerSentEvent:
+    """Says whenever the list looks different from the one that the page has `seen`."""
+    here = _kept(request)
+
+    async def look() -> str:
+        return (await see(here, titles=False)).version
+
+    return _stream(request, look, None, ending)
+
+
+@get("/kept/{id:str}/events")
+async def kept_one_events(request: Ask, id: FromPath[str], ending: EndingHere) -> ServerSentEvent:
+    """Says whenever a conversation looks different from what the page has `seen`, and when it is
+    gone."""
+    owned: Owned = request.app.state.owned
+    owner = _owner(request)
+    await owned.get(owner, id)
+
+    async def look() -> str:
+        try:
+            return version_of(await owned.get(owner, id))
+        except SessionNotFoundError:
+            return ""
+
+    return _stream(request, look, id, ending)
+
+
+async def find_kept(request: Ask, q: str) -> Found:
+    """What is found in all that this person may see. A store that is down hides nothing else."""
+    try:
+        return await find(_kept(request)._replace(owner=None), q)
+    except SessionStorageError as error:
+        _log.warning("the store is not searched: %s", error)
+        return Found(wrong=str(error))
+
+
+def version_of(found: Conversation) -> str:
+    """Another one whenever a conversation looks different."""
+    last = found.messages[-1].id if found.messages else ""
+    told = json.encode([found.updated_at.isoformat(), len(found.messages), last, found.metadata])
+    return hashlib.sha256(told).hexdigest()[:16]
+
+
+def _session_of(found: Conversation) -> Session:
+    return Session(
+        found.id,
+        title=row_of(found).title,
+        created_at=found.created_at,
+        updated_at=found.updated_at,
+        messages=[to_session_message(each) for each in found.messages],
+        metadata=found.metadata,
+        owner=found.owner,
+    )
+
+
+def _stream(
+    request: Ask, look: Callable[[], Awaitable[str]], id: str | None, end: Ending
+) -> ServerSentEvent:
+    scope: Any = request.scope
+    seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
+    store: Conversations = request.app.state.owned.store
+    # Who came through the door of `cortext web` stays.
+    told = tell(look, store.events(id), seen, end, scope.get(STAYS, lambda: True))
+    return ServerSentEvent(told, headers=HEADERS)
+
+
+def _kept(request: Ask) -> Kept:
+    asked = request.query_params
+    page = asked.get("page", "")
+    is_number = page.isascii() and page.isdecimal() and len(page) < 7
+    return Kept(
+        request.app.state.owned,
+        _owner(request),
+        asked.get("owner", "")[:_LONGEST] or None,
+        max(int(page), 1) if is_number else 1,
+    )
+
+
+def _owner(request: Ask) -> str:
+    """Text: nobody else was let in."""
+    scope: Any = request.scope
+    return scope[OWNER]
+
+
+def _roles(request: Ask) -> dict[str, str]:
+    """Only where an application says who its users are, who reads it is who spoke."""
+    return ROLES if _has_users(request) else {**ROLES, "user": "User"}
+
+
+def _has_users(request: Ask) -> bool:
+    return bool(request.app.state.get("has_users"))

@@ -1,0 +1,37 @@
+"""A conversation of a store in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from cortext.service.stores.port import Conversation
+from cortext.web.conversation_page import one_line
+
+_LONGEST = 90
+_UNSAID = "Nothing was said yet"
+
+
+class Row(NamedTuple):
+    """A conversation in the list, under its title."""
+
+    id: str
+    title: str
+    messages: int
+    when: datetime
+    owner: str
+
+
+def row_of(found: Conversation) -> Row:
+    title = next(filter(None, (one_line(each, _LONGEST) for each in _titles(found))), _UNSAID)
+    return Row(found.id, title, len(found.messages), found.updated_at, found.owner)
+
+
+def _titles(found: Conversation) -> Iterator[str]:
+    """What a conversation can be called by: what its program calls it, what was asked first of all
+    that the window still has, what was said first."""
+    given = found.metadata.get("title")
+    yield given if isinstance(given, str) else ""
+    yield from (message.content for message in found.messages if message.role == "user")
+    yield from (message.content for message in found.messages)

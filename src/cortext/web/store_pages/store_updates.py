@@ -1,0 +1,114 @@
+"""Telling a page that what it shows of a store looks different, as server-sent events.
+
+Events of the store only wake us. Some stores tell only of what this process does, and events can be
+lost: so we look by ourselves, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+from cortext.errors import CortextError, SessionStorageError
+from cortext.model import json
+from cortext.service.stores.conversation_events import Subscription
+from cortext.web.live_updates import ALIVE, Ending
+
+LOOK = 1.0
+"""Seconds between two looks without an event."""
+_REST = 10
+"""For how many times as long as a look took there is none: a long list is not read all the time."""
+_MOMENT = 0.2
+_log = logging.getLogger("cortext.web")
+
+
+async def tell(
+    look: Callable[[], Awaitable[str]],
+    events: Subscription,
+    seen: str,
+    ending: Ending,
+    stays: Callable[[], bool],
+) -> AsyncGenerator[dict[str, Any]]:
+    """`grown` whenever `look` has another version than was `seen`, and at the end, when it has
+    none any more, `deleted`, `expired`, or `gone` where nobody said which."""
+    waking = _Waking(events)
+    said = time.monotonic()
+    try:
+        while not ending.is_near and stays():
+            began = time.monotonic()
+            now = await _looked(look, seen)
+            cost = time.monotonic() - began
+            if not now:
+                yield {"event": await waking.how_it_ended(), "data": "{}"}
+                return
+            if now != seen:
+                facts = json.encode({"version": now}).decode()
+                yield {"event": "grown", "id": now, "data": facts}
+                seen, said = now, time.monotonic()
+            elif time.monotonic() > said + ALIVE:
+                yield {"event": "alive", "data": "{}"}
+                said = time.monotonic()
+            await waking.rest(_REST * cost, max(LOOK, _REST * cost), ending)
+    finally:
+        waking.stop()
+
+
+async def _looked(look: Callable[[], Awaitable[str]], seen: str) -> str:
+    """The version now; as it was, while the store cannot tell."""
+    try:
+        return await look()
+    except SessionStorageError as error:
+        _log.warning("a page waits for its store: %s", error)
+        return seen
+
+
+class _Waking:
+    """Listens in a task of its own, which can let go of a store in peace when the browser has left
+    and everything else is being cancelled."""
+
+    def __init__(self, events: Subscription) -> None:
+        self._ended = ""
+        self._woken = asyncio.Event()
+        self._task = asyncio.ensure_future(self._listen(events))
+
+    async def rest(self, least: float, most: float, ending: Ending) -> None:
+        """Wait until something happens; for a time between these, or until the server ends."""
+        began = time.monotonic()
+        while not ending.is_near and time.monotonic() < began + most:
+            if self._woken.is_set() and time.monotonic() >= began + least:
+                break
+            await self._for_a_moment()
+        self._woken.clear()
+
+    async def how_it_ended(self) -> str:
+        """What the store says of it, which may come a moment later than it is gone."""
+        end = time.monotonic() + _MOMENT
+        while not self._ended and time.monotonic() < end:
+            self._woken.clear()
+            await self._for_a_moment()
+        return self._ended or "gone"
+
+    def stop(self) -> None:
+        self._task.cancel()
+
+    async def _for_a_moment(self) -> None:
+        if self._woken.is_set():
+            await asyncio.sleep(_MOMENT / 10)
+            return
+        try:
+            await asyncio.wait_for(self._woken.wait(), _MOMENT)
+        except TimeoutError:
+            return
+
+    async def _listen(self, events: Subscription) -> None:
+        try:
+            async with events:
+                async for each in events:
+                    if each.kind in ("deleted", "expired"):
+                        self._ended = each.kind
+                    self._woken.set()
+        except CortextError as error:
+            _log.warning("a page looks by itself, for the store tells nothing: %s", error)

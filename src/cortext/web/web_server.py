@@ -1,0 +1,93 @@
+"""The server of `cortext web`: on this machine only, until a signal ends it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from litestar import Litestar
+from litestar.datastructures import State
+from litestar.exceptions import HTTPException
+
+from cortext.errors import CortextError
+from cortext.service.http.ownership import EveryOwner
+from cortext.service.stores.base import Conversations
+from cortext.web.error_pages import odd
+from cortext.web.live_updates import Ending
+from cortext.web.local_access import LOOPBACK, Door
+from cortext.web.page_access import PARAMETER
+from cortext.web.router import pages_router
+
+PORT = 8642
+"""The port if none is asked for and it is free, so that a page can be kept open over a restart."""
+
+Tell = Callable[[str, str], None]
+"""Called with the link to print, and with one that is good once, for a browser's arguments."""
+
+
+def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> None:
+    """Serve the pages, with a `store` also those of what it keeps. A port of 0 is any that is free;
+    CortextError if one is taken."""
+    ending = Ending()
+    with _listen(port) as listener:
+        # Who is told the address can ask at once.
+        listener.listen()
+        number = listener.getsockname()[1]
+        token = secrets.token_urlsafe(24)
+        door = Door(pages_app(ending, store), port=number, token=token)
+        first = "" if store is None else "kept"
+        link = f"http://{LOOPBACK}:{number}/{first}?{PARAMETER}="
+        config = uvicorn.Config(
+            door,  # pyright: ignore[reportArgumentType]  litestar and uvicorn each type ASGI
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=3,
+        )
+        tell(link + token, link + door.ticket())
+        _Server(config, ending).run(sockets=[listener])
+
+
+def pages_app(ending: Ending | None = None, store: Conversations | None = None) -> Litestar:
+    """The pages alone, without a door. The store is closed when the server stops."""
+    kept = {} if store is None else {"owned": EveryOwner(store)}
+    return Litestar(
+        [pages_router(ending, machine=True, serving=store is not None)],
+        state=State({"has_machine": True, **kept}),
+        on_shutdown=[] if store is None else [store.aclose],
+        exception_handlers={HTTPException: odd, Exception: odd},
+        openapi_config=None,
+        logging_config=None,
+    )
+
+
+class _Server(uvicorn.Server):
+    """Tells those who follow a conversation when it ends: else it would wait for them."""
+
+    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._ending.is_near = True
+        super().handle_exit(sig, frame)
+
+
+def _listen(port: int | None) -> socket.socket:
+    reason = ""
+    for number in (PORT, 0) if port is None else (port,):
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((LOOPBACK, number))
+            return listener
+        except OSError as error:
+            listener.close()
+            reason = os.strerror(error.errno or 0).lower()
+    raise CortextError(
+        f"cannot listen on {LOOPBACK}:{port}: {reason}",
+        hint="`--port 0` takes any port that is free",
+    )
