@@ -13,7 +13,7 @@ from typing import NoReturn
 from bench.growth_clock import seconds_of
 from bench.growth_make import ID, make_conversation, make_log, name_of, text_of
 from cortext import SessionMessage, open_session_store
-from cortext.adapters.kept import Kept
+from cortext.adapters.session_log import Kept
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.log_index import SpawnIndex
 from cortext.catalog.row import DOCUMENT, Listed

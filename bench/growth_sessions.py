@@ -19,7 +19,7 @@ from cortext import (
     open_session_store,
     paths,
 )
-from cortext.adapters.kept import Kept
+from cortext.adapters.session_log import Kept
 from cortext.catalog.log_index import SpawnIndex
 from cortext.catalog.row import DOCUMENT, Listed
 from cortext.features.doctor.checkup import look_over

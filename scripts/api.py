@@ -46,8 +46,8 @@ _PLAIN_BASES = {"ABC", "Exception", "NamedTuple", "Protocol", "Struct", "object"
 def modules() -> list[str]:
     """Those whose public names are a promise."""
     folder = source.SOURCE / "cortext" / "adapters"
-    found = [f"cortext.adapters.{file.stem}" for file in sorted(folder.glob("*.py"))]
-    adapters = [name for name in found if source.exported(name)]
+    packages = sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+    adapters = [f"cortext.adapters.{name}" for name in packages]
     return ["cortext", "cortext.service.stores", "cortext.client", "cortext.asgi",
             "cortext.testing", *adapters]  # fmt: skip
 

@@ -136,7 +136,7 @@ class Ours(GoogleAdk):
 
     def _clone(self, session_id: str, count: int) -> None:
         from cortext import SessionMessage, open_session_store
-        from cortext.adapters.kept import id_of
+        from cortext.adapters.session_log import id_of
 
         store = open_session_store(f"log:{self._path}")
         id = id_of(*OWNER.values(), session_id)

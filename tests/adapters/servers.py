@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cortext.adapters.kept import Kept
+from cortext.adapters.session_log import Kept
 from cortext.stores.served import ServedStore
 from tests.adapters.children import all_do
 from tests.service.stores.servers import RedisServer

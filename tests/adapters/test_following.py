@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cortext.adapters.as_json import from_store, to_store, value_of
-from cortext.adapters.following import Follower
+from cortext.adapters.exact_json import from_store, to_store, value_of
+from cortext.adapters.record_reader import Follower
 from cortext.model import json
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.adapters.kept import Kept, id_of, open_kept
+from cortext.adapters.session_log import Kept, id_of, open_kept
 from cortext.errors import SessionOwnerError, SessionStorageError
 from cortext.stores.log import LogStore
 from tests.command import ok

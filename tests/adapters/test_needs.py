@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.adapters.needs import needs
+from cortext.adapters.missing_framework import needs
 from cortext.installation import install_command
 
 ADAPTERS: list[tuple[str, str, str]] = [
@@ -19,8 +19,8 @@ ADAPTERS: list[tuple[str, str, str]] = [
     ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
     ("google_adk", "google", "google-adk"),
     ("llm", "llm", "llm"),
-    ("llm_plugin", "llm", "llm"),
-    ("llm_commands", "llm", "llm"),
+    ("llm.plugin", "llm", "llm"),
+    ("llm.llm_commands", "llm", "llm"),
 ]
 
 
@@ -37,7 +37,7 @@ def test_the_extra_is_named(module: str, framework: str, extra: str) -> None:
 def test_folder_of_the_same_name_does_not_pass_for_the_framework(tmp_path: Path) -> None:
     (tmp_path / "framework").mkdir()
     program = (
-        "from cortext.adapters.needs import needs\n"
+        "from cortext.adapters.missing_framework import needs\n"
         "with needs('openai-agents'):\n"
         "    from framework import RunState\n"
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cortext.adapters.kept import open_kept
+from cortext.adapters.session_log import open_kept
 
 
 def test_a_url_with_capitals_is_no_folder() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cortext import SessionMessage
-from cortext.adapters.kept import Kept
+from cortext.adapters.session_log import Kept
 from cortext.stores.log import LogStore
 from tests.command import cortext, ok
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cortext import SessionMessage
-from cortext.adapters.kept import Kept
+from cortext.adapters.session_log import Kept
 from cortext.model.keys import id_of
 from tests.cli.test_reopen import install
 from tests.command import begin, cortext, ok

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage
-from cortext.adapters.kept import Kept
+from cortext.adapters.session_log import Kept
 from tests.cli.test_completion import offered
 from tests.command import begin, change_head, cortext, ok
 

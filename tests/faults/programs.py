@@ -33,7 +33,7 @@ def serve(home: Home) -> int:
 
 def adapt(home: Home) -> int:
     """An agent of a framework, which keeps two messages of a new session, one after the other."""
-    from cortext.adapters.kept import Kept
+    from cortext.adapters.session_log import Kept
     from cortext.errors import CortextError
 
     kept = Kept(None, "a-framework")

@@ -11,7 +11,7 @@ import pytest
 from mcp.client import Client
 
 from cortext import Session, SessionMessage
-from cortext.adapters.kept import Kept
+from cortext.adapters.session_log import Kept
 from cortext.mcp.tools import TOOLS
 from tests.command import begin, change_head, folder_of, head_of
 from tests.inert import END, HOSTILE, leaks_in, leaks_of

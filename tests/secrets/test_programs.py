@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from cortext import SessionMessage, paths
-from cortext.adapters.kept import Kept
+from cortext.adapters.session_log import Kept
 from cortext.durability.trash import Trash
 from tests.command import cortext, ok
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cortext.adapters.kept import id_of
+from cortext.adapters.session_log import id_of
 from cortext.stores.log import LogStore
 
 ROOT = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from cortext.adapters.google_adk import CortextSessionService
-from cortext.adapters.google_adk_events import INTERRUPTED
+from cortext.adapters.google_adk.adk_events import INTERRUPTED
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore

@@ -15,10 +15,9 @@ from google.adk.runners import Runner
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
-from cortext.adapters import google_adk_sessions
-from cortext.adapters.google_adk import CortextSessionService
-from cortext.adapters.google_adk_events import INTERRUPTED
-from cortext.adapters.kept import id_of
+from cortext.adapters.google_adk import CortextSessionService, adk_sessions
+from cortext.adapters.google_adk.adk_events import INTERRUPTED
+from cortext.adapters.session_log import id_of
 from cortext.features.doctor.check_logs import check_log
 from cortext.stores.log import LogStore
 from tests.adapters.children import FORK, all_do, dies
@@ -77,7 +76,7 @@ def test_the_log_of_a_shared_state_stays_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is made shorter while others write to it, and no change is lost."""
-    monkeypatch.setattr(google_adk_sessions, "MOST_CHANGES", 5)
+    monkeypatch.setattr(adk_sessions, "MOST_CHANGES", 5)
     service = CortextSessionService(tmp_path / "kept")
     asyncio.run(service.create_session(**WHO, session_id="s"))
     names = [f"w{number}" for number in range(4)]

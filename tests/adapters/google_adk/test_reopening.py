@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortext.adapters.google_adk import CortextSessionService
-from cortext.adapters.kept import id_of
+from cortext.adapters.session_log import id_of
 from tests.adapters.google_adk.scenes import APP, USER, call, run, speaker
 from tests.adapters.reopening import Person
 

@@ -7,9 +7,8 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.genai import types
 
-from cortext.adapters import google_adk, google_adk_sessions
-from cortext.adapters.google_adk import CortextSessionService
-from cortext.adapters.kept import id_of
+from cortext.adapters.google_adk import CortextSessionService, adk_sessions, session_service
+from cortext.adapters.session_log import id_of
 from tests.adapters.children import FORK
 from tests.adapters.google_adk.scenes import APP, USER, last_text
 from tests.adapters.google_adk.test_processes import WHO, create
@@ -52,7 +51,7 @@ def test_eight_processes_write_to_one_session(
 ) -> None:
     """Nobody is stale, and what was acknowledged is there once, with all that it changed; the log
     of the shared state is made shorter meanwhile."""
-    monkeypatch.setattr(google_adk_sessions, "MOST_CHANGES", 5)
+    monkeypatch.setattr(adk_sessions, "MOST_CHANGES", 5)
     service = CortextSessionService(redis_url)
     asyncio.run(service.create_session(**WHO, session_id="s"))
     written = eight_write(write, redis_url, 10)
@@ -81,5 +80,5 @@ def test_of_those_who_create_a_session_at_once_one_does(redis_url: str) -> None:
 def test_the_page_says_so(redis_url: str) -> None:
     """Its line, with a server that is there; and the same by the command's URI."""
     asyncio.run(fleet_of("google-adk.md", redis_url).create_session(**WHO, session_id="s"))
-    service = google_adk._from_uri(f"cortext:{redis_url}")
+    service = session_service._from_uri(f"cortext:{redis_url}")
     assert [one.id for one in asyncio.run(service.list_sessions(**WHO)).sessions] == ["s"]

@@ -15,8 +15,8 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
 from cortext.adapters.google_adk import CortextSessionService, register
-from cortext.adapters.google_adk_events import INTERRUPTED
-from cortext.adapters.kept import id_of
+from cortext.adapters.google_adk.adk_events import INTERRUPTED
+from cortext.adapters.session_log import id_of
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore

@@ -8,8 +8,8 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import MessagesState as TheirState
 
 from cortext.adapters.langgraph import CortextSaver, MessagesState
-from cortext.adapters.langgraph_messages import NO_RESULT
-from cortext.adapters.langgraph_transcript import Transcript
+from cortext.adapters.langgraph.langchain_messages import NO_RESULT
+from cortext.adapters.langgraph.thread_conversation import Transcript
 from cortext.errors import InvalidIdError, SessionOwnerError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -9,7 +9,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
 from cortext.adapters.langgraph import CortextSaver
-from cortext.adapters.langgraph_messages import NO_RESULT
+from cortext.adapters.langgraph.langchain_messages import NO_RESULT
 from cortext.features.doctor.check_logs import check_log
 from cortext.stores.log import LogStore
 from cortext.stores.registry import open_session_store

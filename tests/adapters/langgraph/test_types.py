@@ -27,8 +27,8 @@ from langgraph.types import Command, Interrupt, Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from cortext.adapters.kept import Kept, inner_store
 from cortext.adapters.langgraph import CortextSaver
+from cortext.adapters.session_log import Kept, inner_store
 from cortext.errors import CheckpointTypeError
 from tests.adapters.langgraph.scenes import Model, agent, on, texts
 from tests.adapters.langgraph.test_values import got, put

@@ -24,7 +24,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Send
 
 from cortext.adapters.langgraph import CortextSaver
-from cortext.adapters.langgraph_messages import to_message, to_record
+from cortext.adapters.langgraph.langchain_messages import to_message, to_record
 from cortext.errors import CheckpointTypeError
 from cortext.stores.log import LogStore
 from tests.adapters.langgraph.scenes import Model, agent, on, texts

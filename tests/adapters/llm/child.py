@@ -8,7 +8,7 @@ import llm
 import sqlite_utils
 
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm_plugin import keep_what_is_logged
+from cortext.adapters.llm.plugin import keep_what_is_logged
 from tests.adapters.llm.scenes import crash, look_up, model, pay
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.adapters.llm_mending import INTERRUPTED
+from cortext.adapters.llm.call_repair import INTERRUPTED
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore

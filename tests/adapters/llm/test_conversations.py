@@ -7,7 +7,7 @@ import llm
 import pytest
 
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm_mending import INTERRUPTED
+from cortext.adapters.llm.call_repair import INTERRUPTED
 from cortext.errors import SessionStorageError
 from cortext.stores.log import LogStore
 from tests.adapters.llm.echo import AsyncEcho

@@ -8,7 +8,7 @@ import pytest
 
 from cortext import paths
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm_plugin import migrated
+from cortext.adapters.llm.plugin import migrated
 from cortext.features.transfer.import_sqlite import put_items, read_database
 from cortext.formats.llm_messages import items_of
 from cortext.stores.log import LogStore

@@ -15,8 +15,8 @@ from llm.parts import (
 )
 
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm_log import Log
-from cortext.adapters.llm_mending import INTERRUPTED, mended
+from cortext.adapters.llm.call_repair import INTERRUPTED, mended
+from cortext.adapters.llm.llm_log import Log
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm_mending import INTERRUPTED, mended
+from cortext.adapters.llm.call_repair import INTERRUPTED, mended
 from cortext.errors import InvalidIdError, SessionOwnerError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -9,7 +9,7 @@ import pytest
 
 from cortext import paths
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm_mending import INTERRUPTED
+from cortext.adapters.llm.call_repair import INTERRUPTED
 from cortext.stores.log import LogStore
 from tests.adapters.children import dies, start
 from tests.adapters.llm.scenes import look_up, model, pay, sent

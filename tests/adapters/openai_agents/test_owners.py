@@ -8,7 +8,7 @@ import pytest
 from agents import Runner
 
 from cortext.adapters.openai_agents import CortextSession
-from cortext.adapters.openai_agents_mending import INTERRUPTED, mended
+from cortext.adapters.openai_agents.unanswered_calls import INTERRUPTED, mended
 from cortext.errors import InvalidIdError, SessionOwnerError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -8,7 +8,7 @@ import pytest
 from agents import Runner, SQLiteSession
 
 from cortext.adapters.openai_agents import CortextSession
-from cortext.adapters.openai_agents_mending import INTERRUPTED
+from cortext.adapters.openai_agents.unanswered_calls import INTERRUPTED
 from cortext.features.transfer.import_sqlite import put_items, read_database
 from cortext.stores.log import LogStore
 from tests.adapters.children import all_do, dies

@@ -21,7 +21,7 @@ from agents.run_internal.session_persistence import rewind_session_items
 from agents.testing import assistant_message
 
 from cortext.adapters.openai_agents import CortextSession
-from cortext.adapters.openai_agents_mending import INTERRUPTED
+from cortext.adapters.openai_agents.unanswered_calls import INTERRUPTED
 from cortext.stores.log import LogStore
 from tests.adapters.openai_agents.scenes import call, look_up, pay, speaker
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from cortext.adapters.kept import Kept
 from cortext.adapters.openai_agents import CortextSession
+from cortext.adapters.session_log import Kept
 from cortext.workspace.known_folders import program_folders
 
 

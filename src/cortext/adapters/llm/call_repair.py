@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cortext.adapters.open_calls import OpenCalls
+from cortext.adapters.pending_calls import OpenCalls
 
 INTERRUPTED = (
     "No result was recorded: the call was interrupted or never approved. It may have taken effect "

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from cortext.adapters.kept import Kept, PathOrUrl, id_of, log
-from cortext.adapters.needs import needs
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.session_log import Kept, PathOrUrl, id_of, log
 from cortext.errors import SessionNotFoundError
 from cortext.formats.llm_messages import KEY, items_of, records_of
 from cortext.model.ids import derived_id

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cortext.adapters.kept import log
+from cortext.adapters.session_log import log
 from cortext.durability.replace import side_dir
 from cortext.errors import CortextError
 from cortext.model import json

@@ -1,8 +1,4 @@
-"""A checkpointer for LangGraph: threads are kept as plain files, and their conversations are
-sessions like any other.
-
-    graph = builder.compile(checkpointer=CortextSaver("agents"))
-"""
+"""A checkpointer of LangGraph, over a store of cortext."""
 
 from __future__ import annotations
 
@@ -11,13 +7,13 @@ from itertools import islice
 from types import TracebackType
 from typing import Any
 
-from cortext.adapters.kept import Kept, PathOrUrl, beside, name_in
-from cortext.adapters.langgraph_checkpoints import Checkpoints, Where
-from cortext.adapters.langgraph_messages import FRAMEWORK, MessagesState, add_messages
-from cortext.adapters.langgraph_serializer import AllowedType, name_refusals, restrict
-from cortext.adapters.langgraph_threads import Threads
-from cortext.adapters.langgraph_values import Codec
-from cortext.adapters.needs import needs
+from cortext.adapters.langgraph.checkpoints import Checkpoints, Where
+from cortext.adapters.langgraph.langchain_messages import FRAMEWORK, MessagesState, add_messages
+from cortext.adapters.langgraph.serializer import AllowedType, name_refusals, restrict
+from cortext.adapters.langgraph.threads import Threads
+from cortext.adapters.langgraph.value_codec import Codec
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.session_log import Kept, PathOrUrl, beside, name_in
 
 with needs("langgraph"):
     from langchain_core.runnables import RunnableConfig

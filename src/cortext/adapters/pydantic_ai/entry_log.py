@@ -13,10 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from cortext.adapters.following import Follower
-from cortext.adapters.kept import log
-from cortext.adapters.needs import needs
-from cortext.adapters.pydantic_ai_messages import (
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.pydantic_ai.pydantic_messages import (
     KEY,
     PART,
     call_name,
@@ -24,6 +22,8 @@ from cortext.adapters.pydantic_ai_messages import (
     message_of,
     records_of,
 )
+from cortext.adapters.record_reader import Follower
+from cortext.adapters.session_log import log
 from cortext.formats import stubs
 from cortext.model import json
 from cortext.model.message import SessionMessage

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from cortext.adapters.kept import Kept, head_of, id_of, inner_store
-from cortext.adapters.langgraph_log import (
+from cortext.adapters.langgraph.thread_conversation import Transcript
+from cortext.adapters.langgraph.thread_log import (
     Saved,
     Spot,
     Thread,
@@ -17,7 +17,7 @@ from cortext.adapters.langgraph_log import (
     records_of,
     writes_record,
 )
-from cortext.adapters.langgraph_transcript import Transcript
+from cortext.adapters.session_log import Kept, head_of, id_of, inner_store
 from cortext.errors import SessionNotFoundError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Annotated, Any, cast
 
-from cortext.adapters.needs import needs
-from cortext.adapters.open_calls import OpenCalls
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.pending_calls import OpenCalls
 from cortext.model import json
 from cortext.model.ids import derived_id
 from cortext.model.message import ROLES, Role, SessionMessage

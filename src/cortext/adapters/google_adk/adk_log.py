@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
-from cortext.adapters.as_json import to_store, value_of
-from cortext.adapters.following import Follower
-from cortext.adapters.google_adk_events import event_of, is_part, made_of, own_event
-from cortext.adapters.kept import log
-from cortext.adapters.needs import needs
+from cortext.adapters.exact_json import to_store, value_of
+from cortext.adapters.google_adk.adk_events import event_of, is_part, made_of, own_event
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.record_reader import Follower
+from cortext.adapters.session_log import log
 from cortext.formats import stubs
 from cortext.model import json
 from cortext.model.message import SessionMessage

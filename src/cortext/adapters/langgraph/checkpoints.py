@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from cortext.adapters.langgraph_log import Saved, Spot, Thread, Write
-from cortext.adapters.langgraph_messages import MESSAGES, answered
-from cortext.adapters.langgraph_others import spoken, taken_over
-from cortext.adapters.langgraph_serializer import name_refusals
-from cortext.adapters.langgraph_threads import Open, Threads
-from cortext.adapters.langgraph_values import Codec, Items, Node, common, names_in
-from cortext.adapters.needs import needs
+from cortext.adapters.langgraph.langchain_messages import MESSAGES, answered
+from cortext.adapters.langgraph.outside_messages import spoken, taken_over
+from cortext.adapters.langgraph.serializer import name_refusals
+from cortext.adapters.langgraph.thread_log import Saved, Spot, Thread, Write
+from cortext.adapters.langgraph.threads import Open, Threads
+from cortext.adapters.langgraph.value_codec import Codec, Items, Node, common, names_in
+from cortext.adapters.missing_framework import needs
 from cortext.model.values import json_copy
 
 with needs("langgraph"):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from cortext.adapters.needs import needs
+from cortext.adapters.missing_framework import needs
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 
 with needs("llm"):
@@ -96,8 +96,8 @@ def put_conversation(session: Session, path: str, model_id: str) -> str:
     """Log what was said in a session as a conversation of llm, the newest there; gives its id."""
     from llm.logs import LogStore
 
-    from cortext.adapters.llm_mending import mended
-    from cortext.adapters.llm_plugin import ORIGIN, migrated, one_at_a_time
+    from cortext.adapters.llm.call_repair import mended
+    from cortext.adapters.llm.plugin import ORIGIN, migrated, one_at_a_time
     from cortext.formats.llm_messages import items_of
 
     items = mended(items_of(session.messages))
@@ -150,7 +150,7 @@ def _choose(query: str) -> Listed:
 
 def _is_there(session: Session, path: str) -> bool:
     """Whether it is a conversation that llm has, with all that is kept of it."""
-    from cortext.adapters.llm_plugin import migrated
+    from cortext.adapters.llm.plugin import migrated
     from cortext.formats.llm_messages import KEY
 
     if session.metadata.get("framework") != KEY or not session.messages:

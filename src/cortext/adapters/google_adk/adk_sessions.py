@@ -7,11 +7,11 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, cast
 
-from cortext.adapters.as_json import to_store, value_of
-from cortext.adapters.google_adk_events import KEY, own_event, records_of
-from cortext.adapters.google_adk_log import Delta, Events, Open, Outline, Shared, shared_record
-from cortext.adapters.kept import Kept, PathOrUrl, id_of, inner_store, is_anothers, log
-from cortext.adapters.needs import needs
+from cortext.adapters.exact_json import to_store, value_of
+from cortext.adapters.google_adk.adk_events import KEY, own_event, records_of
+from cortext.adapters.google_adk.adk_log import Delta, Events, Open, Outline, Shared, shared_record
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.session_log import Kept, PathOrUrl, id_of, inner_store, is_anothers, log
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.model import json
 from cortext.model import session as ours

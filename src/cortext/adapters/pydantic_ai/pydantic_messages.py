@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from cortext.adapters.as_json import from_store, to_store
-from cortext.adapters.needs import needs
+from cortext.adapters.exact_json import from_store, to_store
+from cortext.adapters.missing_framework import needs
 from cortext.formats import stubs
 from cortext.model import json
 from cortext.model.message import Role, SessionMessage

@@ -1,8 +1,4 @@
-"""openai-agents: a `Session` that is kept in a store of ours.
-
-session = CortextSession("order-17", owner="ada")
-await Runner.run(agent, "Where is my parcel?", session=session)
-"""
+"""A `Session` of openai-agents, over a store of cortext."""
 
 from __future__ import annotations
 
@@ -10,9 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, log
-from cortext.adapters.needs import needs
-from cortext.adapters.openai_agents_mending import mended
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.openai_agents.unanswered_calls import mended
+from cortext.adapters.session_log import Kept, PathOrUrl, beside, id_of, log
 from cortext.errors import InvalidIdError, SessionNotFoundError
 from cortext.formats.openai_items import KEY, items_of, message_of
 from cortext.model.message import SessionMessage

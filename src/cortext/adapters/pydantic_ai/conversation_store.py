@@ -1,10 +1,4 @@
-"""pydantic-ai: a `ConversationStore` that is a store of ours.
-
-store = CortextConversationStore()
-conversation = await store.load("order-17") or Conversation(conversation_id="order-17")
-result = await agent.run("Where is my parcel?", conversation=conversation)
-await store.save(result, scope="ada")
-"""
+"""A `ConversationStore` of pydantic-ai, over a store of cortext."""
 
 from __future__ import annotations
 
@@ -13,10 +7,10 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from cortext.adapters.kept import Kept, PathOrUrl, beside, id_of, log, name_in
-from cortext.adapters.needs import needs
-from cortext.adapters.pydantic_ai_log import Log, OpenLog, saved_in
-from cortext.adapters.pydantic_ai_messages import KEY
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.pydantic_ai.entry_log import Log, OpenLog, saved_in
+from cortext.adapters.pydantic_ai.pydantic_messages import KEY
+from cortext.adapters.session_log import Kept, PathOrUrl, beside, id_of, log, name_in
 from cortext.errors import CortextError
 from cortext.model import json
 from cortext.model.message import SessionMessage

@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
 
-from cortext.adapters.kept import Kept
-from cortext.adapters.langgraph_log import Follower
-from cortext.adapters.langgraph_messages import (
+from cortext.adapters.langgraph.langchain_messages import (
     FRAMEWORK,
     as_message,
     is_ours,
@@ -16,6 +14,8 @@ from cortext.adapters.langgraph_messages import (
     to_record,
     with_id,
 )
+from cortext.adapters.langgraph.thread_log import Follower
+from cortext.adapters.session_log import Kept
 from cortext.errors import SessionNotFoundError
 from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage

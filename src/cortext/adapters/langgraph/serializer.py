@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
-from cortext.adapters.needs import needs
+from cortext.adapters.missing_framework import needs
 from cortext.errors import CheckpointTypeError
 
 with needs("langgraph"):

@@ -1,20 +1,14 @@
-"""llm: conversations of its Python library that are kept in a store of ours.
-
-conversation = CortextLog(owner="ada").conversation("order-17", llm.get_model())
-conversation.prompt("Where is my parcel?").text()
-
-What the command `llm` logs is kept by its plug-in, `llm_plugin.py`.
-"""
+"""Conversations of the Python library `llm`, stored by cortext."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, cast
 
-from cortext.adapters.kept import PathOrUrl, Row, beside
-from cortext.adapters.llm_log import Log, Seen
-from cortext.adapters.llm_mending import mended
-from cortext.adapters.needs import needs
+from cortext.adapters.llm.call_repair import mended
+from cortext.adapters.llm.llm_log import Log, Seen
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.session_log import PathOrUrl, Row, beside
 
 with needs("llm"):
     from llm import AsyncConversation, AsyncResponse, Conversation, Response, ToolCall

@@ -1,8 +1,4 @@
-"""The Claude Agent SDK: a `SessionStore` that is a store of ours.
-
-store = CortextSessionStore()
-options = ClaudeAgentOptions(session_store=store)
-"""
+"""A `SessionStore` of the Claude Agent SDK, over a store of cortext."""
 
 from __future__ import annotations
 
@@ -11,10 +7,11 @@ import threading
 from collections.abc import Iterator
 from typing import Any, cast
 
-from cortext.adapters.claude_agent_sdk_entries import KEY, entries_of, message_of, own_entries
-from cortext.adapters.claude_agent_sdk_summaries import Stamp, Summaries
-from cortext.adapters.following import Follower
-from cortext.adapters.kept import (
+from cortext.adapters.claude_agent_sdk.entries import KEY, entries_of, message_of, own_entries
+from cortext.adapters.claude_agent_sdk.summary_cache import Stamp, Summaries
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.record_reader import Follower
+from cortext.adapters.session_log import (
     Kept,
     PathOrUrl,
     beside,
@@ -24,7 +21,6 @@ from cortext.adapters.kept import (
     is_anothers,
     log,
 )
-from cortext.adapters.needs import needs
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.model.keys import name_of
 from cortext.model.message import SessionMessage

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from cortext.adapters.needs import needs
+from cortext.adapters.missing_framework import needs
 
 with needs("llm"):
     from llm import hookimpl, models
@@ -32,7 +32,7 @@ _PATIENCE = 30.0
 @hookimpl
 def register_commands(cli: Group) -> None:
     """Have `llm cortext`, and keep what is logged."""
-    from cortext.adapters.llm_commands import command
+    from cortext.adapters.llm.llm_commands import command
 
     cli.add_command(command)
     keep_what_is_logged()
@@ -72,7 +72,7 @@ def _keep(response: Response, db: Any) -> None:
 
     try:
         from cortext import paths
-        from cortext.adapters.llm_log import Log
+        from cortext.adapters.llm.llm_log import Log
 
         head: dict[str, Any] = {"working_dir": paths.current_folder()}
         if origin := _origin(response, db):

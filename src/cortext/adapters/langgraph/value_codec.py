@@ -16,8 +16,8 @@ from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple, cast
 
-from cortext.adapters.langgraph_serializer import CheckpointSerializer
-from cortext.adapters.needs import needs
+from cortext.adapters.langgraph.serializer import CheckpointSerializer
+from cortext.adapters.missing_framework import needs
 from cortext.model import json
 
 with needs("langgraph"):

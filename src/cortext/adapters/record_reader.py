@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import close, fstat
 
-from cortext.adapters.kept import log
+from cortext.adapters.session_log import log
 from cortext.durability.read import open_file, read_range
 from cortext.errors import SessionNotFoundError
 from cortext.formats.log import LOG

@@ -1,17 +1,14 @@
-"""Google's Agent Development Kit: a `BaseSessionService` that is a store of ours.
-
-runner = Runner(app_name="shop", agent=agent, session_service=CortextSessionService())
-"""
+"""A `BaseSessionService` of Google's Agent Development Kit, over a store of cortext."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from cortext.adapters.google_adk_events import mend_last, mended, raw_of
-from cortext.adapters.google_adk_log import Delta
-from cortext.adapters.google_adk_sessions import Key, Sessions
-from cortext.adapters.kept import PathOrUrl, beside
-from cortext.adapters.needs import needs
+from cortext.adapters.google_adk.adk_events import mend_last, mended, raw_of
+from cortext.adapters.google_adk.adk_log import Delta
+from cortext.adapters.google_adk.adk_sessions import Key, Sessions
+from cortext.adapters.missing_framework import needs
+from cortext.adapters.session_log import PathOrUrl, beside
 from cortext.errors import SessionNotFoundError
 from cortext.model import json
 

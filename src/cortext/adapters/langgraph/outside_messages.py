@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from cortext.adapters.langgraph_log import Saved, Spot, Thread
-from cortext.adapters.langgraph_messages import MESSAGES, to_messages
-from cortext.adapters.langgraph_values import Codec, Items
-from cortext.adapters.needs import needs
+from cortext.adapters.langgraph.langchain_messages import MESSAGES, to_messages
+from cortext.adapters.langgraph.thread_log import Saved, Spot, Thread
+from cortext.adapters.langgraph.value_codec import Codec, Items
+from cortext.adapters.missing_framework import needs
 from cortext.model.message import SessionMessage
 
 with needs("langgraph"):

@@ -1,0 +1,10 @@
+"""Google's Agent Development Kit: a `BaseSessionService` that is a store of ours.
+
+runner = Runner(app_name="shop", agent=agent, session_service=CortextSessionService())
+"""
+
+from __future__ import annotations
+
+from cortext.adapters.google_adk.session_service import CortextSessionService, register
+
+__all__ = ["CortextSessionService", "register"]

@@ -1,0 +1,11 @@
+"""openai-agents: a `Session` that is kept in a store of ours.
+
+session = CortextSession("order-17", owner="ada")
+await Runner.run(agent, "Where is my parcel?", session=session)
+"""
+
+from __future__ import annotations
+
+from cortext.adapters.openai_agents.agents_session import CortextSession, SessionRow
+
+__all__ = ["CortextSession", "SessionRow"]

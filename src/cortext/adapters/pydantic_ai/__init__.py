@@ -1,0 +1,13 @@
+"""pydantic-ai: a `ConversationStore` that is a store of ours.
+
+store = CortextConversationStore()
+conversation = await store.load("order-17") or Conversation(conversation_id="order-17")
+result = await agent.run("Where is my parcel?", conversation=conversation)
+await store.save(result, scope="ada")
+"""
+
+from __future__ import annotations
+
+from cortext.adapters.pydantic_ai.conversation_store import CortextConversationStore, OwnerConflict
+
+__all__ = ["CortextConversationStore", "OwnerConflict"]
