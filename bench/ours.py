@@ -17,7 +17,7 @@ from cortext import (
     SessionStorage,
     open_session_store,
 )
-from cortext.durability.tail import CHUNK
+from cortext.durability.file_tail import CHUNK
 from cortext.formats import document
 from cortext.formats.document import Block
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.durability.packed import pack, read_packed
+from cortext.durability.gzip_members import pack, read_packed
 from cortext.features.doctor.check_archive import Copy, check_copy, copies
 
 LINES = [b'{"n":%d,"text":"%s"}\n' % (n, b"word " * 40) for n in range(30)]

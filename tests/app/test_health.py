@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.durability.trash import Trash
+from cortext.durability.trash_folder import Trash
 from cortext.errors import SessionLockedError
 from cortext.features.capture.capture import capture
 from cortext.features.doctor import check_machine

@@ -240,7 +240,7 @@ def test_another_is_reading(space: Space) -> None:
     assert numbers("alpha") == [1]
     space.append(folder, "alpha two")
     program = (
-        "import sys\nfrom cortext.durability.lock import FileLock\n"
+        "import sys\nfrom cortext.durability.file_lock import FileLock\n"
         "with FileLock(sys.argv[1]):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen(

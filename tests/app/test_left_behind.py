@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.durability.replace import temp_name
+from cortext.durability.replace_file import temp_name
 from cortext.errors import SessionStorageError
 from cortext.features.doctor.checkup import look_over
 from cortext.features.doctor.repair import mend_all
@@ -72,7 +72,7 @@ def test_of_an_export(overwrite: bool, person: Path, monkeypatch: pytest.MonkeyP
     out = person / "out"
     out.mkdir()
     with monkeypatch.context() as patched:
-        for place in ("cortext.features.transfer.export", "cortext.durability.replace"):
+        for place in ("cortext.features.transfer.export", "cortext.durability.replace_file"):
             patched.setattr(f"{place}.remove_if_there", killed)
         patched.setattr(os, "rename", killed)
         patched.setattr(export, "link_or_copy", killed)

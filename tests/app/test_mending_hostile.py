@@ -238,7 +238,7 @@ def test_an_unpacked_copy_is_packed_again(claude: Path) -> None:
     assert len(of(copy)) == 1
     assert mend_all(look_over().mends).failed == []
     assert of(copy) == []
-    from cortext.durability.packed import read_packed
+    from cortext.durability.gzip_members import read_packed
 
     assert b"".join(read_packed(str(copy))) == data
 

@@ -11,7 +11,7 @@ import pytest
 
 from cortext import paths
 from cortext.config import workspace_file
-from cortext.durability.lock import FileLock
+from cortext.durability.file_lock import FileLock
 from cortext.features.capture.bindings import Bound, bind
 from cortext.features.capture.capture import Captured, capture
 from cortext.features.capture.hook_events import hook

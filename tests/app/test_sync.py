@@ -13,8 +13,8 @@ import pytest
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
-from cortext.durability import follow as following
-from cortext.durability.lock import FileLock
+from cortext.durability import incremental_copy as following
+from cortext.durability.file_lock import FileLock
 from cortext.errors import (
     CortextError,
     SessionLockedError,

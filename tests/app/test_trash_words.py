@@ -212,7 +212,7 @@ def test_while_another_adds_to_it(space: Path, hold: Callable[[str], object]) ->
 def hold(request: pytest.FixtureRequest) -> Callable[[str], object]:
     """Have another process hold a lock until the test ends."""
     program = (
-        "import sys\nfrom cortext.durability.lock import FileLock\n"
+        "import sys\nfrom cortext.durability.file_lock import FileLock\n"
         "with FileLock(sys.argv[1]):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
 

@@ -14,7 +14,7 @@ import pytest
 from cortext import SessionStorageError
 from cortext.catalog import log_rows
 from cortext.catalog.log_index import SpawnIndex
-from cortext.durability.live import LiveMark
+from cortext.durability.lifetime_lock import LiveMark
 from tests.catalog.spawned_folder import HOUR, WHEN, Folder, head, turn
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
-from cortext.durability.live import LiveMark, mark_path
+from cortext.durability.lifetime_lock import LiveMark, mark_path
 from tests.command import begin, change_head, cortext, folder_of, git, ok
 from tests.secrets.made import KEYS, Maker
 from tests.tools import test_claude

@@ -167,7 +167,7 @@ def test_ten_processes_for_long(space: Space) -> None:
 
 HOLDS = """
 import sys
-from cortext.durability.lock import FileLock
+from cortext.durability.file_lock import FileLock
 with FileLock(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()

@@ -12,7 +12,7 @@ import pytest
 
 from cortext.catalog.row import Listed
 from cortext.cli.spawning import clean_old
-from cortext.durability.trash import TrashEntry
+from cortext.durability.trash_folder import TrashEntry
 from cortext.features.spawn import cleanup
 from tests.cli.repl.terminal import CTRL_D, Terminal, plain
 from tests.command import SCRIPT, cortext, run_aur

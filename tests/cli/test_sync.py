@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.durability.lock import FileLock
+from cortext.durability.file_lock import FileLock
 from cortext.features.archive.archive_sync import pass_over
 from tests.app.test_sync import ID, other, say
 from tests.command import SCRIPT, cortext, ok

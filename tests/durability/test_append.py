@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.durability.append import FIRST_LINES, FIRST_LOOK, Appender
+from cortext.durability.append_lines import FIRST_LINES, FIRST_LOOK, Appender
 from cortext.errors import SessionStorageError
 
 

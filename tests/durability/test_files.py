@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.durability import replace
+from cortext.durability import replace_file
 from cortext.errors import SessionStorageError
 
 
@@ -16,7 +16,7 @@ def test_replace_puts_new_bytes_and_keeps_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"old")
     old = path.stat().st_ino
-    found = replace.replace(str(path), [b"ne", b"", b"w"])
+    found = replace_file.replace(str(path), [b"ne", b"", b"w"])
     assert path.read_bytes() == b"new"
     assert (found.st_ino, found.st_size) == (path.stat().st_ino, 3)
     assert found.st_ino != old
@@ -34,7 +34,7 @@ def test_replace_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        replace.replace(str(path), chunks())
+        replace_file.replace(str(path), chunks())
     assert (path.read_bytes(), os.listdir(tmp_path)) == (b"old", ["f"])
 
 
@@ -55,7 +55,7 @@ def test_replace_syncs_before_and_after_the_rename(
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "rename", rename)
-    replace.replace(str(tmp_path / "f"), [b"x"])
+    replace_file.replace(str(tmp_path / "f"), [b"x"])
     assert calls == ["file", "rename", "folder"]
 
 
@@ -66,7 +66,7 @@ def test_replace_refuses_a_symbolic_link(tmp_path: Path) -> None:
         link = tmp_path / f"link to {target}"
         link.symlink_to(tmp_path / target)
         with pytest.raises(OSError, match="symbolic") as caught:
-            replace.replace(str(link), [b"x"])
+            replace_file.replace(str(link), [b"x"])
         assert caught.value.errno == errno.ELOOP
     assert (tmp_path / "target").read_bytes() == b"precious"
     assert not (tmp_path / "missing").exists()
@@ -78,7 +78,7 @@ def test_write_new_never_writes_over(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     for name in ("f", "link"):
         with pytest.raises(FileExistsError):
-            replace.write_new(str(tmp_path / name), [b"new"])
+            replace_file.write_new(str(tmp_path / name), [b"new"])
     assert (tmp_path / "f").read_bytes() == b"old"
 
 
@@ -88,7 +88,7 @@ def test_write_all_goes_on_after_short_writes(
     """The system may take fewer bytes than it was given."""
     real = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: real(fd, bytes(data[:3])))
-    replace.write_new(str(tmp_path / "f"), [b"0123456789"])
+    replace_file.write_new(str(tmp_path / "f"), [b"0123456789"])
     assert (tmp_path / "f").read_bytes() == b"0123456789"
 
 
@@ -97,7 +97,7 @@ def test_set_aside_takes_a_free_name(tmp_path: Path) -> None:
     path = tmp_path / "f"
     (tmp_path / "f.corrupt").write_bytes(b"older")
     path.write_bytes(b"bad")
-    kept = [replace.set_aside(str(path), "corrupt") for _ in range(2)]
+    kept = [replace_file.set_aside(str(path), "corrupt") for _ in range(2)]
     assert kept == [str(tmp_path / "f.corrupt-2")] * 2
     assert (tmp_path / "f.corrupt").read_bytes() == b"older"
     assert os.path.samefile(path, kept[0])
@@ -109,7 +109,7 @@ def test_link_over_leaves_two_names_of_one_file(tmp_path: Path) -> None:
     source.write_bytes(b"x")
     target.write_bytes(b"old")
     for _ in range(2):
-        replace.link_over(str(source), str(target), str(tmp_path))
+        replace_file.link_over(str(source), str(target), str(tmp_path))
         assert os.path.samefile(source, target)
         assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
@@ -125,7 +125,7 @@ def test_link_over_copies_where_links_are_impossible(
 
     monkeypatch.setattr(os, "link", refuse)
     (tmp_path / "a").write_bytes(b"x")
-    replace.link_over(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path))
+    replace_file.link_over(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path))
     assert (tmp_path / "b").read_bytes() == b"x"
     assert not os.path.samefile(tmp_path / "a", tmp_path / "b")
 
@@ -141,7 +141,7 @@ def test_set_aside_copies_where_links_are_impossible(
 
     monkeypatch.setattr(os, "link", refuse)
     (tmp_path / "f").write_bytes(b"bad")
-    kept = replace.set_aside(str(tmp_path / "f"), "corrupt")
+    kept = replace_file.set_aside(str(tmp_path / "f"), "corrupt")
     assert Path(kept).read_bytes() == b"bad"
 
 
@@ -150,15 +150,15 @@ def test_private_folders(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
         tmp_path.chmod(0o755)
-        replace.make_private_dir(str(tmp_path / "a/b/c"))
-        replace.make_private_dir(str(tmp_path / "a/b/c"))
+        replace_file.make_private_dir(str(tmp_path / "a/b/c"))
+        replace_file.make_private_dir(str(tmp_path / "a/b/c"))
     finally:
         os.umask(old)
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in (".", "a", "a/b", "a/b/c")]
     assert modes == [0o755, 0o700, 0o700, 0o700]
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OSError, match=r"exists|Not a directory"):
-        replace.make_private_dir(str(tmp_path / "file"))
+        replace_file.make_private_dir(str(tmp_path / "file"))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_private_folders(tmp_path: Path) -> None:
 )
 def test_disk_errors_become_one_sentence(code: int, hint: str) -> None:
     """What failed, where, why, and what to do."""
-    with pytest.raises(SessionStorageError) as caught, replace.storage_errors("write", "/a/b"):
+    with pytest.raises(SessionStorageError) as caught, replace_file.storage_errors("write", "/a/b"):
         raise OSError(code, os.strerror(code))
     error = caught.value
     assert str(error) == f"could not write /a/b: {os.strerror(code).lower()}"
@@ -177,12 +177,12 @@ def test_a_sweep_takes_what_is_abandoned_and_lets_writers_finish(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A temp file that its writer puts in place during the sweep is nothing to fail for."""
-    names = [replace.temp_name(name) for name in ("abandoned", "at-work", "put-in-place")]
+    names = [replace_file.temp_name(name) for name in ("abandoned", "at-work", "put-in-place")]
     abandoned, at_work, put = (tmp_path / name for name in names)
     for path in (abandoned, at_work):
         path.write_bytes(b"x")
     os.utime(abandoned, (0, 0))
     listed = [put.name, abandoned.name, at_work.name]
     monkeypatch.setattr(os, "listdir", lambda _: listed)
-    replace.sweep_temps(str(tmp_path))
+    replace_file.sweep_temps(str(tmp_path))
     assert (abandoned.exists(), at_work.exists()) == (False, True)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cortext.durability import follow as module
-from cortext.durability.follow import FOLD, Followed, Known, fold, follow
-from cortext.durability.packed import MOST, Packed, read_packed
+from cortext.durability import incremental_copy as module
+from cortext.durability.gzip_members import MOST, Packed, read_packed
+from cortext.durability.incremental_copy import FOLD, Followed, Known, fold, follow
 from cortext.errors import SessionStorageError
 
 LONG_AGO = 1_700_000_000
@@ -247,7 +247,7 @@ def test_a_full_disk_leaves_what_was_there(pair: Pair, monkeypatch: pytest.Monke
 CHILD = """
 import os, signal, sys
 from cortext.durability import follow as module
-from cortext.durability.follow import follow
+from cortext.durability.incremental_copy import follow
 source, target, temp, calls = sys.argv[1:5]
 left = int(calls)
 def dying(name):

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from cortext.durability.live import LiveMark, live_holder
-from cortext.durability.lock import FileLock
+from cortext.durability.file_lock import FileLock
+from cortext.durability.lifetime_lock import LiveMark, live_holder
 from cortext.errors import SessionLockedError
 
 MARK = """
 import sys
-from cortext.durability.live import LiveMark
+from cortext.durability.lifetime_lock import LiveMark
 mark = LiveMark(sys.argv[1])
 print(mark.take(), flush=True)
 sys.stdin.read()

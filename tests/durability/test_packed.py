@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.durability.packed import MOST, BrokenMemberError, Packed, pack, read_packed
+from cortext.durability.gzip_members import MOST, BrokenMemberError, Packed, pack, read_packed
 
 
 def text(size: int, seed: int = 0) -> bytes:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.durability.replace import all_set_aside, remove_set_aside, set_aside
+from cortext.durability.replace_file import all_set_aside, remove_set_aside, set_aside
 
 
 def test_all_kinds_and_numbers_are_found(tmp_path: Path) -> None:

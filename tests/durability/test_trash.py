@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cortext import clock
-from cortext.durability import trash as trash_module
-from cortext.durability.trash import Trash
+from cortext.durability import trash_folder as trash_module
+from cortext.durability.trash_folder import Trash
 from cortext.errors import InvalidIdError, SessionNotFoundError, SessionStorageError
 
 NOW = datetime(2025, 11, 22, tzinfo=UTC)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cortext.durability.packed import read_packed
-from cortext.durability.trash import Trash
+from cortext.durability.gzip_members import read_packed
+from cortext.durability.trash_folder import Trash
 from cortext.stores.registry import open_session_store
 from tests.faults.home import SECRET, Home
 

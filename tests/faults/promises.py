@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext.catalog.document_index import SessionIndex
-from cortext.durability.packed import read_packed
+from cortext.durability.gzip_members import read_packed
 from cortext.stores.registry import open_session_store
 from tests.faults import appends
 from tests.faults.inject import environment

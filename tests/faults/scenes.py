@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from cortext.durability.packed import read_packed
+from cortext.durability.gzip_members import read_packed
 from tests.faults.home import CHAT, DOCUMENT, LOOSE, SECRET, SERVED, SPAWNED, Home
 from tests.faults.kept import kept_in
 from tests.faults.programs import serve

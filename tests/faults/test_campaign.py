@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cortext.durability.packed import pack
+from cortext.durability.gzip_members import pack
 from tests.faults.campaign import SCENES
 from tests.faults.cases import belongs_there, not_kept, points
 from tests.faults.conftest import ROOT

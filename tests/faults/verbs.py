@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cortext.catalog.document_index import SessionIndex
-from cortext.durability import trash
+from cortext.durability import trash_folder
 from cortext.errors import CortextError
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
@@ -141,7 +141,7 @@ def be_careless() -> None:
 
 def be_careless_with_trash() -> None:
     """From now on the trash of this process moves nothing as it should."""
-    trash.move = _careless_move
+    trash_folder.move = _careless_move
 
 
 def _act(url: str, verb: str, *flags: str) -> None:

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from cortext import Session, SessionIndex, SessionStorage
-from cortext.durability.packed import pack
+from cortext.durability.gzip_members import pack
 from cortext.formats import checksum
 from cortext.formats.exports.codec import encode
 from tests.fuzz.files import PARTS

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store, paths
-from cortext.durability.replace import temp_name
-from cortext.durability.trash import Trash
+from cortext.durability.replace_file import temp_name
+from cortext.durability.trash_folder import Trash
 from cortext.features.archive.archive_sync import sync
 from cortext.features.secrets.redact import redact
 from cortext.features.secrets.redact_archive import redact_copies

@@ -8,7 +8,7 @@ import pytest
 
 from cortext import SessionMessage, paths
 from cortext.adapters.session_log import Kept
-from cortext.durability.trash import Trash
+from cortext.durability.trash_folder import Trash
 from tests.command import cortext, ok
 
 SECRET = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.durability.follow import Known
+from cortext.durability.incremental_copy import Known
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import Memory
 from cortext.features.doctor.checked_files import Checked, prints_of

@@ -13,21 +13,21 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionLockedError, SessionMessage
-from cortext.durability.lock import FileLock
+from cortext.durability.file_lock import FileLock
 from cortext.features.doctor import check_machine
 from cortext.features.doctor.check_locks import check_locks
 from cortext.stores.log import LogStore
 
 HOLD = """
 import sys
-from cortext.durability.lock import FileLock
+from cortext.durability.file_lock import FileLock
 with FileLock(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
 """
 FORK = """
 import os, sys
-from cortext.durability.lock import FileLock
+from cortext.durability.file_lock import FileLock
 with FileLock(sys.argv[1]):
     if os.fork() == 0:
         print(os.getpid(), flush=True)

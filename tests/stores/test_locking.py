@@ -14,7 +14,7 @@ from tests.stores.files import KINDS, Place
 
 HOLD = """
 import sys
-from cortext.durability.lock import FileLock
+from cortext.durability.file_lock import FileLock
 with FileLock(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from cortext import Session, SessionManager, SessionStorage, SessionStorageError
-from cortext.durability.live import live_holder
+from cortext.durability.lifetime_lock import live_holder
 from cortext.workspace.autosave import AutoSaveThread
 
 Opener = Callable[..., SessionManager]

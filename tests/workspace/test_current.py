@@ -21,7 +21,7 @@ from cortext import (
     SessionSummary,
     clock,
 )
-from cortext.durability.live import LiveMark, live_holder
+from cortext.durability.lifetime_lock import LiveMark, live_holder
 
 Opener = Callable[..., SessionManager]
 Run = Callable[..., subprocess.CompletedProcess[str]]

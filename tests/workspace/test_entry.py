@@ -101,7 +101,7 @@ def test_a_folder_that_is_gone_is_no_working_dir(tmp_path: Path) -> None:
 
 def test_a_live_mark_does_not_outlive_its_manager_in_a_forked_child(tmp_path: Path) -> None:
     """Closed in the parent, it is free, though a child has the file open too."""
-    from cortext.durability.live import live_holder
+    from cortext.durability.lifetime_lock import live_holder
 
     manager = SessionManager(tmp_path, auto_save_interval=0)
     session = manager.create()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import close, fstat
 
 from cortext.adapters.session_log import log
-from cortext.durability.read import open_file, read_range
+from cortext.durability.read_files import open_file, read_range
 from cortext.errors import SessionNotFoundError
 from cortext.formats.log import LOG
 from cortext.formats.records import decode_lines

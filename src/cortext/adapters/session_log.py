@@ -27,8 +27,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from cortext import paths
-from cortext.durability.lock import FileLock
-from cortext.durability.replace import side_dir, storage_errors
+from cortext.durability.file_lock import FileLock
+from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError, SessionOwnerError
 from cortext.model import keys
 from cortext.model.message import SessionMessage

@@ -29,7 +29,7 @@ from cortext.catalog.workspace_scan import (
     with_lines,
     without_lines,
 )
-from cortext.durability.replace import make_private_dir, remove_if_there
+from cortext.durability.replace_file import make_private_dir, remove_if_there
 from cortext.errors import SessionStorageError, reason_of
 
 T = TypeVar("T")

@@ -15,10 +15,10 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-from cortext.durability.replace import remove_if_there
+from cortext.durability.replace_file import remove_if_there
 
 if TYPE_CHECKING:
-    from cortext.durability.lock import FileLock
+    from cortext.durability.file_lock import FileLock
 
 T = TypeVar("T")
 _BUSY_MS = 10_000
@@ -144,7 +144,7 @@ class Database:
     def _alone(self) -> FileLock:
         """Who makes or removes the files is alone with that: SQLite is not made for files that
         come and go while somebody opens them."""
-        from cortext.durability.lock import FileLock
+        from cortext.durability.file_lock import FileLock
 
         return FileLock(f"{self._path}-lock", guards=self._path)
 
@@ -152,7 +152,7 @@ class Database:
     def _while_nobody_replaces_it(self) -> Generator[None]:
         """Let nobody make or remove the files: SQLite opens the database by its name and then the
         write-ahead log by its name, and both have to belong together."""
-        from cortext.durability.lock import FileLock
+        from cortext.durability.file_lock import FileLock
         from cortext.errors import SessionLockedError
 
         lock = FileLock(f"{self._path}-lock", guards=self._path, shared=True)

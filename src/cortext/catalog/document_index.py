@@ -16,8 +16,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from cortext.catalog import document_query, document_table
 from cortext.catalog.database import Database, bounded, is_damage
-from cortext.durability.lock import FileLock
-from cortext.durability.replace import replace, side_dir, storage_errors
+from cortext.durability.file_lock import FileLock
+from cortext.durability.replace_file import replace, side_dir, storage_errors
 from cortext.errors import SessionStorageError
 from cortext.model import json
 from cortext.model.ids import check_id

@@ -6,7 +6,7 @@ from cortext.catalog.database import bounded, micros, plain
 from cortext.catalog.program_documents import Row
 from cortext.catalog.row import facts
 from cortext.catalog.sanitize import own_id, shown, shown_native, told, told_all
-from cortext.durability.read import read_file_and_stat
+from cortext.durability.read_files import read_file_and_stat
 from cortext.errors import CortextError, reason_of
 from cortext.formats import document
 from cortext.model.session import Session

@@ -19,8 +19,8 @@ from cortext.catalog.database import Database, bounded, is_damage
 from cortext.catalog.packed_rows import Packs
 from cortext.catalog.row import AUR, Listed, latest
 from cortext.catalog.workspace_scan import FRESH_NS
-from cortext.durability.read import stat_all
-from cortext.durability.replace import side_dir, storage_errors
+from cortext.durability.read_files import stat_all
+from cortext.durability.replace_file import side_dir, storage_errors
 
 T = TypeVar("T")
 SUFFIX = ".jsonl"
@@ -273,7 +273,7 @@ class Live:
             self._marks = self._all_marks()
         if id not in self._marks:
             return False
-        from cortext.durability.live import live_holder, mark_path
+        from cortext.durability.lifetime_lock import live_holder, mark_path
 
         try:
             return live_holder(mark_path(self._folder, id)) is not None
@@ -281,7 +281,7 @@ class Live:
             return False  # a link or a folder, which nobody of ours put there
 
     def _all_marks(self) -> set[str]:
-        from cortext.durability.live import mark_path
+        from cortext.durability.lifetime_lock import mark_path
 
         try:
             return set(os.listdir(mark_path(self._folder)))

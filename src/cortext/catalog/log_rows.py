@@ -12,7 +12,7 @@ from cortext.catalog.database import micros, plain
 from cortext.catalog.log_index import SUFFIX, Read
 from cortext.catalog.row import AUR, Listed, facts, tool_root
 from cortext.catalog.sanitize import folder_named, own_id, shown, told, told_all
-from cortext.durability.read import open_file, read_range
+from cortext.durability.read_files import open_file, read_range
 from cortext.errors import NewerVersionError, reason_of
 from cortext.formats.log import LOG, decode_head_line
 from cortext.formats.parts import join

@@ -12,7 +12,7 @@ from cortext import clock, paths
 from cortext.catalog.database import bounded, micros
 from cortext.catalog.row import Listed, facts
 from cortext.catalog.sanitize import shown, shown_native, told, told_all
-from cortext.durability.read import open_file, read_file, read_range
+from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, reason_of
 from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.records import decode_lines

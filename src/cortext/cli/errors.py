@@ -83,7 +83,7 @@ def _say(error: BaseException) -> None:
         return
     sentence, hint = str(error), getattr(error, "hint", "")
     if isinstance(error, OSError) and not isinstance(error, errors.CortextError) and error.errno:
-        from cortext.durability.replace import hint_for
+        from cortext.durability.replace_file import hint_for
 
         what = f"{error.filename}: " if error.filename else ""
         sentence, hint = f"{what}{os.strerror(error.errno).lower()}", hint_for(error)

@@ -11,7 +11,7 @@ from cortext.cli.chart import counted
 from cortext.cli.repl import run
 from cortext.cli.text import clean as shown
 from cortext.cli.text import to_edge
-from cortext.durability.trash import TrashEntry
+from cortext.durability.trash_folder import TrashEntry
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.features.spawn.agents import DEFAULT, Agent, agent_of, get_agent
 from cortext.features.spawn.cleanup import clean, delete

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from urllib.parse import quote
 
-from cortext.durability.read import open_file
+from cortext.durability.read_files import open_file
 
 _LARGEST_ROW = 256 << 20
 _STEPS = 20_000_000

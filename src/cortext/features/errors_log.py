@@ -6,7 +6,7 @@ import os
 import time
 
 from cortext import paths
-from cortext.durability.replace import make_private_dir
+from cortext.durability.replace_file import make_private_dir
 
 _MOST = 256 << 10
 _KEPT = 64 << 10

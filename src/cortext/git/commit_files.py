@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from tempfile import TemporaryFile
 from typing import IO, NamedTuple
 
-from cortext.durability.read import read_range
+from cortext.durability.read_files import read_range
 from cortext.errors import CortextError, reason_of
 from cortext.git.outcome import GitFailed, NotAllowed, NotRecorded
 from cortext.git.repository import Repository

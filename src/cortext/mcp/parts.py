@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from cortext.catalog.row import Listed
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
 from cortext.features.listing.load_row import read_all
 from cortext.formats.briefing import Past

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cortext.durability.read import read_file_and_stat
-from cortext.durability.replace import storage_errors
+from cortext.durability.read_files import read_file_and_stat
+from cortext.durability.replace_file import storage_errors
 from cortext.errors import NewerVersionError, SessionCorruptedError, SessionNotFoundError
 from cortext.formats.records import Damage
 from cortext.model.head import VERSION, newer_version

@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
-from cortext.durability.lock import DEFAULT_WAIT, FileLock
-from cortext.durability.read import read_file_and_stat
-from cortext.durability.replace import (
+from cortext.durability.disk_sync import sync_dir
+from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
+from cortext.durability.read_files import read_file_and_stat
+from cortext.durability.replace_file import (
     link_over,
     make_private_dir,
     refuse_link,
@@ -24,7 +25,6 @@ from cortext.durability.replace import (
     storage_errors,
     sweep_temps,
 )
-from cortext.durability.sync import sync_dir
 from cortext.errors import (
     InvalidIdError,
     SessionCorruptedError,

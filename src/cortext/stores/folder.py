@@ -10,14 +10,14 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from cortext.durability.folders import (
+from cortext.durability.folder_changes import (
     place_folder,
     remove_folder,
     swap_folder,
     write_folder,
 )
-from cortext.durability.read import read_file
-from cortext.durability.replace import (
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import (
     refuse_link,
     replace,
     set_aside,

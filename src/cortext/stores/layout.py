@@ -141,7 +141,7 @@ def document_in(folder: str) -> str:
 def title_in(folder: str) -> str:
     """The title in the markdown of a conversation; "" without one. OSError if it cannot be
     read."""
-    from cortext.durability.read import read_file
+    from cortext.durability.read_files import read_file
 
     name = document_in(folder)
     text = read_file(f"{folder}/{name}").decode("utf-8", "replace") if name else ""

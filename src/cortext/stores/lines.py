@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from cortext.config import Config
-from cortext.durability.append import FIRST_LINES, Appender
-from cortext.durability.lock import DEFAULT_WAIT, FileLock
-from cortext.durability.replace import side_dir, storage_errors
-from cortext.durability.tail import read_last_lines
+from cortext.durability.append_lines import FIRST_LINES, Appender
+from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
+from cortext.durability.file_tail import read_last_lines
+from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.formats.parts import Format, StoredRecords, calls_in_head, join, with_checksums
 from cortext.formats.records import (

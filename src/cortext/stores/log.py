@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from cortext.durability.lock import FileLock
-from cortext.durability.read import read_blocks, read_first_line
-from cortext.durability.replace import (
+from cortext.durability.disk_sync import sync_dir
+from cortext.durability.file_lock import FileLock
+from cortext.durability.read_files import read_blocks, read_first_line
+from cortext.durability.replace_file import (
     refuse_link,
     remove_if_there,
     remove_set_aside,
@@ -19,7 +20,6 @@ from cortext.durability.replace import (
     storage_errors,
     sweep_temps,
 )
-from cortext.durability.sync import sync_dir
 from cortext.errors import SessionNotFoundError
 from cortext.formats import log
 from cortext.formats.parts import Format, StoredRecords, calls_in_head, join

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from cortext.durability.lock import DEFAULT_WAIT
+from cortext.durability.file_lock import DEFAULT_WAIT
 from cortext.errors import NewerVersionError, SessionLockedError
 from cortext.stores import postgres_tables as tables
 from cortext.stores.postgres_patient import patient

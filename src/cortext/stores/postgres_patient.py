@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator
 from typing import Any
 
-from cortext.durability.lock import DEFAULT_WAIT
+from cortext.durability.file_lock import DEFAULT_WAIT
 from cortext.stores.servers import TIMEOUT
 
 SILENCE = DEFAULT_WAIT + TIMEOUT / 2

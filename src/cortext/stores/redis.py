@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from cortext.durability.lock import DEFAULT_WAIT
+from cortext.durability.file_lock import DEFAULT_WAIT
 from cortext.errors import (
     NewerVersionError,
     SessionLockedError,

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-from cortext.durability.follow import Followed, Known, Tail, extend, print_of, sound_copy
-from cortext.durability.packed import MOST, SUFFIX
-from cortext.durability.read import open_file, read_file
-from cortext.durability.replace import make_private_dir, replace, storage_errors, temp_name
+from cortext.durability.gzip_members import MOST, SUFFIX
+from cortext.durability.incremental_copy import Followed, Known, Tail, extend, print_of, sound_copy
+from cortext.durability.read_files import open_file, read_file
+from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
 from cortext.errors import SessionCorruptedError, SessionStorageError
 from cortext.model import json
 from cortext.tools import jsonl

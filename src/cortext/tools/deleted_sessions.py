@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.durability.read import read_file
-from cortext.durability.replace import make_private_dir, replace, storage_errors
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import make_private_dir, replace, storage_errors
 
 _ESCAPED = (("%", "%25"), ("\t", "%09"), ("\n", "%0A"))
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from cortext.durability.read import open_file, read_range
+from cortext.durability.read_files import open_file, read_range
 from cortext.model.message import SessionMessage
 from cortext.tools.protocol import Source
 

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
-from cortext.durability.packed import SUFFIX, Packed, is_packed, read_packed
-from cortext.durability.read import open_file, read_file, read_range
+from cortext.durability.gzip_members import SUFFIX, Packed, is_packed, read_packed
+from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import reason_of
 from cortext.formats.records import Damage, add_damage
 from cortext.model import json

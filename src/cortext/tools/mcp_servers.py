@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from cortext import paths
-from cortext.durability.read import read_small_file
+from cortext.durability.read_files import read_small_file
 from cortext.errors import why
 from cortext.formats import toml_edit
 from cortext.model import json

@@ -62,7 +62,7 @@ def tool_process(tool: str) -> Process | None:
 
 def note_running(tool: str, id: str, process: Process) -> None:
     """Write down that a process has a session; those whose processes have ended are forgotten."""
-    from cortext.durability.replace import make_private_dir, remove_if_there, replace
+    from cortext.durability.replace_file import make_private_dir, remove_if_there, replace
     from cortext.tools.processes import find_process
 
     if not _SAFE.fullmatch(id):
@@ -82,7 +82,7 @@ def note_running(tool: str, id: str, process: Process) -> None:
 
 def forget_running(tool: str, id: str) -> None:
     """A session has ended."""
-    from cortext.durability.replace import remove_if_there
+    from cortext.durability.replace_file import remove_if_there
 
     if _SAFE.fullmatch(id):
         remove_if_there(os.path.join(paths.running(), "live", tool, id))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import paths
-from cortext.durability.read import stat_all
+from cortext.durability.read_files import stat_all
 from cortext.errors import reason_of
 
 if TYPE_CHECKING:

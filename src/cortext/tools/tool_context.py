@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from cortext.durability.read import read_file, read_first_line
+from cortext.durability.read_files import read_file, read_first_line
 from cortext.errors import CortextError, why
 from cortext.tools.jsonl import listed
 from cortext.tools.processes import (

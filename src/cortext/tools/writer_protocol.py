@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from cortext.durability.replace import make_private_dir, replace, storage_errors, sweep_temps
+from cortext.durability.replace_file import make_private_dir, replace, storage_errors, sweep_temps
 from cortext.formats.briefing import Left, Past
 from cortext.formats.history import Show, history
 from cortext.formats.window import BUDGET, window

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from weakref import WeakValueDictionary
 
 from cortext.catalog.row import Listed
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.stores.layout import document_in
 from cortext.web.open_conversation import Opened
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from cortext.durability.replace import remove_if_there
+from cortext.durability.replace_file import remove_if_there
 
 
 def summaries_path(folder: str) -> str:

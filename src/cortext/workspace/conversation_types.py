@@ -7,7 +7,7 @@ import re
 
 from cortext import builtin
 from cortext.builtin import TYPES
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
 from cortext.model.text import clean
 from cortext.stores.layout import is_type, own_types

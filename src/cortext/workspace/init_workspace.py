@@ -10,8 +10,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from cortext.builtin import TYPES
-from cortext.durability.read import read_file
-from cortext.durability.replace import storage_errors
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import storage_errors
 from cortext.tools.slash_commands import (
     WITH_COMMANDS,
     Command,

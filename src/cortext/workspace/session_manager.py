@@ -9,8 +9,8 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cortext.durability.live import LiveMark, mark_path
-from cortext.durability.replace import side_dir
+from cortext.durability.lifetime_lock import LiveMark, mark_path
+from cortext.durability.replace_file import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.model import json
 from cortext.model.head import HEAD, encode_head

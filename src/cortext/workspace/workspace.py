@@ -15,9 +15,9 @@ from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import Listed
 from cortext.config import Config
-from cortext.durability.lock import FileLock
-from cortext.durability.read import read_file
-from cortext.durability.replace import make_private_dir, side_dir, storage_errors
+from cortext.durability.file_lock import FileLock
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import make_private_dir, side_dir, storage_errors
 from cortext.errors import InvalidTransitionError, SessionLockedError
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, first_records, in_time_order

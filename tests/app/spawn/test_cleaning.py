@@ -21,7 +21,7 @@ from cortext import (
     clock,
     paths,
 )
-from cortext.durability.trash import Trash
+from cortext.durability.trash_folder import Trash
 from cortext.features.errors_log import last_errors
 from cortext.features.manage import delete as trash
 from cortext.features.spawn import cleanup

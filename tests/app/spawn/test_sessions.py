@@ -18,7 +18,7 @@ from cortext import (
     SessionNotFoundError,
     SessionStorageError,
 )
-from cortext.durability.live import live_holder
+from cortext.durability.lifetime_lock import live_holder
 from cortext.errors import CortextError
 from cortext.features.spawn import spawn_sessions
 from cortext.features.spawn.recover import recover

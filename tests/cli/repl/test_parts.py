@@ -14,7 +14,7 @@ from cortext.cli.repl.blocks import Blocks, rows
 from cortext.cli.repl.completing import complete
 from cortext.cli.repl.reading import goes_on
 from cortext.cli.repl.signals import Ended, Signals
-from cortext.durability.lock import FileLock
+from cortext.durability.file_lock import FileLock
 
 TEXT = "One\ntwo\n\n```sh\n\necho\n```\n\n1. a\n\n   b\n\n2. c\n\nlast\n"
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cortext.adapters.session_log import log
-from cortext.durability.replace import side_dir
+from cortext.durability.replace_file import side_dir
 from cortext.errors import CortextError
 from cortext.model import json
 from cortext.workspace.adapter_summaries import summaries_path

@@ -116,7 +116,7 @@ def one_at_a_time(path: str) -> Generator[None]:
     """Wait for others who log there. Where no lock can be had, llm does what it would without."""
     import logging
 
-    from cortext.durability.lock import FileLock
+    from cortext.durability.file_lock import FileLock
     from cortext.errors import CortextError
 
     with ExitStack() as held:

@@ -42,7 +42,7 @@ from cortext.catalog.fulltext.tables import (
     put_source,
     put_texts,
 )
-from cortext.durability.replace import make_private_dir
+from cortext.durability.replace_file import make_private_dir
 from cortext.errors import reason_of
 
 __all__ = [

@@ -166,7 +166,7 @@ def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]
 
 def _redact(plan: _Plan, only: bool, archive: bool, failures: list[CortextError]) -> list[Redacted]:
     """Mask what the plan names. Add what fails to `failures`, and mask the rest."""
-    from cortext.durability.replace import collect_errors
+    from cortext.durability.replace_file import collect_errors
     from cortext.features.secrets.redact import note_vanished, path_of, redact
     from cortext.features.secrets.redact_archive import redact_copies
 

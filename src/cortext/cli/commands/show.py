@@ -258,7 +258,7 @@ def _page(found: _Found, wanted: range, *, whole: bool, alone: bool, at: int | N
 
 
 def _text(path: str) -> str:
-    from cortext.durability.read import read_file
+    from cortext.durability.read_files import read_file
 
     return read_file(path).decode("utf-8", "replace")
 

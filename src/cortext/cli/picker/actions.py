@@ -15,7 +15,7 @@ from cortext.cli.picker import doing
 from cortext.cli.picker.shelf import Chosen, is_spawned
 
 if TYPE_CHECKING:
-    from cortext.durability.trash import TrashEntry
+    from cortext.durability.trash_folder import TrashEntry
 
 
 _KEPT = "It becomes a conversation of yours, as with `cortext import`; what is there stays."

@@ -12,7 +12,7 @@ from cortext.errors import CortextError
 from cortext.model.text import clean
 
 if TYPE_CHECKING:
-    from cortext.durability.trash import TrashEntry
+    from cortext.durability.trash_folder import TrashEntry
 
 
 def name_of(row: Listed) -> str:

@@ -204,7 +204,7 @@ def _has(text: str, part: Term | queries.Clause) -> bool:
 
 
 def _markdown(row: Listed) -> str:
-    from cortext.durability.read import read_file
+    from cortext.durability.read_files import read_file
     from cortext.stores.layout import document_in
 
     name = "" if row.tool else document_in(row.place.folder)

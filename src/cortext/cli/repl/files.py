@@ -64,8 +64,8 @@ def _save(repl: Repl, given: str, *, over: bool) -> None:
 
 
 def _export(repl: Repl, given: str, *, over: bool) -> None:
-    from cortext.durability.read import read_file
-    from cortext.durability.replace import storage_errors
+    from cortext.durability.read_files import read_file
+    from cortext.durability.replace_file import storage_errors
     from cortext.features.transfer.export import target_file
     from cortext.formats import log
 

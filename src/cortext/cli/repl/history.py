@@ -6,10 +6,10 @@ import os
 import stat
 
 from cortext import paths
-from cortext.durability.lock import FileLock
-from cortext.durability.read import read_tail
-from cortext.durability.replace import make_private_dir, replace, write_all
-from cortext.durability.tail import read_last_lines
+from cortext.durability.file_lock import FileLock
+from cortext.durability.file_tail import read_last_lines
+from cortext.durability.read_files import read_tail
+from cortext.durability.replace_file import make_private_dir, replace, write_all
 from cortext.model import json
 
 # Not to wait for a pipe that stands where the file should.

@@ -13,10 +13,10 @@ import msgspec
 
 from cortext import clock, paths
 from cortext.config import Config
-from cortext.durability.lock import FileLock
-from cortext.durability.packed import SUFFIX
-from cortext.durability.replace import make_private_dir, sweep_temps
-from cortext.durability.trash import Trash, TrashEntry
+from cortext.durability.file_lock import FileLock
+from cortext.durability.gzip_members import SUFFIX
+from cortext.durability.replace_file import make_private_dir, sweep_temps
+from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError, reason_of
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.archive.copier import Copier

@@ -11,7 +11,7 @@ import time
 
 from cortext import paths
 from cortext.config import Config
-from cortext.durability.replace import make_private_dir
+from cortext.durability.replace_file import make_private_dir
 
 EVERY = 300.0
 """Seconds between two starts."""

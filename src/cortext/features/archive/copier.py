@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cortext import paths
-from cortext.durability.follow import Followed, Known, follow, print_of
-from cortext.durability.packed import SUFFIX
-from cortext.durability.replace import remove_if_there
+from cortext.durability.gzip_members import SUFFIX
+from cortext.durability.incremental_copy import Followed, Known, follow, print_of
+from cortext.durability.replace_file import remove_if_there
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import folder_of, temp_dir
 from cortext.tools import archive_items

@@ -13,8 +13,8 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.durability.read import read_file
-from cortext.durability.replace import remove_if_there, replace
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import remove_if_there, replace
 from cortext.features.capture.transcript_reader import find_model
 from cortext.features.resume.handoff_files import MODELS, folder_of, make_room
 from cortext.model.session import Session

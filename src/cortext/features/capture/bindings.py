@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from cortext import clock
 from cortext.catalog.row import Listed
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.features.capture.agent_config import AgentConfig, fill_in, find_config
 from cortext.features.capture.consent import allow, may_take

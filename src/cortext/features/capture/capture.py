@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from cortext.durability.lock import FileLock
-from cortext.durability.read import read_file
-from cortext.durability.replace import side_dir, storage_errors
+from cortext.durability.file_lock import FileLock
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import CortextError, where_and_why
 from cortext.features.capture import capture_progress
 from cortext.features.capture.bindings import Bound, Entry, begins, is_sound, within

@@ -16,7 +16,12 @@ from msgspec import DecodeError, Struct, ValidationError
 from msgspec.json import Decoder, encode
 
 from cortext import paths
-from cortext.durability.replace import make_private_dir, remove_if_there, sweep_temps, temp_name
+from cortext.durability.replace_file import (
+    make_private_dir,
+    remove_if_there,
+    sweep_temps,
+    temp_name,
+)
 from cortext.features.capture.bindings import Entry
 from cortext.stores.layout import Place
 from cortext.stores.seen import Fingerprint

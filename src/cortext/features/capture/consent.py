@@ -11,7 +11,7 @@ import os
 from hashlib import blake2b
 
 from cortext import paths
-from cortext.durability.replace import make_private_dir
+from cortext.durability.replace_file import make_private_dir
 from cortext.features.capture.transcripts import find_transcript
 from cortext.stores.layout import Place
 

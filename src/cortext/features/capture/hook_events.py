@@ -241,7 +241,7 @@ def _stop(found: Bound) -> None:
 def _await(path: str, answer: str) -> None:
     """Give the last answer a moment to be written. What comes later is taken with the next
     event, or whenever somebody looks."""
-    from cortext.durability.read import read_tail
+    from cortext.durability.read_files import read_tail
     from cortext.model import json
 
     end = json.encode(answer[-200:])[1:-1]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec import DecodeError, ValidationError
 from msgspec.json import Decoder
 
-from cortext.durability.replace import make_private_dir
+from cortext.durability.replace_file import make_private_dir
 from cortext.features.capture.capture_progress import path_of
 from cortext.model import json
 from cortext.model.message import SessionMessage

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from cortext import clock, paths
 from cortext.catalog.row import Listed
-from cortext.durability.replace import make_private_dir, remove_if_there, replace
+from cortext.durability.replace_file import make_private_dir, remove_if_there, replace
 from cortext.errors import CortextError
 from cortext.features.capture.agent_config import find_config
 from cortext.features.capture.bindings import (

@@ -9,17 +9,17 @@ from functools import partial
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.durability.follow import set_generation_aside, stamp
-from cortext.durability.lock import FileLock
-from cortext.durability.packed import MOST, SUFFIX, BrokenMemberError, Packed, pack
-from cortext.durability.read import open_file, read_range
-from cortext.durability.replace import (
+from cortext.durability.disk_sync import sync_dir
+from cortext.durability.file_lock import FileLock
+from cortext.durability.gzip_members import MOST, SUFFIX, BrokenMemberError, Packed, pack
+from cortext.durability.incremental_copy import set_generation_aside, stamp
+from cortext.durability.read_files import open_file, read_range
+from cortext.durability.replace_file import (
     link_or_copy,
     make_private_dir,
     replace,
     storage_errors,
 )
-from cortext.durability.sync import sync_dir
 from cortext.errors import CortextError, SessionLockedError, SessionStorageError, reason_of
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.doctor.check_redactions import note_marks

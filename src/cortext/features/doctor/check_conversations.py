@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
-from cortext.durability.folders import swap_folder, write_folder
-from cortext.durability.lock import FileLock
-from cortext.durability.read import read_file
-from cortext.durability.replace import (
+from cortext.durability.file_lock import FileLock
+from cortext.durability.folder_changes import swap_folder, write_folder
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import (
     all_set_aside,
     refuse_link,
     set_aside,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from cortext.durability.lock import FileLock
-from cortext.durability.read import read_file, read_file_and_stat
-from cortext.durability.replace import (
+from cortext.durability.file_lock import FileLock
+from cortext.durability.read_files import read_file, read_file_and_stat
+from cortext.durability.replace_file import (
     all_set_aside,
     refuse_link,
     replace,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from cortext import paths
-from cortext.durability.trash import Trash
+from cortext.durability.trash_folder import Trash
 from cortext.features.doctor.problem import NOTHING, WARNING, Found, Mend, Mended, Problem
 
 _ABANDONED = 3600.0

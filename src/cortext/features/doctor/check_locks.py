@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from cortext.durability.lock import describe_process
+from cortext.durability.file_lock import describe_process
 from cortext.features.doctor.problem import WARNING, Problem
 
 _HINT = "let it go on (`kill -CONT {pid}`), or end it if nobody needs it (`kill -9 {pid}`)"

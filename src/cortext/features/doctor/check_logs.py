@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
-from cortext.durability.read import read_file
-from cortext.durability.replace import (
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import (
     all_set_aside,
     refuse_link,
     replace,

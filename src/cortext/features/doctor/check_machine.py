@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.features.doctor.problem import NOTE, WARNING, Problem
 from cortext.model import json, wire
 

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.errors import why
 from cortext.tools.mcp_entry import command_in, entry_in, entry_path
 

@@ -10,9 +10,9 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from cortext import paths
-from cortext.durability.packed import read_packed
-from cortext.durability.read import read_file
-from cortext.durability.replace import replace, set_aside, storage_errors
+from cortext.durability.gzip_members import read_packed
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import replace, set_aside, storage_errors
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import folder_of
 from cortext.features.archive.archive_sync import archive_lock

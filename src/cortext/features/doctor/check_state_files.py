@@ -11,10 +11,10 @@ import msgspec
 
 from cortext import paths
 from cortext.catalog.document_index import SessionIndex
-from cortext.durability.follow import Known
-from cortext.durability.lock import FileLock
-from cortext.durability.read import read_file
-from cortext.durability.replace import remove_if_there, replace, set_aside, storage_errors
+from cortext.durability.file_lock import FileLock
+from cortext.durability.incremental_copy import Known
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import remove_if_there, replace, set_aside, storage_errors
 from cortext.errors import CortextError
 from cortext.features.archive.archive_sync import archive_lock
 from cortext.features.doctor.problem import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from cortext.durability.read import open_file
+from cortext.durability.read_files import open_file
 from cortext.errors import CortextError, reason_of
 from cortext.features.doctor.problem import NOTE, NOTHING, Found, Problem, counted, unread
 from cortext.tools import archive_items

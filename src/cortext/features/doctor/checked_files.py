@@ -13,8 +13,8 @@ from msgspec import DecodeError
 from msgspec.json import decode, encode
 
 from cortext import paths
-from cortext.durability.read import read_file
-from cortext.durability.replace import make_private_dir, replace
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import make_private_dir, replace
 from cortext.stores.seen import Fingerprint
 
 _SETTLED_NS = 3600 * 1_000_000_000

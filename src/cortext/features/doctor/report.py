@@ -16,7 +16,7 @@ import msgspec
 
 from cortext import __version__, clock, paths
 from cortext.config import Config
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, why
 from cortext.features.archive.archive_state import sizes
 from cortext.features.doctor.check_machine import is_tested, version_of

@@ -11,8 +11,8 @@ from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.log_index import SUFFIX, SpawnIndex
 from cortext.catalog.row import AUR, DOCUMENT, Listed
-from cortext.durability.replace import all_set_aside, remove_if_there, storage_errors
-from cortext.durability.trash import Trash, TrashEntry
+from cortext.durability.replace_file import all_set_aside, remove_if_there, storage_errors
+from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.resume.handoff_files import forget_handed
 from cortext.features.secrets.program_files import agents_of, state_of

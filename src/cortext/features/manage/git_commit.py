@@ -6,8 +6,8 @@ import logging
 import os
 
 from cortext.config import Config
-from cortext.durability.read import read_file
-from cortext.durability.replace import replace, side_dir
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import replace, side_dir
 from cortext.errors import CortextError
 from cortext.git.outcome import Recorded
 from cortext.git.record import record

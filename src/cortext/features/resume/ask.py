@@ -15,8 +15,8 @@ from typing import NamedTuple, NoReturn
 
 from cortext import paths
 from cortext.catalog.row import Listed
-from cortext.durability.read import read_first_line
-from cortext.durability.replace import make_private_dir, remove_if_there, storage_errors
+from cortext.durability.read_files import read_first_line
+from cortext.durability.replace_file import make_private_dir, remove_if_there, storage_errors
 from cortext.errors import CortextError, reason_of
 from cortext.features.capture.capture import capture
 from cortext.features.resume.native_sessions import find_native

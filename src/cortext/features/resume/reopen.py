@@ -290,7 +290,7 @@ def _opening(row: Listed, tool: str, budget: int = 0) -> str:
 
 def _instructions(row: Listed, tool: str, budget: int = 0) -> str:
     """A file for a tool to read: a briefing, of which the history only if it has a budget."""
-    from cortext.durability.replace import storage_errors, write_new
+    from cortext.durability.replace_file import storage_errors, write_new
     from cortext.features.resume.handoff_files import INSTRUCTIONS, folder_of, make_room
 
     path = os.path.join(folder_of(INSTRUCTIONS), f"{new_id()}.md")
@@ -304,7 +304,7 @@ def _instructions(row: Listed, tool: str, budget: int = 0) -> str:
 def _remove(file: str) -> None:
     """Instructions that nobody reads any more."""
     if file:
-        from cortext.durability.replace import remove_if_there
+        from cortext.durability.replace_file import remove_if_there
 
         remove_if_there(file)
 

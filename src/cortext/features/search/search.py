@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cortext import paths
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Identity, Spot, Words
 from cortext.catalog.row import Listed
-from cortext.durability.read import open_file, read_file, read_range
+from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted, filtered
 from cortext.features.listing.folder_filters import below, once

@@ -11,7 +11,7 @@ from zlib import crc32
 from cortext.catalog.database import micros, plain
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Entry, Work
 from cortext.catalog.row import Listed
-from cortext.durability.read import open_file, read_file, read_range
+from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, where_and_why
 from cortext.features.capture.transcript_reader import beside, end_now, news
 from cortext.features.capture.transcripts import Found

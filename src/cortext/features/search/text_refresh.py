@@ -76,8 +76,8 @@ def refresh(
 def purge(words: Words, rows: Sequence[Listed]) -> None:
     """Leave no word in the index of what is not among these rows, which are all that there are.
     SessionLockedError while another process adds to it, which may have read such words already."""
-    from cortext.durability.lock import FileLock
-    from cortext.durability.replace import storage_errors
+    from cortext.durability.file_lock import FileLock
+    from cortext.durability.replace_file import storage_errors
 
     if not os.path.lexists(words.path):
         return
@@ -163,7 +163,7 @@ def _alone(words: Words, patience: float | None) -> Generator[str]:
     if not words.lock:
         yield ""
         return
-    from cortext.durability.lock import FileLock
+    from cortext.durability.file_lock import FileLock
     from cortext.errors import SessionLockedError
 
     lock = FileLock(words.lock, wait=_WAIT if patience is None else patience)

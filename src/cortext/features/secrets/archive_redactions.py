@@ -18,11 +18,11 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import Decoder
 
 from cortext import paths
-from cortext.durability.follow import Known, Tail
-from cortext.durability.packed import MOST, SUFFIX, pack, read_packed
-from cortext.durability.read import read_blocks, read_file
-from cortext.durability.replace import make_private_dir, replace, storage_errors, temp_name
-from cortext.durability.replace import write_new as write
+from cortext.durability.gzip_members import MOST, SUFFIX, pack, read_packed
+from cortext.durability.incremental_copy import Known, Tail
+from cortext.durability.read_files import read_blocks, read_file
+from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
+from cortext.durability.replace_file import write_new as write
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.secrets.redact_value import Marker, key_name, masked_file
 from cortext.model import json

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.features.secrets.redact_value import is_suspect
 from cortext.model import json
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from cortext.catalog.row import Listed
-from cortext.durability.replace import all_set_aside
+from cortext.durability.replace_file import all_set_aside
 from cortext.features.secrets.file_readers import Unread, noting
 from cortext.features.secrets.temp_files import is_temp
 from cortext.stores.layout import Place, conversations_dir

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from cortext.catalog.row import Listed
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.features.secrets.conversation_files import beside, text_files
 from cortext.features.secrets.file_readers import Piece, Unread, of_document, of_files, of_lines
 from cortext.features.secrets.redact_value import is_suspect, value_of

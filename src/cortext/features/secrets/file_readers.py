@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
-from cortext.durability.packed import SUFFIX, read_packed
-from cortext.durability.read import open_file, read_file
+from cortext.durability.gzip_members import SUFFIX, read_packed
+from cortext.durability.read_files import open_file, read_file
 from cortext.errors import reason_of
 from cortext.features.secrets.redact_value import has_lines, is_suspect, suspect_lines, value_of
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from cortext import paths
-from cortext.durability.packed import SUFFIX
+from cortext.durability.gzip_members import SUFFIX
 from cortext.model import wire
 from cortext.model.message import SessionMessage
 from cortext.tools.scan import archive_home, home_of, own_home

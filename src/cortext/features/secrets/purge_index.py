@@ -15,10 +15,10 @@ from msgspec.json import decode
 
 from cortext import paths
 from cortext.catalog.row import AUR, DOCUMENT, Listed
-from cortext.durability.live import live_holder
-from cortext.durability.lock import FileLock
-from cortext.durability.read import read_file
-from cortext.durability.replace import (
+from cortext.durability.file_lock import FileLock
+from cortext.durability.lifetime_lock import live_holder
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import (
     collect_errors,
     remove_if_there,
     replace,

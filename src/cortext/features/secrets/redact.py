@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cortext.catalog.row import Listed
-from cortext.durability.live import live_holder, mark_path
-from cortext.durability.read import read_file
-from cortext.durability.replace import collect_errors, replace, side_dir, storage_errors
+from cortext.durability.lifetime_lock import live_holder, mark_path
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import collect_errors, replace, side_dir, storage_errors
 from cortext.errors import CortextError, SessionStorageError
 from cortext.features.secrets.archive_redactions import members
 from cortext.features.secrets.conversation_files import beside, loose_files, text_files
@@ -222,7 +222,7 @@ def _in_log(row: Listed, mask: Mask, notes: list[str], failures: list[CortextErr
 def _in_document(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
     """Also in the version before it, which is kept beside it."""
     from cortext.catalog.document_index import SessionIndex
-    from cortext.durability.lock import FileLock
+    from cortext.durability.file_lock import FileLock
     from cortext.stores.document import SessionStorage
 
     folder = os.path.dirname(row.path)

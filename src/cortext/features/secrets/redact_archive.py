@@ -11,9 +11,9 @@ from collections.abc import Collection, Sequence
 
 from cortext import paths
 from cortext.catalog.row import Listed
-from cortext.durability.follow import Known
-from cortext.durability.packed import SUFFIX
-from cortext.durability.replace import collect_errors, make_private_dir, replace
+from cortext.durability.gzip_members import SUFFIX
+from cortext.durability.incremental_copy import Known
+from cortext.durability.replace_file import collect_errors, make_private_dir, replace
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.archive.archive_sync import archive_lock

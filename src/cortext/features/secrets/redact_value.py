@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterator
 from typing import Any, cast
 
 from cortext import paths
-from cortext.durability.read import read_file
-from cortext.durability.replace import (
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import (
     link_or_copy,
     make_private_dir,
     remove_if_there,

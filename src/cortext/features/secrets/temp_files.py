@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from cortext import paths
 from cortext.catalog.row import Listed
-from cortext.durability.replace import remove_if_there
+from cortext.durability.replace_file import remove_if_there
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.secrets.file_readers import noting
 from cortext.stores.layout import conversations_dir

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from cortext import clock
-from cortext.durability.read import read_file
-from cortext.durability.replace import replace
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import replace
 from cortext.model import json, wire
 from cortext.model.session import Session
 from cortext.stores.document import SessionStorage

@@ -15,16 +15,16 @@ from stat import S_IMODE
 from typing import Any, cast
 
 from cortext import paths
-from cortext.durability.lock import FileLock
-from cortext.durability.read import read_file
-from cortext.durability.replace import (
+from cortext.durability.disk_sync import sync_dir
+from cortext.durability.file_lock import FileLock
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import (
     make_private_dir,
     remove_if_there,
     replace,
     temp_name,
     write_new,
 )
-from cortext.durability.sync import sync_dir
 from cortext.model import json
 
 Record = dict[str, Any]

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from cortext.durability.replace import storage_errors
+from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, reason_of
 from cortext.features.setup.manifest import (
     Installed,

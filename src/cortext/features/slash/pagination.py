@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 
-from cortext.durability.read import read_file
-from cortext.durability.replace import write_new
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import write_new
 from cortext.errors import CortextError
 from cortext.features.resume.handoff_files import PIECES, folder_of, make_room
 from cortext.model import json

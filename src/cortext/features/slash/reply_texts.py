@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cortext.catalog.row import Listed
 from cortext.clock import ago
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.features.capture.bindings import Bound
 from cortext.formats.briefing import render_text
 from cortext.model.text import clean

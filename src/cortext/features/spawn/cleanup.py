@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
 from cortext.catalog.row import Listed
-from cortext.durability.replace import all_set_aside, side_dir
+from cortext.durability.replace_file import all_set_aside, side_dir
 from cortext.errors import CortextError, SessionLockedError, SessionNotFoundError
 
 if TYPE_CHECKING:
-    from cortext.durability.lock import FileLock
-    from cortext.durability.trash import TrashEntry
+    from cortext.durability.file_lock import FileLock
+    from cortext.durability.trash_folder import TrashEntry
     from cortext.features.spawn.spawn_settings import SpawnSettings
 
 _DAY = 86_400 * 1_000_000
@@ -205,7 +205,7 @@ def _look_again(id: str, path: str, row: Listed | None) -> Listed | None:
 
 def _put(row: Listed) -> TrashEntry:
     """The file, and what was set aside of it."""
-    from cortext.durability.trash import Trash
+    from cortext.durability.trash_folder import Trash
 
     label = f"{row.key}: {row.title}" if row.title else row.key
     return Trash(paths.trash()).put(label, [row.path, *all_set_aside(row.path)])
@@ -223,6 +223,6 @@ def _note(days: float) -> None:
 
 
 def _noting(folder: str) -> FileLock:
-    from cortext.durability.lock import FileLock
+    from cortext.durability.file_lock import FileLock
 
     return FileLock(os.path.join(folder, ".cortext", "locks", f"{_NOTED}.lock"))

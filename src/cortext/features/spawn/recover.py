@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cortext.durability.replace import set_aside, storage_errors
+from cortext.durability.replace_file import set_aside, storage_errors
 from cortext.features.spawn.session_paths import open_store, path_of, take
 
 

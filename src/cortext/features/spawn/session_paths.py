@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from cortext import paths
-from cortext.durability.live import LiveMark, mark_path
-from cortext.durability.replace import side_dir, storage_errors
+from cortext.durability.lifetime_lock import LiveMark, mark_path
+from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import SessionLockedError
 from cortext.model.ids import check_id
 from cortext.stores.log import LogStore

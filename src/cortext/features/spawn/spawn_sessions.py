@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from cortext import clock
-from cortext.durability.live import LiveMark
+from cortext.durability.lifetime_lock import LiveMark
 from cortext.errors import (
     CortextError,
     SessionNotFoundError,

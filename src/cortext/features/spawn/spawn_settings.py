@@ -9,7 +9,7 @@ import os
 from typing import Any, NamedTuple, cast
 
 from cortext import paths
-from cortext.durability.read import open_file, read_range
+from cortext.durability.read_files import open_file, read_range
 from cortext.errors import reason_of
 
 MAX_TOKENS = 100_000

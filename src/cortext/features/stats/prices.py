@@ -101,7 +101,7 @@ def _amount(data: Any, keys: Sequence[str] = _COSTS) -> float | None:
 
 
 def _bytes(path: str) -> bytes:
-    from cortext.durability.read import read_file
+    from cortext.durability.read_files import read_file
 
     try:
         if os.path.getsize(path) > _BIGGEST_FILE:

@@ -9,7 +9,8 @@ import re
 import time
 
 from cortext import paths
-from cortext.durability.replace import (
+from cortext.durability.disk_sync import sync_dir
+from cortext.durability.replace_file import (
     link_or_copy,
     remove_if_there,
     replace,
@@ -17,7 +18,6 @@ from cortext.durability.replace import (
     temp_name,
     write_new,
 )
-from cortext.durability.sync import sync_dir
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model.ids import check_workspace_id
 

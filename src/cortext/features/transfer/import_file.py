@@ -7,8 +7,8 @@ import stat
 from contextlib import suppress
 from typing import NamedTuple
 
-from cortext.durability.read import read_file
-from cortext.durability.replace import storage_errors
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import storage_errors
 from cortext.errors import InvalidIdError, SessionCorruptedError, SessionStorageError
 from cortext.formats.exports.codec import NotAnExportError, decode, find_body, version_of
 from cortext.model.session import Session

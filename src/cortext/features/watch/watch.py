@@ -18,7 +18,7 @@ from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import Listed
 from cortext.config import Config
-from cortext.durability.live import LiveMark
+from cortext.durability.lifetime_lock import LiveMark
 from cortext.errors import CortextError, SessionLockedError, where_and_why
 from cortext.features.archive.archive_sync import ToolSynced, sync
 from cortext.features.capture.bindings import Bound

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from cortext import clock
-from cortext.durability.lock import FileLock
-from cortext.durability.replace import side_dir, storage_errors
+from cortext.durability.file_lock import FileLock
+from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

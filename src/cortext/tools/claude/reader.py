@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from cortext.durability.read import open_file
+from cortext.durability.read_files import open_file
 from cortext.errors import why
 from cortext.formats.records import Damage
 from cortext.model.message import SessionMessage

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, ClassVar
 
-from cortext.durability.read import open_file
+from cortext.durability.read_files import open_file
 from cortext.errors import SessionStorageError, reason_of
 from cortext.formats.records import Damage
 from cortext.model.message import Role, SessionMessage, of_decoded

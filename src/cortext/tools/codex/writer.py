@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import IO, Any, ClassVar
 
-from cortext.durability.read import read_file, read_first_line
+from cortext.durability.read_files import read_file, read_first_line
 from cortext.formats import toml_edit
 from cortext.model import json, wire
 from cortext.tools.scan import own_home

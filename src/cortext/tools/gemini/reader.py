@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, ClassVar, cast
 
-from cortext.durability.read import open_file, read_file
+from cortext.durability.read_files import open_file, read_file
 from cortext.errors import why
 from cortext.formats.records import Damage
 from cortext.model import json

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from cortext.durability.packed import BrokenMemberError, Packed
-from cortext.durability.read import open_file
+from cortext.durability.gzip_members import BrokenMemberError, Packed
+from cortext.durability.read_files import open_file
 from cortext.errors import SessionCorruptedError, where_and_why
 from cortext.formats.records import Damage
 from cortext.model import json

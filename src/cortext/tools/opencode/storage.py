@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from cortext.durability.foreign_database import explain_failure, find_tables, open_foreign
-from cortext.durability.read import read_file
+from cortext.durability.read_files import read_file
 from cortext.errors import SessionCorruptedError, reason_of
 from cortext.model import json, wire
 from cortext.tools import jsonl

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple
 
-from cortext.durability.replace import storage_errors
+from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json
 from cortext.tools.launch import PURE

@@ -6,7 +6,7 @@ import os
 from typing import Any, cast
 
 from cortext import paths
-from cortext.durability.replace import remove_if_there
+from cortext.durability.replace_file import remove_if_there
 from cortext.errors import CortextError, where_and_why
 from cortext.features.capture.capture import capture
 from cortext.features.capture.capture_progress import path_of

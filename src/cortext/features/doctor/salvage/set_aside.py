@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from operator import itemgetter
 
-from cortext.durability.read import read_file
-from cortext.durability.replace import all_set_aside
+from cortext.durability.read_files import read_file
+from cortext.durability.replace_file import all_set_aside
 from cortext.features.doctor.problem import WARNING, Trouble
 from cortext.features.doctor.salvage.salvage_lines import IsHead, rescue_lines
 from cortext.features.doctor.salvage.salvage_result import Rescued

@@ -8,7 +8,7 @@ import os
 import time
 from types import TracebackType
 
-from cortext.durability.replace import make_private_dir
+from cortext.durability.replace_file import make_private_dir
 from cortext.errors import SessionLockedError
 
 DEFAULT_WAIT = 10.0

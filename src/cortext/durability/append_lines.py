@@ -6,11 +6,11 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from cortext.durability.lock import DEFAULT_WAIT, FileLock
-from cortext.durability.read import read_file, read_range
-from cortext.durability.replace import replace, storage_errors, write_all, write_new
-from cortext.durability.sync import sync_data
-from cortext.durability.tail import read_last_lines
+from cortext.durability.disk_sync import sync_data
+from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
+from cortext.durability.file_tail import read_last_lines
+from cortext.durability.read_files import read_file, read_range
+from cortext.durability.replace_file import replace, storage_errors, write_all, write_new
 from cortext.errors import SessionStorageError
 
 FIRST_LOOK = 64 * 1024

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cortext.durability.read import open_file, read_range
+from cortext.durability.read_files import open_file, read_range
 
 SUFFIX = ".gz"
 MOST = 1 << 20

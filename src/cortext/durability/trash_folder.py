@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from cortext import clock
-from cortext.durability.folders import place_folder, remove_folder, write_folder
-from cortext.durability.replace import (
+from cortext.durability.disk_sync import sync_dir
+from cortext.durability.folder_changes import place_folder, remove_folder, write_folder
+from cortext.durability.replace_file import (
     make_private_dir,
     remove_if_there,
     storage_errors,
     temp_name,
     write_new,
 )
-from cortext.durability.sync import sync_dir
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.model import json, wire
 from cortext.model.ids import check_id, new_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cortext.durability.read import open_file, read_range
+from cortext.durability.read_files import open_file, read_range
 
 CHUNK = 32 * 1024
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from cortext.durability.read import read_file
-from cortext.durability.sync import sync_dir, sync_file
+from cortext.durability.disk_sync import sync_dir, sync_file
+from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, SessionStorageError
 
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 
-from cortext.durability.lock import describe_process, try_flock
-from cortext.durability.replace import make_private_dir, write_all
+from cortext.durability.file_lock import describe_process, try_flock
+from cortext.durability.replace_file import make_private_dir, write_all
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from cortext.durability.packed import MOST, SUFFIX, BrokenMemberError, Member, Packed, pack
-from cortext.durability.read import open_file, read_range
-from cortext.durability.replace import make_private_dir, replace, storage_errors, write_all
-from cortext.durability.sync import sync_data, sync_dir
+from cortext.durability.disk_sync import sync_data, sync_dir
+from cortext.durability.gzip_members import MOST, SUFFIX, BrokenMemberError, Member, Packed, pack
+from cortext.durability.read_files import open_file, read_range
+from cortext.durability.replace_file import make_private_dir, replace, storage_errors, write_all
 
 RESTS = 60.0
 """Seconds after which a last line without a newline is taken for the end."""
