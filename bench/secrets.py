@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from bench.transcripts import Words, claude
-from cortext.model.secrets import find_secrets
+from cortext.model.secrets.detector import find_secrets
 
 ROUNDS = 5
 ID = "11111111-2222-4333-8444-555555555555"

@@ -7,7 +7,7 @@ import pytest
 
 from cortext.adapters.exact_json import from_store, to_store, value_of
 from cortext.adapters.record_reader import Follower
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
@@ -73,6 +73,6 @@ def test_a_line_that_is_being_written(tmp_path: Path) -> None:
 )
 def test_json_comes_back_byte_for_byte(raw: str) -> None:
     """Also where we would write it otherwise."""
-    stored: Any = json.decode(json.encode(to_store(raw.encode())))
+    stored: Any = json_codec.decode(json_codec.encode(to_store(raw.encode())))
     assert from_store(stored).decode() == raw
-    assert value_of(stored) == json.decode(raw.encode())
+    assert value_of(stored) == json_codec.decode(raw.encode())

@@ -15,7 +15,7 @@ import pytest
 
 from cortext import Session
 from cortext.catalog.catalog import Catalog
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 from cortext.stores import layout
 from cortext.stores.folder import FolderStore
 from tests.catalog.spaces import HEAD, NOW, Space, listed, settle

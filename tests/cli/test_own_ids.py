@@ -8,7 +8,7 @@ import pytest
 
 from cortext import SessionMessage
 from cortext.adapters.session_log import Kept
-from cortext.model.keys import id_of
+from cortext.model.derived_ids import id_of
 from tests.cli.test_reopen import install
 from tests.command import begin, cortext, ok
 

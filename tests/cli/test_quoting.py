@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cortext.cli.quoting import quoted
 from cortext.cli.reopening import command_line
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 from cortext.tools.launch import Plan
 
 SHELLS = [shell for shell in ("sh", "bash", "dash", "zsh", "ksh") if shutil.which(shell)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cortext import open_session_store
-from cortext.model.secrets import mask_text
+from cortext.model.secrets.detector import mask_text
 from tests.command import SCRIPT, begin, cortext, folder_of, git, head_of, ok, say
 from tests.faults.inject import CALLS, ERRORS, KILL, Fault
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from cortext.catalog.document_index import SessionIndex
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.session import Session
 from cortext.stores.registry import open_session_store
 from tests.faults import inject, verbs
@@ -180,13 +180,13 @@ def _next_steps(folder: Path, kind: str, verb: str, state: Any) -> Iterator[str]
 
 
 def _index_is_right(store: Any, folder: Path, ids: list[str]) -> Iterator[str]:
-    export = json.decode((folder / "index.json").read_bytes())
+    export = json_codec.decode((folder / "index.json").read_bytes())
     if not set(export["sessions"]) <= set(ids):
         yield f"index.json holds {sorted(export['sessions'])}"
     index = SessionIndex(store)
     if sorted(summary.id for summary in index.list()) != sorted(ids):
         yield f"the index lists {index.list()}"
     index.close()
-    export = json.decode((folder / "index.json").read_bytes())
+    export = json_codec.decode((folder / "index.json").read_bytes())
     if sorted(export["sessions"]) != sorted(ids):
         yield f"index.json holds {sorted(export['sessions'])} after the next use"

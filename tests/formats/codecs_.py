@@ -7,7 +7,7 @@ from cortext.formats import document, folder, log, service
 from cortext.formats.document import Block
 from cortext.formats.parts import encode_records, join
 from cortext.formats.records import decode_lines
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.session import Session
 
 
@@ -45,11 +45,11 @@ def _decode_folder(data: tuple[bytes, bytes]) -> Session:
 
 def _encode_service(session: Session) -> tuple[bytes, list[bytes]]:
     head, records = service.encode(session)
-    return json.encode(head), records
+    return json_codec.encode(head), records
 
 
 def _decode_service(data: tuple[bytes, list[bytes]]) -> Session:
-    return service.decode(json.decode(data[0]), data[1])
+    return service.decode(json_codec.decode(data[0]), data[1])
 
 
 FORMATS: dict[str, tuple[Callable[[Session], Any], Callable[[Any], Session]]] = {

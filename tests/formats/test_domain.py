@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from cortext.model.json_values import json_copy
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.model.values import json_copy
 from tests.formats.codecs_ import FORMATS, through
 
 REFUSED: list[Any] = [

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import NewerVersionError
-from cortext.model import json as codec
+from cortext.model import json_codec as codec
 from cortext.model.session import Session
 from cortext.stores.port import SessionStore
 from cortext.testing.base import message, session

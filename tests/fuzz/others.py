@@ -21,7 +21,7 @@ from cortext.features.secrets.redact_value import (
 )
 from cortext.features.transfer.import_file import parse_export, put
 from cortext.formats import llm_messages, openai_items
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.stores.folder import FolderStore
 from tests.fuzz.target import Feed, Files, Target, attempt
 
@@ -92,7 +92,7 @@ def _hook(folder: Path) -> Iterator[Feed]:
             finally:
                 sys.stdin = given
             if told := out.getvalue():
-                assert isinstance(json.decode(told.encode()), dict)
+                assert isinstance(json_codec.decode(told.encode()), dict)
             _logged(log)
 
     try:
@@ -134,7 +134,7 @@ def _items(folder: Path) -> Iterator[Feed]:
     def feed(data: bytes) -> None:
         for line in data.split(b"\n"):
             try:
-                item: Any = json.decode(line)
+                item: Any = json_codec.decode(line)
             except ValueError:
                 continue
             _there_and_back(item)
@@ -151,7 +151,7 @@ def _there_and_back(item: Any) -> None:
             raise
         return
     for record in (one, *many):
-        json.encode(record.to_dict())
+        json_codec.encode(record.to_dict())
     assert openai_items.items_of(one) == [item]
     assert llm_messages.items_of(many) == [item]
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools.claude.reader import ClaudeBridge
 from cortext.tools.codex.reader import CodexBridge
 from cortext.tools.gemini.reader import GeminiBridge
@@ -36,7 +36,7 @@ def _look(bridge: Bridge, path: Path) -> None:
 def _whole(decoded: Decoded) -> None:
     """What was decoded is a session that can be kept."""
     for session in (decoded.session, *decoded.side):
-        json.encode(session.to_dict())
+        json_codec.encode(session.to_dict())
     for damage in decoded.damages:
         assert damage.detail
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cortext.model.closing import is_closing
+from cortext.model.closing_phrases import is_closing
 
 CLOSING = """
 let's stop here

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.model.digest import LONGEST, digest
+from cortext.model.extractive_summary import LONGEST, digest
 from cortext.model.message import Role, SessionMessage
 
 CONVERSATIONS = Path(__file__).parent / "conversations"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cortext.model.digest import digest
+from cortext.model.extractive_summary import digest
 from cortext.model.message import SessionMessage
-from cortext.model.ours import without_command
+from cortext.model.own_commands import without_command
 from cortext.tools.jsonl import title_of
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.model.secret_keys import BLOCKS, KEYS
-from cortext.model.secrets import find_secrets, mask_text, mask_value
+from cortext.model.secrets.detector import find_secrets, mask_text, mask_value
+from cortext.model.secrets.key_formats import BLOCKS, KEYS
 from tests.secrets.made import labelled
 
 ROOT = Path(__file__).parent.parent.parent

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from cortext.errors import InvalidIdError, InvalidTransitionError
 from cortext.model.ids import check_id, check_workspace_id, derived_id, new_id
+from cortext.model.json_values import as_utc, parse_time
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.status import check_transition
 from cortext.model.title import generate_title
-from cortext.model.values import as_utc, parse_time
 
 WHEN = datetime(2025, 11, 22, 10, 30, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cortext.model.secret_spots import regions
-from cortext.model.secrets import find_secrets, mask_text, mask_value
+from cortext.model.secrets.candidates import regions
+from cortext.model.secrets.detector import find_secrets, mask_text, mask_value
 from tests.secrets import harmless
 from tests.secrets.made import Labelled, Maker, escaped, labelled, service_account, settings
 

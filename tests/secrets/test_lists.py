@@ -11,8 +11,8 @@ import pytest
 
 from cortext import paths
 from cortext.catalog.sanitize import told
-from cortext.model.secret_hint import could_hold
-from cortext.model.secrets import find_secrets
+from cortext.model.secrets.detector import find_secrets
+from cortext.model.secrets.quick_check import could_hold
 from tests.command import begin, cortext, git, ok
 from tests.secrets.held import KEY, TOKEN, Held, claude, codex, gemini, holding, opencode
 from tests.secrets.made import KEYS, Maker

@@ -18,7 +18,8 @@ from cortext.features.doctor.salvage import json_scan, salvage_documents
 from cortext.features.search.decisions import decisions_in
 from cortext.formats import briefing, document, edits, json_edit, query, slashed, toml_edit
 from cortext.formats.exports import markdown
-from cortext.model import closing, digest, ours, secrets
+from cortext.model import closing_phrases, extractive_summary, own_commands
+from cortext.model.secrets import detector
 from cortext.model.title import generate_title
 from cortext.service.http.problems import without_places
 from cortext.tools import jsonl
@@ -117,14 +118,14 @@ CASES: list[Case] = [
     ("codex settings", lambda t: mcp_servers(".codex/config.toml", "codex", t), "", "a."),
     ("markdown code", calm_line, "", "`a``b```c"),
     ("markdown definitions", calm_line, "> ", "[a"),
-    ("digest", lambda t: digest.digest(messages(t)), "", "<system-reminder>"),
+    ("digest", lambda t: extractive_summary.digest(messages(t)), "", "<system-reminder>"),
     ("title", title_of, "", "![["),
-    ("closing", closing.is_closing, "", "thanks, "),
-    ("own command", ours.without_command, "", "\n"),
-    ("secrets", secrets.find_secrets, "", "password="),
-    ("secret tokens", secrets.find_secrets, "", "eyJaaaaaaaa."),
-    ("secret addresses", secrets.find_secrets, "", "://a:"),
-    ("printed secrets", secrets.without_prints, "", "[redacted a"),
+    ("closing", closing_phrases.is_closing, "", "thanks, "),
+    ("own command", own_commands.without_command, "", "\n"),
+    ("secrets", detector.find_secrets, "", "password="),
+    ("secret tokens", detector.find_secrets, "", "eyJaaaaaaaa."),
+    ("secret addresses", detector.find_secrets, "", "://a:"),
+    ("printed secrets", detector.without_prints, "", "[redacted a"),
     ("decisions", lambda t: list(decisions_in(messages(t))), "", "let's use a "),
     ("objects", lambda t: list(json_scan.objects_in(t)), "", '{"type":'),
     ("fields", json_scan.fields_in, "", '"a" : '),

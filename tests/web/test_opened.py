@@ -12,7 +12,7 @@ from cortext import SessionMessage, SessionNotFoundError, SessionStorage, open_s
 from cortext.catalog.row import Listed
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.watch.live_sources import Conversation
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.protocol import Source
 from cortext.web.database_session import joined
@@ -133,7 +133,7 @@ def test_a_page_is_told_from_where_it_has_to_look_anew(root: str) -> None:
         store.append(ID, SessionMessage("user", "More."))
         told = await asyncio.wait_for(waiting, 60)
         assert (told["event"], told["id"]) == ("grown", opened.version)
-        assert json.decode(told["data"].encode()) == {
+        assert json_codec.decode(told["data"].encode()) == {
             "total": 3, "from": 3, "version": opened.version,
         }  # fmt: skip
         store.delete(ID)

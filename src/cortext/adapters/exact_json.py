@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from cortext.model import json
+from cortext.model import json_codec
 
 _TEXT = "json"
 
@@ -12,20 +12,20 @@ _TEXT = "json"
 def to_store(raw: bytes) -> Any:
     """What a record holds for this JSON: its value, or the text where the value would be written
     otherwise, as a number may be."""
-    data = json.decode(raw)
-    if json.encode(data) == raw and not _is_text(data):
+    data = json_codec.decode(raw)
+    if json_codec.encode(data) == raw and not _is_text(data):
         return data
     return {_TEXT: raw.decode("utf-8")}
 
 
 def from_store(stored: Any) -> bytes:
     """The JSON again."""
-    return stored[_TEXT].encode("utf-8") if _is_text(stored) else json.encode(stored)
+    return stored[_TEXT].encode("utf-8") if _is_text(stored) else json_codec.encode(stored)
 
 
 def value_of(stored: Any) -> Any:
     """The value of the JSON."""
-    return json.decode(from_store(stored)) if _is_text(stored) else stored
+    return json_codec.decode(from_store(stored)) if _is_text(stored) else stored
 
 
 def _is_text(stored: Any) -> bool:

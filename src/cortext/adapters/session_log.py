@@ -30,7 +30,7 @@ from cortext import paths
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError, SessionOwnerError
-from cortext.model import keys
+from cortext.model import derived_ids
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
@@ -81,7 +81,7 @@ def id_of(*key: str) -> str:
         error = InvalidIdError(key[0])
         error.hint = "give the conversation an id that is not empty"
         raise error
-    return keys.id_of(*key)
+    return derived_ids.id_of(*key)
 
 
 def is_anothers(head: Session, owner: str) -> bool:

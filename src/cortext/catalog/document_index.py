@@ -19,7 +19,7 @@ from cortext.catalog.database import Database, bounded, is_damage
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import replace, side_dir, storage_errors
 from cortext.errors import SessionStorageError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.ids import check_id
 from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
@@ -273,7 +273,7 @@ class SessionIndex:
         summaries = self._run(lambda db: _rows(db, "ORDER BY id", []))
         # One session a line, for people who grep and diff.
         lines = b",\n".join(
-            b'"%b":%b' % (s.id.encode(), json.encode(s.to_dict())) for s in summaries
+            b'"%b":%b' % (s.id.encode(), json_codec.encode(s.to_dict())) for s in summaries
         )
         data = b'{"version":%d,"sessions":{\n%b\n}}\n' % (INDEX_VERSION, lines)
         written = replace(self._export_path, [data], temp_dir=side_dir(self._folder))

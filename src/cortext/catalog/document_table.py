@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from cortext.catalog.database import Unreadable, bounded, folded, micros, plain
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.summary import SessionSummary
 from cortext.stores.seen import Fingerprint
 
@@ -48,7 +48,7 @@ def put(db: sqlite3.Connection, summary: SessionSummary, found: Fingerprint | No
             bounded(summary.total_tokens),
             plain(summary.working_dir),
             plain(summary.owner),
-            json.encode(summary),
+            json_codec.encode(summary),
             *fingerprint,
         ),
     )
@@ -78,7 +78,7 @@ def read_rows(rows: Iterable[tuple[bytes]]) -> Iterator[SessionSummary]:
             yield _summaries.decode(blob)
         except (msgspec.DecodeError, UnicodeDecodeError, TypeError):
             try:
-                yield SessionSummary.from_dict(wire.as_dict(json.decode(blob)))
+                yield SessionSummary.from_dict(record_dicts.as_dict(json_codec.decode(blob)))
             except (ValueError, TypeError, AttributeError) as error:
                 raise Unreadable(f"a row cannot be read: {error}") from None
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cortext.catalog.database import plain
-from cortext.model.secret_hint import could_hold
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
+from cortext.model.secrets.quick_check import could_hold
 
 if TYPE_CHECKING:
     from cortext.model.session import Session
@@ -34,7 +34,7 @@ def told(text: str) -> str:
     log, what was masked in the file since, and of a tool's file nothing is ever masked."""
     if not could_hold(text):
         return shown(text)
-    from cortext.model.secrets import mask_text
+    from cortext.model.secrets.detector import mask_text
 
     return shown(_without_half(mask_text(text)[0]))
 

@@ -16,7 +16,7 @@ from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, reason_of
 from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.records import decode_lines
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.session import Session
 from cortext.stores import layout
 from cortext.stores.folder import FolderStore
@@ -99,7 +99,7 @@ def _head(root: str, place: Place) -> tuple[Session, str]:
 def _tokens(place: Place) -> int:
     """As the head has it, which says more than the session made of it."""
     try:
-        counted = wire.as_dict(json.decode(read_file(place.head))).get(TOKENS[0])
+        counted = record_dicts.as_dict(json_codec.decode(read_file(place.head))).get(TOKENS[0])
     except (OSError, ValueError):
         return 0
     return bounded(counted) if isinstance(counted, int) else 0

@@ -123,20 +123,20 @@ def _paged(lines: list[str]) -> bool:
 
 def _show_json(finder: Finder, answer: Answer, question: Question) -> None:
     from cortext.features.listing.conversation_names import Names
-    from cortext.model import json
+    from cortext.model import json_codec
 
     hits = [hit for group in answer.groups for hit in group.hits]
     if not question.best:
         hits.sort(key=lambda hit: hit.time, reverse=True)
     names = Names(finder.rows)
-    show(json.encode([_as_json(hit, names) for hit in hits]).decode())
+    show(json_codec.encode([_as_json(hit, names) for hit in hits]).decode())
 
 
 def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
     from cortext.cli.quoting import quoted
     from cortext.clock import from_micros
     from cortext.features.listing.conversation_names import reopens
-    from cortext.model import wire
+    from cortext.model import record_dicts
 
     row, name = hit.row, names.of(hit.row)
     return {
@@ -150,7 +150,7 @@ def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
         **where_it_is(row),
         "message": hit.number if hit.number > 0 else None,
         "role": hit.role,
-        "timestamp": wire.iso(from_micros(hit.time)) if hit.time else None,
+        "timestamp": record_dicts.iso(from_micros(hit.time)) if hit.time else None,
         "exact": hit.exact,
         "text": hit.snippet.text,
         "matches": [list(span) for span in hit.snippet.spans],

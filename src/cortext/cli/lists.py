@@ -15,7 +15,7 @@ from cortext.catalog.row import AUR, DOCUMENT, TOOL_NAMES, Listed
 from cortext.cli.text import cells, fit, local, say, say_damaged, show, to_edge
 from cortext.clock import ago, from_micros
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Listing, Wanted
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 
 _FEW = 3
 _WIDEST = 32

@@ -185,6 +185,6 @@ class Until(Since):
 
 
 def print_json(value: Any) -> None:
-    from cortext.model import json
+    from cortext.model import json_codec
 
-    click.echo(json.encode(value))
+    click.echo(json_codec.encode(value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 
 
 def quoted(word: str) -> str:

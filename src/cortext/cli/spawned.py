@@ -86,7 +86,7 @@ def show_sessions(
 def show_list(rows: Sequence[Listed], *, of: int | None = None, json: bool = False) -> None:
     """The rows as a table and how many they are, or as JSON; `of` are all that there are."""
     if json:
-        from cortext.model.json import encode
+        from cortext.model.json_codec import encode
 
         show(encode(as_json(rows)).decode())
     elif rows:

@@ -12,7 +12,7 @@ from cortext.formats import stubs
 from cortext.formats.history import history
 from cortext.formats.parts import place_invocations
 from cortext.formats.stubs import Call, Result
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 
@@ -150,7 +150,7 @@ def _indented(value: Any) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return json.pretty(value).decode("utf-8", "replace")
+    return json_codec.pretty(value).decode("utf-8", "replace")
 
 
 def _shifted(text: str) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 
-from cortext.model.text import clean as clean
+from cortext.model.safe_text import clean as clean
 
 _FEW = 5
 

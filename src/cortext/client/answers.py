@@ -10,7 +10,7 @@ import msgspec
 from cortext.client import failures
 from cortext.client.failures import ServiceError
 from cortext.errors import CortextError, InvalidIdError
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.service.stores.base import not_found
 
 _AGAIN = frozenset((429, 502, 503, 504))
@@ -117,6 +117,6 @@ def decode(answer: Answer, kind: type[_Struct]) -> _Struct:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # Half characters are written as escapes, which the fast decoder refuses.
         try:
-            return wire.convert(wire.as_dict(json.decode(answer.body)), kind)
+            return record_dicts.convert(record_dicts.as_dict(json_codec.decode(answer.body)), kind)
         except ValueError as error:
             raise failures.bad_answer(answer.url, failures.shown(error), answer.status) from None

@@ -9,7 +9,7 @@ import msgspec
 
 from cortext.client.answers import Answer, checked, decode, is_missing
 from cortext.client.failures import ServiceError, bad_answer
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.ids import check_id
 from cortext.service.stores.base import check_message, check_owner, could_be
 from cortext.service.stores.metadata import copied
@@ -38,7 +38,7 @@ class Call(NamedTuple):
 
     @property
     def content(self) -> bytes | None:
-        return None if self.body is None else json.encode(self.body)
+        return None if self.body is None else json_codec.encode(self.body)
 
 
 class _Page(msgspec.Struct, rename="camel"):

@@ -19,9 +19,9 @@ from cortext.durability.replace_file import (
     write_new,
 )
 from cortext.errors import SessionNotFoundError, SessionStorageError
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.ids import check_id, new_id
-from cortext.model.values import parse_time
+from cortext.model.json_values import parse_time
 
 _INFO = "info.json"
 
@@ -51,12 +51,12 @@ class Trash:
             info = {
                 "version": 1,
                 "label": label,
-                "deleted_at": wire.iso(entry.deleted_at),
+                "deleted_at": record_dicts.iso(entry.deleted_at),
                 "origins": list(entry.origins),
             }
             make_private_dir(self._folder)
             # Beside the trash, where what is left of a crash is no entry that nobody understands.
-            fresh = write_folder(os.path.dirname(self._folder), {_INFO: [json.encode(info)]})
+            fresh = write_folder(os.path.dirname(self._folder), {_INFO: [json_codec.encode(info)]})
             place_folder(fresh, folder, below=self._folder)
             for number, origin in enumerate(entry.origins):
                 move(origin, os.path.join(folder, str(number)))
@@ -120,7 +120,7 @@ class Trash:
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None
         try:
-            info: dict[str, Any] = wire.as_dict(json.decode(data))
+            info: dict[str, Any] = record_dicts.as_dict(json_codec.decode(data))
             origins = tuple(str(origin) for origin in info["origins"])
             return TrashEntry(name, str(info["label"]), parse_time(info["deleted_at"]), origins)
         except (ValueError, KeyError, TypeError):

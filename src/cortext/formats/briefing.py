@@ -16,9 +16,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from cortext.model import wire
+from cortext.model import record_dicts
+from cortext.model.json_values import parse_time
 from cortext.model.message import ROLES
-from cortext.model.values import parse_time
 
 _SIGN = "\N{SYMBOL FOR ESCAPE}"
 _ESCAPED = re.compile(_SIGN + r"\{([0-9A-F]+)\}")
@@ -80,7 +80,7 @@ def render_record(record: Past | Left, nonce: str) -> str:
     """One record of a history, as it stands in it."""
     if isinstance(record, Left):
         return f"{nonce} {_OMITTED} {escape(record.text)}"
-    return f"{nonce} {record.role} {wire.iso(record.timestamp)}\n{render_text(record.text)}"
+    return f"{nonce} {record.role} {record_dicts.iso(record.timestamp)}\n{render_text(record.text)}"
 
 
 def render_text(text: str) -> str:

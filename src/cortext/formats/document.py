@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cortext.formats.records import Damage, encode_plain, may_hide_type
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.head import HEAD, decode_head, encode_head
 from cortext.model.message import SessionMessage, ToolInvocation, all_complete
 from cortext.model.session import Session
@@ -45,7 +45,7 @@ class Decoded(NamedTuple):
 
 def encode(session: Session, messages: Block, history: Block) -> list[bytes | memoryview]:
     """The file in chunks, from blocks that hold all the session's records."""
-    head = json.encode(encode_head(session, HEAD))
+    head = json_codec.encode(encode_head(session, HEAD))
     return [
         head[:-1], _MESSAGES, messages.data, _HISTORY, history.data, _END,
     ]  # fmt: skip
@@ -59,7 +59,7 @@ def decode(data: bytes) -> Decoded:
     view = memoryview(data)
     messages_at, history_at = cuts
     try:
-        head = wire.as_dict(_any.decode(data[:messages_at] + b"}"))
+        head = record_dicts.as_dict(_any.decode(data[:messages_at] + b"}"))
         # From bracket to bracket: the marks hold those around the records.
         messages = _messages.decode(view[messages_at + len(_MESSAGES) - 2 : history_at + 2])
         history = _history.decode(view[history_at + len(_HISTORY) - 2 : 2 - len(_END)])
@@ -67,7 +67,7 @@ def decode(data: bytes) -> Decoded:
         return _decode_slowly(data)
     if not (all_complete(messages) and all_complete(history)):
         return _decode_slowly(data)
-    session = wire.convert(decode_head(head, HEAD), Session)
+    session = record_dicts.convert(decode_head(head, HEAD), Session)
     session.messages, session.tool_history = messages, history
     return Decoded(
         session,
@@ -96,11 +96,11 @@ def salvage(data: bytes, id: str) -> tuple[Session, list[Damage]]:
         if not bare.startswith(b"{") or not bare.endswith(b"}"):
             continue
         try:
-            item = wire.as_dict(json.decode(bare))
+            item = record_dicts.as_dict(json_codec.decode(bare))
             if "tool_name" in item:
-                history.append(wire.invocation_from_dict(item))
+                history.append(record_dicts.invocation_from_dict(item))
             elif "role" in item:
-                messages.append(wire.message_from_dict(item))
+                messages.append(record_dicts.message_from_dict(item))
         except ValueError as error:
             damages.append(Damage(str(error), number))
     return _salvaged(data, id, messages, history), damages
@@ -134,12 +134,12 @@ def _cuts(data: bytes) -> tuple[int, int] | None:
 def _encode_item(item: SessionMessage | ToolInvocation) -> bytes:
     if isinstance(item, SessionMessage) and not item.extra:
         return encode_plain(item)
-    return json.encode(item.to_dict())
+    return json_codec.encode(item.to_dict())
 
 
 def _decode_slowly(data: bytes) -> Decoded:
     notes: list[str] = []
-    found = wire.as_dict(json.decode(data, notes))
+    found = record_dicts.as_dict(json_codec.decode(data, notes))
     session = Session.from_decoded(found)
     messages = Block().extended(session.messages)
     return Decoded(
@@ -155,7 +155,7 @@ def _salvaged(
     cut = data.find(b',"messages":[')
     if cut > 0:
         try:
-            head = wire.as_dict(json.decode(data[:cut] + b"}"))
+            head = record_dicts.as_dict(json_codec.decode(data[:cut] + b"}"))
         except ValueError:
             head = {}
     try:

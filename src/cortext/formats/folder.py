@@ -6,7 +6,7 @@ from typing import Any
 
 from cortext.formats.parts import Format, StoredRecords, head_to_dict
 from cortext.formats.records import INVOCATIONS, RecordTable
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.head import FIELDS, table
 from cortext.model.session import Session
 from cortext.model.tokens import tokens_of
@@ -52,12 +52,12 @@ def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
     tokens = tokens_of(session, messages)
     counted = tokens.total, "tool" if tokens.reported else "estimate"
     data.update(zip(TOKENS, counted, strict=True))
-    return json.pretty(data) + b"\n"
+    return json_codec.pretty(data) + b"\n"
 
 
 def decode_head(data: bytes, notes: list[str]) -> dict[str, Any]:
     """The head of `session.json`; ValueError says why it is none."""
-    head = wire.as_dict(json.decode(data, notes))
+    head = record_dicts.as_dict(json_codec.decode(data, notes))
     for derived in TOKENS:
         head.pop(derived, None)
     return head

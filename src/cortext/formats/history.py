@@ -10,7 +10,7 @@ from cortext.formats import stubs
 from cortext.formats.briefing import Past
 from cortext.formats.parts import place_invocations
 from cortext.formats.stubs import Call, Result
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
@@ -170,4 +170,4 @@ def _recorded(session: Session, made: dict[int, list[_Made]]) -> dict[int, list[
 
 
 def _key(call: Call) -> tuple[str, bytes]:
-    return call.name, json.encode(call.arguments)
+    return call.name, json_codec.encode(call.arguments)

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from cortext.formats import stubs
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import ROLES, Role, SessionMessage
-from cortext.model.wire import as_dict
+from cortext.model.record_dicts import as_dict
 
 KEY = "llm"
 """The name in `extra` under which a message stands."""
@@ -161,7 +161,7 @@ def _made(record: SessionMessage, names: dict[str, str]) -> list[Json]:
 
 
 def _made_result(id: str, name: str, value: Any) -> Json:
-    text = value if isinstance(value, str) else json.encode(value).decode("utf-8")
+    text = value if isinstance(value, str) else json_codec.encode(value).decode("utf-8")
     return {"type": "tool_result", "name": name, "output": text, "tool_call_id": id}
 
 

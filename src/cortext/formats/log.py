@@ -6,7 +6,7 @@ from typing import Any
 
 from cortext.formats.parts import Format, StoredRecords, encode_records, head_to_dict
 from cortext.formats.records import INVOCATIONS, RecordTable
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.head import FIELDS, table
 from cortext.model.session import Session
 
@@ -33,12 +33,12 @@ def encode(session: Session, format: Format = LOG) -> bytes:
 
 def encode_head_line(session: Session, stored: StoredRecords | None = None) -> bytes:
     """Line 1, with its newline."""
-    return json.encode({"type": "metadata", **head_to_dict(session, LOG, stored)}) + b"\n"
+    return json_codec.encode({"type": "metadata", **head_to_dict(session, LOG, stored)}) + b"\n"
 
 
 def decode_head_line(line: bytes, notes: list[str]) -> dict[str, Any]:
     """The head that line 1 holds; ValueError says why it is none."""
-    data = wire.as_dict(json.decode(line, notes))
+    data = record_dicts.as_dict(json_codec.decode(line, notes))
     if data.pop("type", None) != "metadata":
         raise ValueError("line 1 is not the session's metadata")
     return data

@@ -11,10 +11,10 @@ import re
 from typing import Any, cast
 
 from cortext.formats import stubs
-from cortext.model import json
+from cortext.model import json_codec
+from cortext.model.json_values import DEEPEST
 from cortext.model.message import ROLES, Role, SessionMessage
-from cortext.model.values import DEEPEST
-from cortext.model.wire import as_dict
+from cortext.model.record_dicts import as_dict
 
 KEY = "openai_agents"
 """The name in `extra` under which an item stands."""
@@ -160,7 +160,7 @@ def _call_of(item: dict[str, Any], kind: str) -> dict[str, Any]:
     given = _first(item, _GIVEN)
     if isinstance(given, str):
         try:
-            given = json.decode(given.encode("utf-8", "surrogatepass"))
+            given = json_codec.decode(given.encode("utf-8", "surrogatepass"))
         except ValueError:
             given = {"input": given}
     id = _text(item.get("call_id") or item.get("id"))
@@ -178,7 +178,7 @@ def _made_call(data: dict[str, Any]) -> list[dict[str, Any]]:
     if not call.id:
         return []
     made = {
-        "arguments": json.encode(call.arguments).decode("utf-8"),
+        "arguments": json_codec.encode(call.arguments).decode("utf-8"),
         "call_id": call.id,
         "name": _NO_NAME.sub("_", call.name)[:64] or "tool",
         "type": "function_call",
@@ -194,7 +194,7 @@ def _answer(message: SessionMessage) -> dict[str, Any]:
 
 
 def _output(call_id: str, value: Any) -> dict[str, Any]:
-    text = value if isinstance(value, str) else json.encode(value).decode("utf-8")
+    text = value if isinstance(value, str) else json_codec.encode(value).decode("utf-8")
     return {"call_id": call_id, "output": text, "type": "function_call_output"}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cortext.formats.records import INVOCATIONS, Lines, RecordTable, encode_record
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.model.head import HeadTable, decode_head, encode_head
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
@@ -88,7 +88,7 @@ def join(head: dict[str, Any], lines: Lines, format: Format) -> Session:
     trailing = [pair for pair in calls_in_head(head) if pair[1].id not in riding]
     head = {name: value for name, value in head.items() if name != INVOCATIONS}
     known = head.pop(format.count_key, 0)
-    session = wire.convert(decode_head(head, format.head), Session)
+    session = record_dicts.convert(decode_head(head, format.head), Session)
     session.messages = lines.messages
     # Calls in the head were recorded before any message that came after that head.
     placed = sorted([*trailing, *lines.invocations], key=lambda pair: pair[0])
@@ -101,11 +101,11 @@ def join(head: dict[str, Any], lines: Lines, format: Format) -> Session:
 
 def calls_in_head(head: dict[str, Any]) -> list[tuple[int, ToolInvocation]]:
     """The tool calls that a head holds, each with the number of messages before it."""
-    return [_trailing(item) for item in wire.dicts(head.get(INVOCATIONS), INVOCATIONS)]
+    return [_trailing(item) for item in record_dicts.dicts(head.get(INVOCATIONS), INVOCATIONS)]
 
 
 def _trailing(item: dict[str, Any]) -> tuple[int, ToolInvocation]:
     position = item.get("position", 0)
     if not isinstance(position, int):
         raise ValueError("a recorded tool call has no position")
-    return position, wire.invocation_from_dict(wire.as_dict(item.get("invocation")))
+    return position, record_dicts.invocation_from_dict(record_dicts.as_dict(item.get("invocation")))

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from cortext.formats import checksum
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.message import SessionMessage, ToolInvocation, all_complete
 
 INVOCATIONS = "tool_invocations"
@@ -31,7 +31,7 @@ class RecordTable(NamedTuple):
     def reserved(self) -> frozenset[str]:
         """The keys that a line needs for itself."""
         own = {"type", INVOCATIONS} if self.type else {INVOCATIONS}
-        return wire.message_keys(self.names) | own | {checksum.KEY}
+        return record_dicts.message_keys(self.names) | own | {checksum.KEY}
 
 
 class Damage(NamedTuple):
@@ -82,31 +82,31 @@ def encode_record(
     if type(message) is not SessionMessage:
         raise ValueError(f"a message is a SessionMessage, not {type(message).__name__}")
     if not (message.extra or invocations or table.names):
-        line = json.encode(message) if table.type else encode_plain(message)
+        line = json_codec.encode(message) if table.type else encode_plain(message)
         return (checksum.seal(line) if table.checksums else line) + b"\n"
     data: dict[str, Any] = {"type": table.type} if table.type else {}
-    data.update(wire.message_to_dict(message, table.names, table.reserved))
+    data.update(record_dicts.message_to_dict(message, table.names, table.reserved))
     if invocations:
         data[INVOCATIONS] = [invocation.to_dict() for invocation in invocations]
-    line = json.encode(data)
+    line = json_codec.encode(data)
     return (checksum.seal(line) if table.checksums else line) + b"\n"
 
 
 def encode_plain(message: SessionMessage) -> bytes:
     """A message without unknown keys, as a JSON object."""
-    return b"{" + json.encode(message)[len(_TURN) :]
+    return b"{" + json_codec.encode(message)[len(_TURN) :]
 
 
 def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
     """The record of one line; ValueError says why it is none."""
-    data = wire.as_dict(json.decode(checksum.unseal(line), notes))
+    data = record_dicts.as_dict(json_codec.decode(checksum.unseal(line), notes))
     if table.type:
         found = data.pop("type", table.type)
         if found != table.type:
             raise ValueError(f"a {table.type} was expected, not {found!r:.40}")
-    riding = wire.dicts(data.pop(INVOCATIONS, None), INVOCATIONS)
-    message = wire.message_from_dict(data, table.names)
-    return Record(message, [wire.invocation_from_dict(item) for item in riding])
+    riding = record_dicts.dicts(data.pop(INVOCATIONS, None), INVOCATIONS)
+    message = record_dicts.message_from_dict(data, table.names)
+    return Record(message, [record_dicts.invocation_from_dict(item) for item in riding])
 
 
 def decode_lines(data: bytes, table: RecordTable, first_line: int = 1, start: int = 0) -> Lines:
@@ -168,13 +168,13 @@ _UNKNOWN_TYPE = re.compile(rb'"type"\s*:\s*"turn"')
 _plain = msgspec.json.Decoder(SessionMessage)
 _ids = msgspec.json.Decoder(_OnlyId)
 _dicts = msgspec.json.Decoder(dict[str, Any])
-_KEYS = wire.message_keys()
-_NOT_EXTRA = frozenset((INVOCATIONS, checksum.KEY, wire.ESCAPED))
+_KEYS = record_dicts.message_keys()
+_NOT_EXTRA = frozenset((INVOCATIONS, checksum.KEY, record_dicts.ESCAPED))
 
 
 def _id_of(line: bytes) -> str:
     try:
-        value = json.decode(line)
+        value = json_codec.decode(line)
     except ValueError:
         return ""
     found = value.get("id") if isinstance(value, dict) else ""  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]

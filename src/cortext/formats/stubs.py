@@ -25,7 +25,7 @@ from cortext.formats.edits import (
     patch_of,
     text_of,
 )
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 
 LONGEST_COMMAND = 1000
@@ -187,7 +187,7 @@ def _describe(kind: str, given: dict[str, Any]) -> tuple[str, list[str]]:
         key[:LONGEST_ARGUMENTS]: value[:LONGEST_ARGUMENTS] if isinstance(value, str) else value
         for key, value in given.items()
     }
-    text = json.encode(short).decode("utf-8") if short else ""
+    text = json_codec.encode(short).decode("utf-8") if short else ""
     return one_line(text, LONGEST_ARGUMENTS), []
 
 
@@ -242,7 +242,7 @@ def _decoded(value: Any, longest: int = _WHOLE) -> Any:
     """A value that was written as JSON inside a string, if it is an object."""
     if isinstance(value, str) and len(value) <= longest and value[:1] == "{":
         try:
-            return json.decode(value.encode("utf-8", "surrogatepass"))
+            return json_codec.decode(value.encode("utf-8", "surrogatepass"))
         except ValueError:
             return value  # it only begins with a brace
     return value

@@ -13,7 +13,7 @@ from cortext.features.listing.load_row import read_all
 from cortext.formats.briefing import Past
 from cortext.formats.history import history
 from cortext.mcp.reach import read_row
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.layout import document_in
@@ -95,6 +95,8 @@ def _in_full(session: Session) -> Iterator[tuple[int, Past]]:
 
 
 def _whole_of(message: SessionMessage) -> Past:
-    calls = [json.encode(call).decode("utf-8", "replace") for call in message.tool_calls or ()]
+    calls = [
+        json_codec.encode(call).decode("utf-8", "replace") for call in message.tool_calls or ()
+    ]
     text = "\n".join([*([message.content] if message.content else []), *calls])
     return Past(message.role, message.timestamp, text)

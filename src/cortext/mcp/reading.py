@@ -11,7 +11,7 @@ from cortext.mcp import asked, parts
 from cortext.mcp.answers import NOTICE, Answer, Conversation, Facts, conversation, marked, new_nonce
 from cortext.mcp.parts import MESSAGES
 from cortext.mcp.reach import Reach
-from cortext.model import wire
+from cortext.model import record_dicts
 
 BUDGET = 40_000
 """Characters of one answer: tools refuse or cut what is much longer."""
@@ -137,5 +137,5 @@ def _cut(past: Past, number: int, show: str) -> Sequence[Past | Left]:
 def _said(number: int, record: Past | Left, nonce: str) -> Said:
     if isinstance(record, Left):
         return Said(message=number, role="omitted", timestamp=None, text=escape(record.text))
-    when = wire.iso(record.timestamp)
+    when = record_dicts.iso(record.timestamp)
     return Said(message=number, role=record.role, timestamp=when, text=marked(record.text, nonce))

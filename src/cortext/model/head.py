@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from cortext.model import wire
+from cortext.model import record_dicts
+from cortext.model.json_values import as_utc, json_copy, parse_time
 from cortext.model.message import SessionMessage, ToolInvocation
-from cortext.model.values import as_utc, json_copy, parse_time
 
 if TYPE_CHECKING:
     from cortext.model.session import Session
@@ -134,7 +134,7 @@ def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
         if empty and not always:
             continue
         if isinstance(value, datetime):
-            value = wire.iso(as_utc(value))
+            value = record_dicts.iso(as_utc(value))
         elif ours == "status":
             value = dialect.words.get(value, value)
         elif empty and dialect.nulls:
@@ -143,7 +143,7 @@ def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
     extra = json_copy(session.extra, "extra")
     for parent in _parents(dialect):
         _merge_nested(data, extra, parent, dialect)
-    wire.merge_extra(data, extra, dialect.reserved)
+    record_dicts.merge_extra(data, extra, dialect.reserved)
     return data
 
 
@@ -172,7 +172,7 @@ def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
         raise ValueError("is not a session: it has no created_at")
     fields.setdefault("updated_at", fields["created_at"])
     fields.setdefault("id", "")
-    fields["extra"] = wire.take_extra(rest)
+    fields["extra"] = record_dicts.take_extra(rest)
     return fields
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from cortext.model.values import json_copy
-from cortext.model.wire import as_dict
+from cortext.model.json_values import json_copy
+from cortext.model.record_dicts import as_dict
 
 if TYPE_CHECKING:
     from cortext.model.message import SessionMessage

@@ -12,10 +12,10 @@ from msgspec import Struct, StructMeta
 from msgspec.structs import force_setattr
 
 from cortext import clock
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.model.ids import new_id
+from cortext.model.json_values import UTC, as_utc, json_copy
 from cortext.model.llm_message import fields_of_llm_message, to_llm_message
-from cortext.model.values import UTC, as_utc, json_copy
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: frozenset[str] = frozenset(("system", "user", "assistant", "tool"))
@@ -121,11 +121,11 @@ class SessionMessage(
 
     def to_dict(self) -> dict[str, Any]:
         """As a document holds it: what is empty and optional is left out."""
-        return wire.message_to_dict(self)
+        return record_dicts.message_to_dict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SessionMessage:
-        return wire.message_from_dict(json_copy(data, "the message", around=8))
+        return record_dicts.message_from_dict(json_copy(data, "the message", around=8))
 
     def to_llm_message(self) -> dict[str, Any]:
         """Return the message in the form of chat-completions APIs.
@@ -188,8 +188,8 @@ class ToolInvocation(
 
     def to_dict(self) -> dict[str, Any]:
         """Every field, also the empty ones."""
-        return wire.invocation_to_dict(self)
+        return record_dicts.invocation_to_dict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ToolInvocation:
-        return wire.invocation_from_dict(json_copy(data, "the tool call", around=8))
+        return record_dicts.invocation_from_dict(json_copy(data, "the tool call", around=8))

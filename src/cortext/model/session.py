@@ -8,12 +8,12 @@ from typing import Any
 from msgspec import Struct, field
 
 from cortext import clock
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.head import FIELDS, HEAD, check_head, decode_head, encode_head
 from cortext.model.ids import new_id
+from cortext.model.json_values import as_utc, json_copy
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.status import Status
-from cortext.model.values import as_utc, json_copy
 
 _JSON_FIELDS = ("metadata", "pending", "native", "extra")
 # A bad id is every verb's to refuse, with an error of its own.
@@ -125,20 +125,22 @@ class Session(Struct, weakref=True):
     def from_decoded(cls, data: dict[str, Any]) -> Session:
         """As `from_dict`, for a dict that a decoder made and that nobody else has."""
         head = dict(data)
-        messages = wire.dicts(head.pop("messages", None), "messages")
-        history = wire.dicts(head.pop("tool_history", None), "tool_history")
-        session = wire.convert(decode_head(head, HEAD), cls)
+        messages = record_dicts.dicts(head.pop("messages", None), "messages")
+        history = record_dicts.dicts(head.pop("tool_history", None), "tool_history")
+        session = record_dicts.convert(decode_head(head, HEAD), cls)
         session.id = session.id or new_id()
-        session.messages = [wire.message_from_dict(item) for item in messages]
-        session.tool_history = [wire.invocation_from_dict(item) for item in history]
+        session.messages = [record_dicts.message_from_dict(item) for item in messages]
+        session.tool_history = [record_dicts.invocation_from_dict(item) for item in history]
         return session
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the session as JSON: on indented lines, or on one line if `indent` is None."""
         data = self.to_dict()
-        return (json.pretty(data, indent) if indent else json.encode(data)).decode("utf-8")
+        return (json_codec.pretty(data, indent) if indent else json_codec.encode(data)).decode(
+            "utf-8"
+        )
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Session:
         raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        return cls.from_decoded(wire.as_dict(json.decode(raw)))
+        return cls.from_decoded(record_dicts.as_dict(json_codec.decode(raw)))

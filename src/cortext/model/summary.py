@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from cortext.model import wire
+from cortext.model import record_dicts
+from cortext.model.json_values import as_utc, parse_time
 from cortext.model.session import Session
-from cortext.model.values import as_utc, parse_time
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
@@ -50,8 +50,8 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, Any]:
         """Every field, with times as ISO strings."""
         data = {name: getattr(self, name) for name in self.__struct_fields__}
-        data["created_at"] = wire.iso(self.created_at)
-        data["updated_at"] = wire.iso(self.updated_at)
+        data["created_at"] = record_dicts.iso(self.created_at)
+        data["updated_at"] = record_dicts.iso(self.updated_at)
         data["tags"] = list(self.tags)
         return data
 
@@ -60,4 +60,4 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
         fields = {name: data[name] for name in cls.__struct_fields__ if name in data}
         for name in ("created_at", "updated_at"):
             fields[name] = parse_time(fields.get(name))
-        return wire.convert(fields, cls)
+        return record_dicts.convert(fields, cls)

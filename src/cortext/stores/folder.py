@@ -34,10 +34,10 @@ from cortext.errors import (
 from cortext.formats import checksum, folder
 from cortext.formats.parts import Format, encode_records, join
 from cortext.formats.records import Damage, Lines, decode_lines, sorted_lines
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.ids import check_workspace_id
+from cortext.model.json_values import as_utc
 from cortext.model.session import Session
-from cortext.model.values import as_utc
 from cortext.stores import layout
 from cortext.stores.checks import (
     IN_A_WORKSPACE,
@@ -148,9 +148,9 @@ class FolderStore(LineStore):
             _refuse_links(place, place.head, place.lines)
             lines = read_file(place.lines).split(b"\n")
             files = {
-                "session.json": [_changed(read_file(place.head), change, json.pretty), b"\n"],
+                "session.json": [_changed(read_file(place.head), change, json_codec.pretty), b"\n"],
                 "messages.jsonl": [
-                    b"\n".join(_changed(line, change, json.encode) for line in lines)
+                    b"\n".join(_changed(line, change, json_codec.encode) for line in lines)
                 ],
             }
             swap_folder(write_folder(side_dir(self._conversations), files), place.session)
@@ -159,7 +159,10 @@ class FolderStore(LineStore):
     def counted_at(self, place: Place) -> int:
         """How many messages the session in a place had when its head was written."""
         with storage_errors("read", place.head):
-            return int(wire.as_dict(json.decode(read_file(place.head))).get("message_count") or 0)
+            return int(
+                record_dicts.as_dict(json_codec.decode(read_file(place.head))).get("message_count")
+                or 0
+            )
 
     def sort_at(self, place: Place) -> None:
         """Put the records in the order of time; a late one may have been appended last."""
@@ -346,7 +349,7 @@ def _refuse_links(place: Place, *files: str) -> None:
 def _changed(data: bytes, change: Callable[[Any], Any], encode: Callable[[Any], bytes]) -> bytes:
     text = data.decode("utf-8", "surrogateescape")
     try:
-        old = json.decode(data)
+        old = json_codec.decode(data)
     except ValueError:
         return str(change(text)).encode("utf-8", "surrogateescape")
     new = change(old)

@@ -25,7 +25,7 @@ from cortext.formats.records import (
     encode_record,
     record_ids,
 )
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 from cortext.stores.checks import at, name_mismatch, raise_if_damaged, refuse_newer
@@ -240,9 +240,9 @@ class LineStore(SessionStore):
 
 def _head_from(lines: Lines, path: str) -> dict[str, Any]:
     if lines.messages:
-        return {"created_at": wire.iso(lines.messages[0].timestamp)}
+        return {"created_at": record_dicts.iso(lines.messages[0].timestamp)}
     try:
         when = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
     except FileNotFoundError:
         when = datetime.fromtimestamp(0, UTC)
-    return {"created_at": wire.iso(when)}
+    return {"created_at": record_dicts.iso(when)}

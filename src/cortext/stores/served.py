@@ -18,7 +18,7 @@ from cortext.formats import log
 from cortext.formats.log import LOG
 from cortext.formats.parts import StoredRecords, calls_in_head, encode_records, join
 from cortext.formats.records import Damage, Lines, decode_lines, encode_record
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.head import check_head
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
@@ -260,7 +260,7 @@ class ServedStore(SessionStore):
         except ValueError as error:
             damages, in_head = [Damage(str(error))], []
             begun = lines.messages[0].timestamp if lines.messages else _LONG_AGO
-            session = join({"created_at": wire.iso(begun)}, lines, LOG)
+            session = join({"created_at": record_dicts.iso(begun)}, lines, LOG)
         session.id = id
         reading = Reading(session, at(where, [*damages, *lines.damages]))
         return Stored(reading, StoredRecords(lines.messages, in_lines, in_head))
@@ -268,7 +268,7 @@ class ServedStore(SessionStore):
 
 def as_text(text: str) -> str:
     """Text as any server takes it, without NULs and halves of characters; most stays as it is."""
-    return json.encode(text).decode("utf-8")[1:-1]
+    return json_codec.encode(text).decode("utf-8")[1:-1]
 
 
 def _change(

@@ -15,7 +15,7 @@ from cortext.durability.incremental_copy import Followed, Known, Tail, extend, p
 from cortext.durability.read_files import open_file, read_file
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
 from cortext.errors import SessionCorruptedError, SessionStorageError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools import jsonl
 from cortext.tools.opencode.redacted_rows import Change, Changed
 from cortext.tools.scan import own_home
@@ -187,12 +187,12 @@ def _merged(name: str, old: bytes, new: bytes) -> bytes:
         except (ValueError, LookupError, TypeError):
             return new or old
         missing = {folder: slug for folder, slug in before.items() if folder not in now}
-        return json.pretty({"projects": missing | now}) if missing else new
+        return json_codec.pretty({"projects": missing | now}) if missing else new
     return new
 
 
 def _projects(data: bytes) -> dict[str, Any]:
-    return cast("dict[str, Any]", dict(json.decode(data)["projects"]))
+    return cast("dict[str, Any]", dict(json_codec.decode(data)["projects"]))
 
 
 def session_lines(path: str, id: str) -> list[bytes]:

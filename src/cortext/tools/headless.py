@@ -11,7 +11,7 @@ import re
 from typing import Any, cast
 
 from cortext.errors import CortextError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools.launch import Plan
 from cortext.tools.scan import own_home
 from cortext.tools.stream_events import ClaudeSpeech, GeminiSpeech, Speech
@@ -92,7 +92,7 @@ def _claude_projects() -> dict[str, Any]:
     folder = own or os.path.dirname(own_home("claude"))
     try:
         with open(os.path.join(folder, ".claude.json"), "rb") as file:
-            value: Any = json.decode(file.read(_BIGGEST_STATE))
+            value: Any = json_codec.decode(file.read(_BIGGEST_STATE))
     except (OSError, ValueError):
         return {}
     projects: Any = cast("dict[str, Any]", value).get("projects") if isinstance(value, dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from cortext.model import json
+from cortext.model import json_codec
 
 REPORTING: dict[str, Sequence[str]] = {
     "claude": ("--output-format", "json"),
@@ -103,7 +103,7 @@ def _events(said: str) -> Iterator[dict[str, Any]]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        return _dict(json.decode(text.encode("utf-8", "replace")))
+        return _dict(json_codec.decode(text.encode("utf-8", "replace")))
     except ValueError:
         return {}
 

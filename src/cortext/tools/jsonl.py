@@ -20,11 +20,11 @@ from cortext.durability.gzip_members import SUFFIX, Packed, is_packed, read_pack
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import reason_of
 from cortext.formats.records import Damage, add_damage
-from cortext.model import json
+from cortext.model import json_codec
+from cortext.model.json_values import as_utc, parse_time
 from cortext.model.message import Role, SessionMessage, of_decoded
-from cortext.model.ours import without_command
+from cortext.model.own_commands import without_command
 from cortext.model.title import WHOLE, shorten
-from cortext.model.values import as_utc, parse_time
 from cortext.tools.protocol import Source
 from cortext.tools.scan import warn
 
@@ -174,7 +174,7 @@ class Lines(Generic[T]):
     def _tolerant(self, number: int, data: bytes, ended: bool) -> T | None:
         notes: list[str] = []
         try:
-            found = json.decode(data, notes)
+            found = json_codec.decode(data, notes)
             if not isinstance(found, dict):
                 raise ValueError("not a JSON object")
             value = fit(cast("dict[str, Any]", found), self._kind, notes)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from cortext.errors import CortextError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools.scan import TOOLS
 from cortext.tools.slash_commands import WITH_COMMANDS, user_folder, workspace_folder
 
@@ -164,7 +164,7 @@ def _untrusted(cwd: str) -> str:
         while folder not in folders:
             folders.append(folder)
             folder = os.path.dirname(folder)
-    each = (f'{json.encode(name).decode()}={{trust_level="untrusted"}}' for name in folders)
+    each = (f'{json_codec.encode(name).decode()}={{trust_level="untrusted"}}' for name in folders)
     return f"projects={{{','.join(each)}}}"
 
 
@@ -223,13 +223,13 @@ def _muted(agent: str) -> dict[str, str]:
 
 def _configured(more: dict[str, Any]) -> dict[str, str]:
     """OpenCode with some more settings, on top of what the person gave it in the same way."""
-    return {_CONFIG: json.encode({**_own_config(), **more}).decode("utf-8")}
+    return {_CONFIG: json_codec.encode({**_own_config(), **more}).decode("utf-8")}
 
 
 def _own_config() -> dict[str, Any]:
     given = os.environ.get(_CONFIG, "")
     try:
-        value: Any = json.decode(given.encode("utf-8", "surrogateescape")) if given else None
+        value: Any = json_codec.decode(given.encode("utf-8", "surrogateescape")) if given else None
     except ValueError:
         raise CortextError(f"{_CONFIG} in the environment is not JSON") from None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -16,7 +16,7 @@ from cortext import paths
 from cortext.durability.read_files import read_small_file
 from cortext.errors import why
 from cortext.formats import toml_edit
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools.jsonl import listed
 
 _log = logging.getLogger("cortext.tools")
@@ -176,11 +176,11 @@ def _read(path: str, most: int = _LARGEST) -> Any:
             return toml_edit.read_toml(read_small_file(path, _LARGEST_TOML).decode("utf-8"))
         data = read_small_file(path, most)
         try:
-            return json.decode(data)
+            return json_codec.decode(data)
         except ValueError:
             for pattern in (_COMMENT, _COMMA):
                 data = pattern.sub(lambda found: found[1] or b"", data)
-            return json.decode(data)
+            return json_codec.decode(data)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

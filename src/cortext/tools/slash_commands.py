@@ -19,7 +19,7 @@ import re
 from typing import NamedTuple
 
 from cortext.formats.slashed import AFTER
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 from cortext.tools.opencode.plugin import config_folder
 from cortext.tools.scan import own_home
 

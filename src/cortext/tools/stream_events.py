@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, cast
 
 from cortext.errors import CortextError
-from cortext.model import json
+from cortext.model import json_codec
 
 LONGEST = 64 << 20
 """Bytes of an answer, counted as JSON: all of it is one line of a session's file."""
@@ -71,12 +71,14 @@ class Lines(Speech):
         replies: list[dict[str, Any]] = []
         for line in self._lines(data):
             try:
-                value: Any = json.decode(line)
+                value: Any = json_codec.decode(line)
             except ValueError:
                 continue
             if isinstance(value, dict):
                 texts.extend(self.event(cast("dict[str, Any]", value), replies))
-        return Heard("".join(texts), b"".join(json.encode(reply) + b"\n" for reply in replies))
+        return Heard(
+            "".join(texts), b"".join(json_codec.encode(reply) + b"\n" for reply in replies)
+        )
 
     def _lines(self, data: bytes) -> Iterator[bytes]:
         *whole, rest = data.split(b"\n") if data else (b"", b"")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, cast
 
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools.stream_events import Lines
 
 _NO_SUCH_METHOD = -32601
@@ -37,7 +37,7 @@ class Calls(Lines):
 
     def opening(self, prompt: str) -> bytes:
         self._prompt = prompt.encode("utf-8", "replace").decode("utf-8")
-        return json.encode(self._first()) + b"\n"
+        return json_codec.encode(self._first()) + b"\n"
 
     def event(self, event: dict[str, Any], replies: list[dict[str, Any]]) -> Iterator[str]:
         match event:

@@ -17,7 +17,7 @@ from cortext.durability.replace_file import make_private_dir, replace, storage_e
 from cortext.formats.briefing import Left, Past
 from cortext.formats.history import Show, history
 from cortext.formats.window import BUDGET, window
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.session import Session
 
 WRITERS = {
@@ -145,4 +145,4 @@ def store_lines(path: str, lines: Iterable[Any]) -> None:
     with storage_errors("write", path):
         make_private_dir(folder)
         sweep_temps(folder)
-        replace(path, [json.encode(line) + b"\n" for line in lines])
+        replace(path, [json_codec.encode(line) + b"\n" for line in lines])

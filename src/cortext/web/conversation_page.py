@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from cortext.formats import stubs
 from cortext.formats.parts import place_invocations
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.safe_text import clean
 from cortext.model.session import Session
-from cortext.model.text import clean
 
 _LONGEST_LINE = 200
 _SIGNS = str.maketrans("", "", "*`#")
@@ -213,4 +213,4 @@ def _cut(text: str) -> Said:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.pretty(value).decode("utf-8", "replace")
+    return value if isinstance(value, str) else json_codec.pretty(value).decode("utf-8", "replace")

@@ -14,7 +14,7 @@ from cortext.catalog.row import Listed
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Hit, Narrow
 from cortext.formats.query import Snippet
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 from cortext.web.conversation_lookup import NAMES, key_of
 from cortext.web.list_request import Asked
 

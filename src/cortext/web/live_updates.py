@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from cortext.errors import CortextError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.web.open_conversation import Opened
 
 LOOK = 0.5
@@ -39,7 +39,7 @@ async def follow(opened: Opened, seen: str, ending: Ending) -> AsyncGenerator[di
         first = None if now == seen else opened.changed_since(seen)
         if first is not None:
             facts = {"total": opened.turns.total, "from": first, "version": now}
-            yield {"event": "grown", "id": now, "data": json.encode(facts).decode()}
+            yield {"event": "grown", "id": now, "data": json_codec.encode(facts).decode()}
             seen, said = now, time.monotonic()
         elif time.monotonic() > said + ALIVE:
             yield {"event": "alive", "data": "{}"}

@@ -13,7 +13,7 @@ from litestar import Request, Response
 from litestar.enums import MediaType
 from markupsafe import Markup
 
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 from cortext.service.http.guard import BY_COOKIE, OWNER
 from cortext.service.http.mount_path import base_of
 from cortext.service.http.plain_error_page import with_code

@@ -9,7 +9,7 @@ from cortext import builtin
 from cortext.builtin import TYPES
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 from cortext.stores.layout import is_type, own_types
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cortext.durability.lifetime_lock import LiveMark, mark_path
 from cortext.durability.replace_file import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.head import HEAD, encode_head
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.session import Session
@@ -380,7 +380,7 @@ class SessionManager:
 
 def _state(session: Session) -> _State:
     """What tells whether a session changed: its records are frozen, so equal ones are the same."""
-    head = json.encode(encode_head(session, HEAD))
+    head = json_codec.encode(encode_head(session, HEAD))
     return tuple(session.messages), tuple(session.tool_history), head
 
 

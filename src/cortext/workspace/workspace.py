@@ -22,11 +22,11 @@ from cortext.errors import InvalidTransitionError, SessionLockedError
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, first_records, in_time_order
 from cortext.model.ids import check_workspace_id
+from cortext.model.safe_text import clean
 from cortext.model.session import Session
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
 from cortext.model.summary import SessionSummary
-from cortext.model.text import clean
 from cortext.stores.folder import FolderStore
 from cortext.stores.layout import Place, conversations_dir, document_in, is_type, shelves
 from cortext.workspace.conversation_types import Types
@@ -161,7 +161,7 @@ class Workspace:
         self, session: Session, topic: str, text: bytes | None, lines: bytes | None = None
     ) -> Started:
         """Give a session its number, id and folder, and a markdown."""
-        from cortext.model.secrets import mask_text
+        from cortext.model.secrets.detector import mask_text
 
         kind = session.kind if is_type(session.kind) else "chat"
         day = _day(session.created_at)
@@ -332,7 +332,7 @@ def _say_fork(started: Started, parent: Session) -> None:
 
 def _summarize(session: Session, told: bool) -> str:
     """`told`: nothing was said since the head was written."""
-    from cortext.model.digest import digest
+    from cortext.model.extractive_summary import digest
 
     return (session.summary if told else "") or digest(session.messages) or session.summary
 

@@ -11,8 +11,8 @@ from cortext import clock
 from cortext.formats.wording import wording
 from cortext.model.ids import derived_id
 from cortext.model.message import Role, SessionMessage
+from cortext.model.record_dicts import as_dict, iso
 from cortext.model.session import Session
-from cortext.model.wire import as_dict, iso
 from cortext.tools import jsonl
 from cortext.tools.claude.records import OURS, SYNTHETIC, Block, Line, said, sort_out, text_of
 

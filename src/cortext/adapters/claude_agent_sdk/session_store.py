@@ -22,11 +22,11 @@ from cortext.adapters.session_log import (
     log,
 )
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
-from cortext.model.keys import name_of
+from cortext.model.derived_ids import name_of
+from cortext.model.json_values import json_copy
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.model.values import json_copy
 from cortext.stores.lines import LineStore
 from cortext.stores.log import LogStore
 from cortext.stores.served import ServedStore

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cortext.adapters.session_log import log
 from cortext.durability.replace_file import side_dir
 from cortext.errors import CortextError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.workspace.adapter_summaries import summaries_path
 
 if TYPE_CHECKING:
@@ -71,10 +71,12 @@ class Summaries:
         query = "SELECT id, time, size, data FROM summaries WHERE project = ?"
         for id, time, size, data in db.execute(query, (project,)):
             # What this process made is newer than what it finds.
-            self._known.setdefault(id, (Stamp(time, size), json.decode(data)))
+            self._known.setdefault(id, (Stamp(time, size), json_codec.decode(data)))
 
     def _write(self, db: Connection, project: str, ids: list[str]) -> None:
-        rows = [(id, project, *self._known[id][0], json.encode(self._known[id][1])) for id in ids]
+        rows = [
+            (id, project, *self._known[id][0], json_codec.encode(self._known[id][1])) for id in ids
+        ]
         db.executemany("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?, ?)", rows)
 
     def _with_file(self, work: Callable[[Connection], None]) -> None:

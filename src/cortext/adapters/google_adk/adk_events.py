@@ -16,7 +16,7 @@ from cortext.adapters.exact_json import from_store, to_store
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.pending_calls import OpenCalls
 from cortext.formats import stubs
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 
 with needs("google-adk"):
@@ -42,7 +42,7 @@ def raw_of(event: Event) -> bytes:
 
 def records_of(raw: bytes, id: str = "") -> list[SessionMessage]:
     """The records of an event; the last has its id, or the one that is given."""
-    data = cast("Json", json.decode(raw))
+    data = cast("Json", json_codec.decode(raw))
     id = id or data["id"]
     when = datetime.fromtimestamp(data["timestamp"], UTC)
     shown = _shown(data)
@@ -232,4 +232,4 @@ def _text(response: Any) -> str:
         values = cast("Json", response)
         if list(values) == ["result"] and isinstance(values["result"], str):
             return values["result"]
-    return json.encode(response).decode("utf-8")
+    return json_codec.encode(response).decode("utf-8")

@@ -17,7 +17,7 @@ from cortext.adapters.missing_framework import needs
 from cortext.adapters.record_reader import Follower
 from cortext.adapters.session_log import log
 from cortext.formats import stubs
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.stores.port import SessionStore
 
@@ -151,7 +151,7 @@ class Shared:
 
 def shared_record(delta: Json, id: str) -> SessionMessage:
     """A change of such a state. With the id of its event it is made once."""
-    data = {"delta": to_store(json.encode(delta))}
+    data = {"delta": to_store(json_codec.encode(delta))}
     return SessionMessage("system", "", id=id, structured_data=data)
 
 

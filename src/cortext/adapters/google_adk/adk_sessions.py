@@ -13,12 +13,12 @@ from cortext.adapters.google_adk.adk_log import Delta, Events, Open, Outline, Sh
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.session_log import Kept, PathOrUrl, id_of, inner_store, is_anothers, log
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model import session as ours
 from cortext.model.ids import new_id
+from cortext.model.json_values import json_copy
 from cortext.model.message import SessionMessage
 from cortext.model.title import WHOLE, generate_title
-from cortext.model.values import json_copy
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
 from cortext.stores.seen import Fingerprint
@@ -73,7 +73,7 @@ class Sessions:
             self._share(key, state, "")
             metadata = {"app_name": key.app, "user_id": key.user, "session_id": key.session}
             if state.session:
-                metadata["state"] = to_store(json.encode(state.session))
+                metadata["state"] = to_store(json_codec.encode(state.session))
             head = self._kept.new_session(id, owner=key.user, metadata=metadata)
             self._kept.append(id, [], lambda: head)
         return True

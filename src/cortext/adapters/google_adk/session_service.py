@@ -10,7 +10,7 @@ from cortext.adapters.google_adk.adk_sessions import Key, Sessions
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.session_log import PathOrUrl, beside
 from cortext.errors import SessionNotFoundError
-from cortext.model import json
+from cortext.model import json_codec
 
 with needs("google-adk"):
     from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -135,4 +135,4 @@ def _from_uri(uri: str, **_: Any) -> CortextSessionService:
 def _json_state(state: dict[str, Any]) -> dict[str, Any]:
     """State as it will be read, in the words that the framework's own services use."""
     raw = to_json(state, serialize_unknown=True, inf_nan_mode="null")
-    return cast("dict[str, Any]", json.decode(raw))
+    return cast("dict[str, Any]", json_codec.decode(raw))

@@ -12,7 +12,7 @@ from cortext.adapters.langgraph.thread_log import Saved, Spot, Thread, Write
 from cortext.adapters.langgraph.threads import Open, Threads
 from cortext.adapters.langgraph.value_codec import Codec, Items, Node, common, names_in
 from cortext.adapters.missing_framework import needs
-from cortext.model.values import json_copy
+from cortext.model.json_values import json_copy
 
 with needs("langgraph"):
     from langchain_core.runnables import RunnableConfig

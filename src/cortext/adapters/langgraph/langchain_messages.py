@@ -8,10 +8,10 @@ from typing import Annotated, Any, cast
 
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.pending_calls import OpenCalls
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.ids import derived_id
+from cortext.model.json_values import json_copy
 from cortext.model.message import ROLES, Role, SessionMessage
-from cortext.model.values import json_copy
 
 with needs("langgraph"):
     from langchain_core.messages import (
@@ -106,7 +106,7 @@ def to_record(message: BaseMessage) -> SessionMessage:
     return SessionMessage(
         _role(message),
         text,
-        id=message.id or derived_id(message.type, text, json.encode(fields).decode()),
+        id=message.id or derived_id(message.type, text, json_codec.encode(fields).decode()),
         tool_calls=calls or None,
         tool_call_id=getattr(message, "tool_call_id", None),
         name=message.name,
@@ -154,7 +154,7 @@ def to_messages(records: Iterable[SessionMessage]) -> list[BaseMessage]:
 def mark_of(record: SessionMessage) -> str:
     """Equal for records that say the same."""
     said = [record.role, record.content, record.extra.get(FRAMEWORK)]
-    return blake2b(json.encode(said), digest_size=6).hexdigest()
+    return blake2b(json_codec.encode(said), digest_size=6).hexdigest()
 
 
 def _unanswered(messages: Sequence[Any], all: bool) -> set[_Call]:
@@ -195,7 +195,7 @@ def _arguments(call: dict[str, Any]) -> dict[str, Any]:
     given = call.get("arguments")
     if isinstance(given, str):
         try:
-            given = json.decode(given.encode("utf-8", "surrogatepass"))
+            given = json_codec.decode(given.encode("utf-8", "surrogatepass"))
         except ValueError:
             return {"input": given}
     return cast("dict[str, Any]", given) if isinstance(given, dict) else {"input": given}

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 
 from cortext.adapters.langgraph.serializer import CheckpointSerializer
 from cortext.adapters.missing_framework import needs
-from cortext.model import json
+from cortext.model import json_codec
 
 with needs("langgraph"):
     from langchain_core.messages import BaseMessage
@@ -46,7 +46,7 @@ class Piece:
         self.name: str = _name(kind, raw) if len(raw) >= _WORTH_A_NAME else ""
 
     def raw(self) -> bytes:
-        return json.encode(self.data) if self.kind == _JSON else self.data
+        return json_codec.encode(self.data) if self.kind == _JSON else self.data
 
     def equals(self, other: Piece) -> bool:
         if self.name or other.name:
@@ -94,7 +94,7 @@ class Codec:
             return self._items(cast("list[Any]", value), before)
         if type(value) is dict and levels:
             found = cast("dict[Any, Any]", value)
-            whole = _is_plain(found) and len(json.encode(found)) < _LARGE
+            whole = _is_plain(found) and len(json_codec.encode(found)) < _LARGE
             if found and not whole and all(type(key) is str for key in found):
                 old = _values(before)
                 return Keys({k: self.node(v, old.get(k), levels - 1) for k, v in found.items()})

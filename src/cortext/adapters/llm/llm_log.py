@@ -15,10 +15,10 @@ from cortext.adapters.session_log import Kept, PathOrUrl, id_of, log
 from cortext.errors import SessionNotFoundError
 from cortext.formats.llm_messages import KEY, items_of, records_of
 from cortext.model.ids import derived_id
+from cortext.model.json_values import json_copy
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.model.values import json_copy
 from cortext.stores.log import LogStore
 
 with needs("llm"):

@@ -11,10 +11,10 @@ from cortext.adapters.openai_agents.unanswered_calls import mended
 from cortext.adapters.session_log import Kept, PathOrUrl, beside, id_of, log
 from cortext.errors import InvalidIdError, SessionNotFoundError
 from cortext.formats.openai_items import KEY, items_of, message_of
+from cortext.model.json_values import json_copy
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.model.values import json_copy
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
 

@@ -12,7 +12,7 @@ from cortext.adapters.pydantic_ai.entry_log import Log, OpenLog, saved_in
 from cortext.adapters.pydantic_ai.pydantic_messages import KEY
 from cortext.adapters.session_log import Kept, PathOrUrl, beside, id_of, log, name_in
 from cortext.errors import CortextError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
@@ -253,4 +253,7 @@ def _pending(record: ConversationRecord) -> dict[str, Any] | None:
     waiting = record.deferred_tool_requests
     if waiting is None:
         return None
-    return {"framework": KEY, "deferred_tool_requests": json.decode(_WAITING.dump_json(waiting))}
+    return {
+        "framework": KEY,
+        "deferred_tool_requests": json_codec.decode(_WAITING.dump_json(waiting)),
+    }

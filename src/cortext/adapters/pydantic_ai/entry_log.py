@@ -25,7 +25,7 @@ from cortext.adapters.pydantic_ai.pydantic_messages import (
 from cortext.adapters.record_reader import Follower
 from cortext.adapters.session_log import log
 from cortext.formats import stubs
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.stores.port import SessionStore
 
@@ -122,7 +122,7 @@ class Log:
         """What a save adds to the session."""
         records: list[SessionMessage] = []
         head = self.head
-        save = {"save": json.decode(_RECORD.dump_json(record))}
+        save = {"save": json_codec.decode(_RECORD.dump_json(record))}
         new = [entry for entry in entries if entry.id not in self]
         for entry in new:
             own: dict[str, Any] = {} if entry.parent_id == head else {"parent": entry.parent_id}
@@ -189,7 +189,7 @@ def _own(record: SessionMessage) -> dict[str, Any] | None:
 
 def _read(saved: dict[str, Any] | None) -> ConversationRecord | None:
     try:
-        return None if saved is None else _RECORD.validate_json(json.encode(saved))
+        return None if saved is None else _RECORD.validate_json(json_codec.encode(saved))
     except ValueError as error:
         log.warning("what was saved with a conversation is passed over: %s", error)
         return None

@@ -14,9 +14,9 @@ from typing import Any, cast
 from cortext.adapters.exact_json import from_store, to_store
 from cortext.adapters.missing_framework import needs
 from cortext.formats import stubs
-from cortext.model import json
+from cortext.model import json_codec
+from cortext.model.json_values import parse_time
 from cortext.model.message import Role, SessionMessage
-from cortext.model.values import parse_time
 
 with needs("pydantic-ai"):
     from pydantic_ai.messages import (
@@ -42,7 +42,7 @@ Json = dict[str, Any]
 def records_of(id: str, message: ModelMessage, own: Mapping[str, Any]) -> list[SessionMessage]:
     """The records of a message; the last has its id, and `own` beside the message."""
     raw = ModelMessagesTypeAdapter.dump_json([message])[1:-1]
-    data = cast("Json", json.decode(raw))
+    data = cast("Json", json_codec.decode(raw))
     kept = {KEY: {"message": to_store(raw), **own}}
     when = parse_time(data["timestamp"]) if data.get("timestamp") else None
     fields: Json = {"timestamp": when} if when else {}
@@ -157,7 +157,7 @@ def _shown(part: Json) -> str:
 
 
 def _text(content: Any) -> str:
-    return content if isinstance(content, str) else json.encode(content).decode("utf-8")
+    return content if isinstance(content, str) else json_codec.encode(content).decode("utf-8")
 
 
 def _lines(texts: Iterable[str]) -> str:

@@ -121,14 +121,14 @@ def told(text: str) -> str:
     """As it may be shown to anybody, on one line: a tool's title is the first request, secrets
     included, and so may be what a file is called."""
     from cortext.cli.text import one_line
-    from cortext.model.secrets import mask_text
+    from cortext.model.secrets.detector import mask_text
 
     return one_line(mask_text(text)[0])
 
 
 def told_path(path: str) -> str:
     """A path for programs: as it is, unless a file's name is a secret."""
-    from cortext.model.secrets import mask_text
+    from cortext.model.secrets.detector import mask_text
 
     return mask_text(path)[0]
 

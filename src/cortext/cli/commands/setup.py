@@ -125,7 +125,7 @@ def show(plan: Plan, *, whole: bool) -> None:
 def _told(difference: str) -> str:
     """Without the keys of other servers and programs, which stand in the same files. Line by line:
     what is one value there must not hide a part of what changes."""
-    from cortext.model.secrets import mask_text
+    from cortext.model.secrets.detector import mask_text
 
     return "".join(mask_text(line)[0] for line in difference.splitlines(keepends=True))
 

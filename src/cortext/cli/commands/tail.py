@@ -184,11 +184,11 @@ class _Shown:
         click.echo(text, color=True if self._rich else None)
 
     def _print_json(self, numbers: Sequence[int]) -> None:
-        from cortext.model import json, wire
+        from cortext.model import json_codec, record_dicts
 
         messages = self._tail.session.messages
-        dicts = ({"number": n, **wire.message_to_dict(messages[n - 1])} for n in numbers)
-        click.echo(b"".join(json.encode(each) + b"\n" for each in dicts), nl=False)
+        dicts = ({"number": n, **record_dicts.message_to_dict(messages[n - 1])} for n in numbers)
+        click.echo(b"".join(json_codec.encode(each) + b"\n" for each in dicts), nl=False)
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[range]:

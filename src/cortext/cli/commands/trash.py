@@ -12,7 +12,7 @@ from cortext.cli.confirm import agree, yes_option
 from cortext.cli.options import Number, json_option, print_json
 from cortext.cli.text import clean, local
 from cortext.features.manage.delete import empty, list_trash, restore
-from cortext.model import wire
+from cortext.model import record_dicts
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -61,7 +61,7 @@ def show(as_json: bool) -> None:
                 {
                     "id": entry.id,
                     "label": entry.label,
-                    "deleted_at": wire.iso(entry.deleted_at),
+                    "deleted_at": record_dicts.iso(entry.deleted_at),
                     "origins": list(entry.origins),
                 }
                 for entry in entries

@@ -96,10 +96,10 @@ class _Shown:
         if self._quiet and not failed:
             return
         if self._as_json:
-            from cortext.model import json, wire
+            from cortext.model import json_codec, record_dicts
 
-            facts = {"time": wire.iso(clock.now()), "did": did.did, **did.facts}
-            click.echo(json.encode(facts))
+            facts = {"time": record_dicts.iso(clock.now()), "did": did.did, **did.facts}
+            click.echo(json_codec.encode(facts))
             return
         warning = "warning: " if failed else ""
         line = f"{local(clock.now())} {warning}{clean(did.text, lines=False)}"

@@ -22,7 +22,7 @@ from cortext.cli.picker.shelf import Chosen, Shelf
 from cortext.cli.picker.side import Side
 from cortext.cli.picker.style import CSS, NARROW
 from cortext.cli.picker.widgets import Field, Item, Rows
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 
 LOOKING = "looking into what was said …"
 _PAUSE = 0.15

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from cortext.cli.picker.keys import KEYS
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 
 
 class _Box(ModalScreen[str | None]):

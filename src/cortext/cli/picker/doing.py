@@ -9,7 +9,7 @@ from cortext.catalog.row import TOOL_NAMES, Listed
 from cortext.cli.picker.shelf import is_spawned
 from cortext.cli.telling_apart import not_deleted, not_stopped
 from cortext.errors import CortextError
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 
 if TYPE_CHECKING:
     from cortext.durability.trash_folder import TrashEntry

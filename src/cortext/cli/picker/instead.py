@@ -8,7 +8,7 @@ from cortext.cli.picker.background import Asked, Said, having
 from cortext.cli.picker.pages import as_typed
 from cortext.cli.picker.shelf import Found, Shelf
 from cortext.features.search.results import Answer, Finder, Question
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 
 _FEW = 3
 

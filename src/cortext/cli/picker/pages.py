@@ -13,7 +13,7 @@ from cortext.catalog.row import Listed
 from cortext.cli.picker.blocks import Part, blocks, piece
 from cortext.errors import CortextError
 from cortext.formats import query as queries
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 
 if TYPE_CHECKING:
     from rich.text import Text

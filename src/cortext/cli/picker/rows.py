@@ -6,7 +6,7 @@ from rich.cells import cell_len, set_cell_size
 
 from cortext.catalog.row import Listed
 from cortext.cli.lists import age
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 
 MARKS = {"active": "●", "completed": "✓"}
 _AGE, _SIGN, _TOOL = 3, 3, 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 
 FILES = ("/save", "/save!", "/export", "/export!", "/import")
 """The commands that are followed by the name of a file, spaces and all."""

@@ -10,7 +10,7 @@ from cortext.durability.file_lock import FileLock
 from cortext.durability.file_tail import read_last_lines
 from cortext.durability.read_files import read_tail
 from cortext.durability.replace_file import make_private_dir, replace, write_all
-from cortext.model import json
+from cortext.model import json_codec
 
 # Not to wait for a pipe that stands where the file should.
 _OPEN = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -49,7 +49,7 @@ def add(text: str) -> None:
         make_private_dir(os.path.dirname(path))
         with FileLock(f"{path}.lock", guards=path, wait=_PATIENCE):
             _shorten(path)
-            _append(path, json.encode(text) + b"\n")
+            _append(path, json_codec.encode(text) + b"\n")
     except OSError as error:
         _log(error)
 
@@ -76,7 +76,7 @@ def _append(path: str, line: bytes) -> None:
 
 def _decoded(line: bytes) -> str:
     try:
-        text = json.decode(line)
+        text = json_codec.decode(line)
     except ValueError:
         return ""
     return text if isinstance(text, str) else ""

@@ -12,7 +12,7 @@ from cortext.durability.gzip_members import SUFFIX, Packed
 from cortext.durability.incremental_copy import Known
 from cortext.durability.read_files import open_file, read_file
 from cortext.durability.replace_file import make_private_dir, replace
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools.scan import TOOLS
 
 _log = logging.getLogger("cortext.archive")
@@ -54,7 +54,7 @@ class Memory:
         """OSError; then it is as before."""
         if self.changed:
             make_private_dir(os.path.dirname(self._path))
-            replace(self._path, [json.encode(self.copies)])
+            replace(self._path, [json_codec.encode(self.copies)])
             self.changed = False
 
 

@@ -20,7 +20,7 @@ from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError, reason_of
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.archive.copier import Copier
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.tools import archive_items, jsonl
 from cortext.tools.archive_items import Item
 from cortext.tools.deleted_sessions import Forgotten, forgotten, remember_forgotten
@@ -238,7 +238,7 @@ def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Delete
         label = f"{tool} {id}: {title}" if title else f"{tool} {id}"
         entry = Trash(paths.trash()).put(label, copies) if copies else None
         names = tuple(os.path.relpath(path, folder_of(tool)) for path in copies)
-        remember_forgotten(Forgotten(tool, id, wire.iso(clock.now()), names))
+        remember_forgotten(Forgotten(tool, id, record_dicts.iso(clock.now()), names))
     return Deleted(entry, own[0] if own else "")
 
 
@@ -246,7 +246,7 @@ def pass_over(tool: str, id: str, *, wait: float = 10.0) -> None:
     """Neither list nor copy a session of a tool: what was said in it is kept elsewhere."""
     with archive_lock(wait):
         _prepare()
-        remember_forgotten(Forgotten(tool, id, wire.iso(clock.now())))
+        remember_forgotten(Forgotten(tool, id, record_dicts.iso(clock.now())))
 
 
 def copies_of(tool: str, id: str) -> list[str]:

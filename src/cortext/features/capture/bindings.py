@@ -25,10 +25,10 @@ from cortext.features.capture.transcripts import Found, find_transcript
 from cortext.formats.folder import FOLDER
 from cortext.formats.history import is_abandoned
 from cortext.formats.records import decode_lines
-from cortext.model import wire
+from cortext.model import record_dicts
+from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.model.values import parse_time
 from cortext.stores.layout import Place
 from cortext.tools.registry import BRIDGES
 from cortext.workspace.workspace import Workspace
@@ -72,10 +72,10 @@ def bind(
     found = find_transcript(tool, session_id, path)
     model, said = _model_and_messages(found)
     start = start_of_exchange(said) if after is None else _pinned(said, after)
-    start = start or (wire.iso(clock.now()) if others and after is None else "")
-    times = {message.id: wire.iso(message.timestamp) for message in said}
+    start = start or (record_dicts.iso(clock.now()) if others and after is None else "")
+    times = {message.id: record_dicts.iso(message.timestamp) for message in said}
     for other in others:
-        _end(other, tool, session_id, start or wire.iso(clock.now()), times.get(start, ""))
+        _end(other, tool, session_id, start or record_dicts.iso(clock.now()), times.get(start, ""))
     entry = {"tool": tool, "session_id": session_id, "path": found[1].path if found else path}
     entry |= {"from": start, "to": ""}
     if start:

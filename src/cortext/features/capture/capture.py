@@ -29,7 +29,7 @@ from cortext.features.capture.transcript_reader import news, transcript_at
 from cortext.features.capture.transcripts import find_transcript, is_own
 from cortext.formats.folder import FOLDER
 from cortext.formats.records import decode_lines, in_time_order
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place, conversations_dir
 from cortext.tools.incremental import Follows, FollowsRows, Mark, mark_of
@@ -77,7 +77,7 @@ class _Capture:
         self._points: dict[str, Point] = {}
         self._before: dict[str, Point] = {}
         self._facts: list[tuple[Entry, Facts]] = []
-        self._of = f"{self._head.id} {wire.iso(self._head.created_at)}"
+        self._of = f"{self._head.id} {record_dicts.iso(self._head.created_at)}"
         self._sessions: dict[str, str] = {}  # of messages, by their ids
 
     def _settle(self) -> None:
@@ -291,7 +291,7 @@ def _rising(messages: Iterable[SessionMessage], last: datetime | None) -> list[S
 
 def _goes_on(new: Sequence[SessionMessage]) -> bool:
     """Whether a person says more than that this is the end."""
-    from cortext.model.closing import is_closing
+    from cortext.model.closing_phrases import is_closing
 
     for place, message in enumerate(new):
         said = message.content.lstrip()

@@ -218,7 +218,7 @@ def _last_request(found: Bound, new: int) -> str:
 
 
 def _is_closing(prompt: str) -> bool:
-    from cortext.model.closing import is_closing
+    from cortext.model.closing_phrases import is_closing
 
     return is_closing(prompt)
 
@@ -242,9 +242,9 @@ def _await(path: str, answer: str) -> None:
     """Give the last answer a moment to be written. What comes later is taken with the next
     event, or whenever somebody looks."""
     from cortext.durability.read_files import read_tail
-    from cortext.model import json
+    from cortext.model import json_codec
 
-    end = json.encode(answer[-200:])[1:-1]
+    end = json_codec.encode(answer[-200:])[1:-1]
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         try:

@@ -18,7 +18,7 @@ from msgspec.json import Decoder
 
 from cortext.durability.replace_file import make_private_dir
 from cortext.features.capture.capture_progress import path_of
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place
 
@@ -65,26 +65,26 @@ class Taken:
 
     @property
     def _head(self) -> bytes:
-        return json.encode([self._place.folder, self._of])
+        return json_codec.encode([self._place.folder, self._of])
 
 
 def add_taken(place: Place, of: str, took: Iterable[Took]) -> None:
     """Remember what was taken, after it was written."""
-    lines = [json.encode(each) + b"\n" for each in took]
+    lines = [json_codec.encode(each) + b"\n" for each in took]
     if not lines:
         return
     path = f"{path_of(place)}.taken"
     make_private_dir(os.path.dirname(path))
     with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as file:
         if file.tell() == 0:
-            file.write(json.encode([place.folder, of]))
+            file.write(json_codec.encode([place.folder, of]))
         # What stands at the end may be half a line.
         file.write(b"\n" + b"".join(lines))
 
 
 def print_of(message: SessionMessage) -> str:
     """What changes whenever the words of a message do."""
-    said = json.encode([message.content, message.tool_calls or []])
+    said = json_codec.encode([message.content, message.tool_calls or []])
     return blake2b(said, digest_size=8).hexdigest()
 
 

@@ -28,9 +28,9 @@ from cortext.features.capture.bindings import (
 from cortext.features.capture.consent import allow, is_allowed
 from cortext.features.capture.transcripts import find_transcript
 from cortext.formats.history import is_abandoned
-from cortext.model import wire
+from cortext.model import record_dicts
+from cortext.model.json_values import parse_time
 from cortext.model.session import Session
-from cortext.model.values import parse_time
 from cortext.stores.layout import Place
 from cortext.tools.processes import Process, find_process, folder_of
 from cortext.tools.protocol import Source
@@ -53,7 +53,7 @@ def bind_process(
     """Bind the session that a tool's process has, or will have when it writes one: the one that
     has the nonce, if there is one."""
     root, place = conversation.root, conversation.place
-    began = wire.iso(clock.now() - _BEFORE)
+    began = record_dicts.iso(clock.now() - _BEFORE)
     entry: Entry = {"tool": tool, "session_id": "", "path": "", "from": began, "to": ""}
     entry |= {"pid": process.pid, "started": process.started}
     entry |= {"cwd": folder_of(process.pid)} | ({"nonce": nonce} if nonce else {})
@@ -249,7 +249,7 @@ def _start(tool: str, id: str, path: str, bound: Bound, process: Process) -> Ent
         asks = message.role == "user" and message.content.startswith(_COMMAND)
         if asks and message.timestamp > since:
             start = start_of_exchange(messages[:number])
-            times = {m.id: wire.iso(m.timestamp) for m in messages[:number]}
+            times = {m.id: record_dicts.iso(m.timestamp) for m in messages[:number]}
             return {"from": start, "since": times.get(start, "")}
     return None
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from cortext.features.capture.ledger import Taken, print_of
 from cortext.formats.history import is_abandoned
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
 
 Change = dict[str, Any]
@@ -57,7 +57,7 @@ def changes(
         for message in read.own:
             had = there.get(message.id)
             if had and _is_more(message, had) and _may_grow(had, taken, read):
-                found.setdefault(message.id, {}).update(wire.message_to_dict(message))
+                found.setdefault(message.id, {}).update(record_dicts.message_to_dict(message))
     for message in stored:
         if is_abandoned(message) and any(message.id in read.live for read in reads):
             found.setdefault(message.id, {})["abandoned"] = None
@@ -103,7 +103,7 @@ def _may_grow(had: SessionMessage, taken: Taken, read: Read) -> bool:
 
 def _likeness(message: SessionMessage) -> tuple[object, ...]:
     """What a message has in common with its copy in a fork, and with what masking made of it."""
-    from cortext.model.secrets import mask_text, without_prints
+    from cortext.model.secrets.detector import mask_text, without_prints
 
     calls = tuple(str(call.get("id")) for call in message.tool_calls or ())
     said = without_prints(mask_text(message.content)[0])

@@ -24,7 +24,7 @@ from cortext.errors import CortextError, SessionLockedError, SessionStorageError
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.doctor.check_redactions import note_marks
 from cortext.features.doctor.problem import NOTHING, Found, Mend, Mended, Problem, unread
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.tools.scan import TOOLS
 
 _OURS = 8 * MOST
@@ -202,7 +202,7 @@ def _plain(fd: int, packed: Packed) -> list[bytes]:
     end = packed.members[0].at if packed.members else packed.end + packed.rest
     data = read_range(fd, 0, end)
     try:
-        wire.as_dict(json.decode(data.partition(b"\n")[0]))
+        record_dicts.as_dict(json_codec.decode(data.partition(b"\n")[0]))
     except ValueError:
         return []
     return [data]

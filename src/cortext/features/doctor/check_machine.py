@@ -10,7 +10,7 @@ from importlib import metadata
 
 from cortext.durability.read_files import read_file
 from cortext.features.doctor.problem import NOTE, WARNING, Problem
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 
 TESTED = {"claude": "2.1.325", "codex": "0.166.0", "gemini": "0.61.0", "opencode": "1.18.33"}
 """The release of each tool whose histories the tests hold."""
@@ -168,7 +168,9 @@ def version_of(program: str | None) -> str:
     folder = os.path.dirname(real)
     for _ in range(4):
         try:
-            package = wire.as_dict(json.decode(read_file(os.path.join(folder, "package.json"))))
+            package = record_dicts.as_dict(
+                json_codec.decode(read_file(os.path.join(folder, "package.json")))
+            )
         except (OSError, ValueError):
             folder = os.path.dirname(folder)
             continue

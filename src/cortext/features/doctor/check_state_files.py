@@ -29,7 +29,7 @@ from cortext.features.doctor.problem import (
     unread,
 )
 from cortext.features.secrets.redact_value import redaction_key
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.stores.document import SessionStorage
 from cortext.tools import deleted_sessions
 from cortext.tools.scan import TOOLS
@@ -130,7 +130,7 @@ def _forgotten(path: str, data: bytes) -> Found:
 
 def _is_object(data: bytes) -> bool:
     try:
-        wire.as_dict(json.decode(data))
+        record_dicts.as_dict(json_codec.decode(data))
     except ValueError:
         return False
     return True

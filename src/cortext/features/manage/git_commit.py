@@ -11,8 +11,8 @@ from cortext.durability.replace_file import replace, side_dir
 from cortext.errors import CortextError
 from cortext.git.outcome import Recorded
 from cortext.git.record import record
-from cortext.model import json
-from cortext.model.secrets import mask_text, mask_value
+from cortext.model import json_codec
+from cortext.model.secrets.detector import mask_text, mask_value
 from cortext.model.session import Session
 from cortext.stores.layout import Place, conversations_dir
 from cortext.workspace.workspace import Workspace
@@ -146,7 +146,7 @@ def _kinds_in(data: bytes) -> list[str]:
     # Also as text: of a key that stands twice, JSON has the second value only.
     seen = [kind for text in _readings(data) for kind in mask_text(text)[1]]
     try:
-        return mask_value(json.decode(data))[1] or seen
+        return mask_value(json_codec.decode(data))[1] or seen
     except ValueError:
         return seen
 

@@ -9,7 +9,7 @@ from cortext.errors import InvalidTransitionError
 from cortext.features.capture.capture import capture
 from cortext.features.manage.adopt import as_conversation
 from cortext.features.manage.git_commit import Recorder
-from cortext.model.secrets import mask_text
+from cortext.model.secrets.detector import mask_text
 from cortext.model.session import Session
 from cortext.workspace.workspace import Workspace
 

@@ -150,7 +150,7 @@ def _document(row: Listed) -> str:
 
 
 def _digest(session: Session) -> str:
-    from cortext.model.digest import digest
+    from cortext.model.extractive_summary import digest
 
     return digest(session.messages)
 

@@ -16,8 +16,8 @@ from cortext.features.resume.native_sessions import entries_of, holds_all
 from cortext.formats.history import is_abandoned
 from cortext.formats.window import render_briefing_history
 from cortext.model.ids import new_id
+from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
-from cortext.model.values import parse_time
 
 _SHORT = 1000  # characters of a result are enough to know the message that holds it
 

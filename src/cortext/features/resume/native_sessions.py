@@ -10,7 +10,7 @@ from cortext.catalog.row import Listed
 from cortext.features.capture.bindings import digest_of, is_sound, within
 from cortext.features.capture.transcripts import own_transcript
 from cortext.formats.history import is_abandoned
-from cortext.model.values import parse_time
+from cortext.model.json_values import parse_time
 from cortext.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from cortext.features.resume.agent_briefing import (
 )
 from cortext.features.resume.native_sessions import Native, find_native, head_of
 from cortext.features.resume.resume_checks import branch, last_used, refuse_live
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.model.ids import new_id
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 from cortext.tools.launch import (
     PACKAGES,
     Plan,
@@ -318,4 +318,4 @@ def _take_in(row: Listed) -> int:
 def _bind(row: Listed, tool: str, id: str, path: str = "", *, cwd: str) -> None:
     """Bind a session that begins now in `cwd` to a conversation, if that can be written."""
     if not row.tool and not why_fixed(row):
-        bind(row, tool, id, path, after=wire.iso(clock.now().astimezone(UTC)), cwd=cwd)
+        bind(row, tool, id, path, after=record_dicts.iso(clock.now().astimezone(UTC)), cwd=cwd)

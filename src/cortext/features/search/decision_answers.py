@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cortext.model import cues
+from cortext.model import phrases
 
 _ANSWER = 160
 """Characters of an answer: what is longer says something else."""
@@ -80,10 +80,15 @@ def chosen(said: str, answer: Sequence[str]) -> str:
     text = _plain(answer[0])
     lead = _YES_OR_NO.match(text)
     rest = text[lead.end() :] if lead else text
-    if _LATER.search(text) or _is_deferred(text) or _TELLS.match(rest) or cues.ASKING.match(rest):
+    if (
+        _LATER.search(text)
+        or _is_deferred(text)
+        or _TELLS.match(rest)
+        or phrases.ASKING.match(rest)
+    ):
         return ""
     words = [word.strip(".,!") for word in rest.split()]
-    return answer[0] if len(words) > 1 and not set(words) <= set(cues.SMALL_TALK) else ""
+    return answer[0] if len(words) > 1 and not set(words) <= set(phrases.SMALL_TALK) else ""
 
 
 def picks(said: str) -> bool:
@@ -98,7 +103,7 @@ def picked(sentences: Sequence[str]) -> str:
 
 
 def _is_deferred(text: str) -> bool:
-    return any(cue in text for cue in cues.DEFERRED)
+    return any(cue in text for cue in phrases.DEFERRED)
 
 
 def _is_question(sentence: str) -> bool:

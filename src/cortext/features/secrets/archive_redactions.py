@@ -25,8 +25,8 @@ from cortext.durability.replace_file import make_private_dir, replace, storage_e
 from cortext.durability.replace_file import write_new as write
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.secrets.redact_value import Marker, key_name, masked_file
-from cortext.model import json
-from cortext.model.secrets import Mask, kind_only, without_prints
+from cortext.model import json_codec
+from cortext.model.secrets.detector import Mask, kind_only, without_prints
 
 _log = logging.getLogger("cortext.archive")
 _MARK = re.compile(rb"\[redacted [a-z0-9-]+ ([0-9a-f]{12})\]")
@@ -109,7 +109,7 @@ class Masks:
         if not self._changed:
             return
         own = [_Line(self._tool, name, key, sorted(prints)) for name, (key, prints) in self._items]
-        lines = [json.encode(line) + b"\n" for line in (*self._others, *own)]
+        lines = [json_codec.encode(line) + b"\n" for line in (*self._others, *own)]
         with storage_errors("write", path()):
             make_private_dir(paths.archive())
             replace(path(), lines)

@@ -15,7 +15,7 @@ import msgspec
 
 from cortext.durability.read_files import read_file
 from cortext.features.secrets.redact_value import is_suspect
-from cortext.model import json
+from cortext.model import json_codec
 
 _PACKED = frozenset(("msgpack", "json", "bytes", "bytearray", "pickle"))
 _ENCRYPTED = b'["msgpack+'
@@ -28,7 +28,7 @@ def checkpoint_values(path: str, unread: list[str]) -> Iterator[Any]:
     hidden = False
     for line in read_file(path).split(b"\n"):
         try:
-            value = _opened(json.decode(line)) if line else None
+            value = _opened(json_codec.decode(line)) if line else None
         except (ValueError, RecursionError):
             value = line.decode("utf-8", _AS_IS)
         hidden = hidden or _ENCRYPTED in line
@@ -39,7 +39,7 @@ def checkpoint_values(path: str, unread: list[str]) -> Iterator[Any]:
 
 
 def _flat(value: Any) -> bytes:
-    return value.encode("utf-8", _AS_IS) if isinstance(value, str) else json.encode(value)
+    return value.encode("utf-8", _AS_IS) if isinstance(value, str) else json_codec.encode(value)
 
 
 def _opened(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cortext import paths
 from cortext.durability.gzip_members import SUFFIX
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
 from cortext.tools.scan import archive_home, home_of, own_home
 
@@ -41,15 +41,15 @@ def without(message: SessionMessage, mask: Marker) -> SessionMessage:
     """A message as its copy in the archive has it."""
     from cortext.features.secrets.redact_value import masked_value
 
-    told = cast("dict[str, Any]", masked_value(wire.message_to_dict(message), mask))
-    return wire.message_from_dict(told)
+    told = cast("dict[str, Any]", masked_value(record_dicts.message_to_dict(message), mask))
+    return record_dicts.message_from_dict(told)
 
 
 def text_without(text: str, mask: Marker | None) -> str:
     """The same for a text."""
     if mask is None:
         return text
-    from cortext.model.secrets import mask_text
+    from cortext.model.secrets.detector import mask_text
 
     return mask_text(text, mask)[0]
 

@@ -11,7 +11,7 @@ from cortext import paths
 from cortext.catalog.row import DOCUMENT, Listed, facts, tool_root
 from cortext.durability.read_files import read_first_line
 from cortext.formats.log import decode_head_line
-from cortext.model.keys import id_of
+from cortext.model.derived_ids import id_of
 from cortext.workspace.known_folders import known_workspaces, program_folders
 
 _AGENTS, _STATE, _CHECKPOINTS = _FOLDERS = "subagents", "state", "checkpoints"

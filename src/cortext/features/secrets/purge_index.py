@@ -26,7 +26,7 @@ from cortext.durability.replace_file import (
 )
 from cortext.errors import CortextError
 from cortext.features.resume.handoff_files import forget_handed
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.workspace.adapter_summaries import remove_summaries
 
 Identity = tuple[str, str]
@@ -45,7 +45,7 @@ def forgetting(rows: Sequence[Listed]) -> Generator[list[CortextError]]:
     with _noting():
         every = {row.identity for row in rows} | _unfinished()
         with storage_errors("write", begun_path()):
-            replace(begun_path(), [json.encode(sorted(every))])
+            replace(begun_path(), [json_codec.encode(sorted(every))])
         yield failures
         with collect_errors(failures, "remove masked words from", "the lists and the search index"):
             forget_words(rows)

@@ -26,10 +26,10 @@ from cortext.durability.replace_file import (
 )
 from cortext.errors import CortextError
 from cortext.formats import checksum
-from cortext.model import json
-from cortext.model.escapes import Plain
-from cortext.model.secret_spots import regions
-from cortext.model.secrets import Mask, find_secrets, kind_only, mask_text, mask_value
+from cortext.model import json_codec
+from cortext.model.secrets.candidates import regions
+from cortext.model.secrets.detector import Mask, find_secrets, kind_only, mask_text, mask_value
+from cortext.model.secrets.unescape import Plain
 
 _KEPT = ("id", "timestamp", "role", "tool_call_id", "session_id", "conversation_id")
 """What names a record or a session, and when: it stays whatever it looks like."""
@@ -91,7 +91,7 @@ def value_of(data: bytes) -> Any:
     """The JSON of a line, or its text if it is none."""
     text = data.decode("utf-8", _AS_IS)
     try:
-        value = json.decode(data)
+        value = json_codec.decode(data)
     except ValueError:
         return text
     # Of a key that stands twice, JSON has the second value only.
@@ -136,11 +136,11 @@ def masked_text(data: bytes, mask: Mask) -> bytes:
 def masked_line(line: bytes, mask: Mask) -> bytes:
     """One line of a log, or any JSON text, without its secrets; the same bytes if it has none."""
     try:
-        value = json.decode(line)
+        value = json_codec.decode(line)
     except ValueError:
         return masked_text(line, mask)
     masked = masked_value(value, mask)
-    found = line if masked == value else json.encode(masked)
+    found = line if masked == value else json_codec.encode(masked)
     # Of a key that stands twice, JSON has the second value only.
     found = masked_text(found, _sparing(value, mask))
     return line if found == line else checksum.reseal(found)

@@ -33,8 +33,8 @@ from cortext.features.secrets.temp_files import (
     temps,
 )
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
-from cortext.model import json, wire
-from cortext.model.secret_keys import KEYS
+from cortext.model import json_codec, record_dicts
+from cortext.model.secrets.key_formats import KEYS
 from cortext.workspace.known_folders import program_folders
 
 Progress = Callable[[int, int], None]
@@ -194,8 +194,8 @@ class Look:
         if raw and found:
             ours = found[1].path in copies
             for number, message in enumerate(read_from(row, found).session.messages, 1):
-                said = wire.message_to_dict(message)
-                if is_suspect(json.encode(said)):
+                said = record_dicts.message_to_dict(message)
+                if is_suspect(json_codec.encode(said)):
                     yield Piece(number, message.role, found[1].path, said, ours)
         yield from raw
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from cortext import clock
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import replace
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.session import Session
 from cortext.stores.document import SessionStorage
 from cortext.stores.log import LogStore
@@ -102,9 +102,9 @@ def _begun_at(rollout: str, began: datetime) -> None:
     """A rollout is of now where we write one for somebody to go on with. This one is part of the
     story: it is as if Codex had begun it then."""
     first, _, rest = read_file(rollout).partition(b"\n")
-    meta = wire.as_dict(json.decode(first))
+    meta = record_dicts.as_dict(json_codec.decode(first))
     meta["timestamp"] = meta["payload"]["timestamp"] = iso(began)
-    replace(rollout, [json.encode(meta), b"\n", rest])
+    replace(rollout, [json_codec.encode(meta), b"\n", rest])
 
 
 def _run(title: str, home: str, *words: str) -> Step:

@@ -25,7 +25,7 @@ from cortext.durability.replace_file import (
     temp_name,
     write_new,
 )
-from cortext.model import json
+from cortext.model import json_codec
 
 Record = dict[str, Any]
 _PATIENCE = 30.0
@@ -47,7 +47,7 @@ class Installed:
     def load(cls) -> Installed:
         data = read_or_none(record_path())
         try:
-            found = json.decode(data) if data else None
+            found = json_codec.decode(data) if data else None
         except ValueError:
             found = None  # without it everything is still found by what it looks like
         files: Any = cast("dict[str, Any]", found).get("files") if isinstance(found, dict) else {}
@@ -108,7 +108,7 @@ class Installed:
     def _save(self) -> None:
         path = record_path()
         make_private_dir(os.path.dirname(path))
-        replace(path, [json.pretty({"version": 1, "files": self._files}), b"\n"])
+        replace(path, [json_codec.pretty({"version": 1, "files": self._files}), b"\n"])
 
 
 def record_path() -> str:

@@ -13,7 +13,7 @@ from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import write_new
 from cortext.errors import CortextError
 from cortext.features.resume.handoff_files import PIECES, folder_of, make_room
-from cortext.model import json
+from cortext.model import json_codec
 
 LONGEST = 28_000
 _OF_TOOLS = {"codex": 9_000}
@@ -28,7 +28,7 @@ def in_pieces(text: str, tool: str = "") -> str:
     if len(pieces) == 1:
         return text
     name = os.urandom(8).hex()
-    write_new(os.path.join(make_room(PIECES), name), [json.encode(pieces)])
+    write_new(os.path.join(make_room(PIECES), name), [json_codec.encode(pieces)])
     return _piece(name, 1, pieces)
 
 
@@ -40,7 +40,7 @@ def next_piece(token: str) -> str:
         raise CortextError(
             "there is no more of that text", hint="ask for the conversation once more"
         )
-    return _piece(found[1], int(found[2]), json.decode(read_file(path)))
+    return _piece(found[1], int(found[2]), json_codec.decode(read_file(path)))
 
 
 def split(text: str, longest: int = LONGEST) -> list[str]:

@@ -11,7 +11,7 @@ from cortext.clock import ago
 from cortext.durability.read_files import read_file
 from cortext.features.capture.bindings import Bound
 from cortext.formats.briefing import render_text
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 from cortext.stores.layout import document_in
 from cortext.tools.tool_context import Inside
 from cortext.workspace.conversation_types import built_in

@@ -16,7 +16,7 @@ from cortext.errors import CortextError, reason_of
 from cortext.features.spawn.agent_process import Talk
 from cortext.features.spawn.agents import Agent
 from cortext.features.spawn.spawn_settings import SpawnSettings
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools.headless import speech_of, turn_notes, turn_plan
 from cortext.tools.launch import PACKAGES, Plan, installed, require
 from cortext.tools.scan import TOOLS
@@ -159,7 +159,7 @@ class Turn:
             talk.end_input()
         for text in self._heard(talk, speech):
             said = said or not text.isspace()
-            size += len(json.encode(text)) - 2
+            size += len(json_codec.encode(text)) - 2
             if size > LONGEST:
                 why = f"its answer is longer than {LONGEST >> 20} MB"
                 raise AgentFailedError(self.name, why)

@@ -114,9 +114,9 @@ def _bytes(path: str) -> bytes:
 def _decoded(path: str, data: bytes) -> dict[str, Any]:
     try:
         if path.endswith(".json"):
-            from cortext.model import json
+            from cortext.model import json_codec
 
-            value = json.decode(data)
+            value = json_codec.decode(data)
         else:
             import tomllib
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cortext.features.transfer.import_file import Read
 from cortext.formats.llm_messages import KEY, records_of
+from cortext.model.derived_ids import id_of
 from cortext.model.ids import derived_id
-from cortext.model.keys import id_of
+from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.model.values import parse_time
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Row

@@ -15,13 +15,13 @@ from cortext.errors import SessionNotFoundError, SessionStorageError, reason_of
 from cortext.features.transfer.import_file import Read
 from cortext.features.transfer.import_llm import is_of_llm, read_llm
 from cortext.formats.openai_items import KEY, message_of
-from cortext.model import json
+from cortext.model import json_codec
+from cortext.model.derived_ids import id_of
 from cortext.model.ids import derived_id
-from cortext.model.keys import id_of
+from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.model.values import parse_time
 from cortext.stores.port import SessionStore
 from cortext.stores.registry import open_session_store
 
@@ -140,7 +140,7 @@ def _message(name: str, number: int, data: Any, when: Any) -> SessionMessage:
     fields: dict[str, Any] = {"id": id}
     if when is not None:
         fields["timestamp"] = parse_time(when)
-    return message_of(json.decode(raw), **fields)
+    return message_of(json_codec.decode(raw), **fields)
 
 
 def _left_out(db: Connection, name: str) -> list[str]:

@@ -16,7 +16,7 @@ from cortext.formats.exports import html, markdown
 from cortext.formats.exports.payload import document_of, escape
 from cortext.formats.parts import encode_records, head_to_dict, join
 from cortext.formats.records import decode_lines
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.session import Session
 
 
@@ -93,7 +93,7 @@ def _encode_log(session: Session) -> bytes:
     # With the count of its records, a file that lost some of them is known for it.
     head = {"type": "metadata", **head_to_dict(session, log.LOG)}
     head[log.LOG.count_key] = len(session.messages)
-    lines = [json.encode(head), b"\n", *encode_records(session, log.LOG)]
+    lines = [json_codec.encode(head), b"\n", *encode_records(session, log.LOG)]
     return escape(b"".join(lines)).encode("utf-8")
 
 
@@ -125,7 +125,7 @@ def _find_json(data: bytes) -> Body:
         raise NotAnExportError("is JSON, and not a conversation") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # Either it is not JSON, or it holds what only the tolerant codec reads.
-        known = json.decode(data)
+        known = json_codec.decode(data)
         if not {"id", "created_at", "messages"} <= set(known):
             raise NotAnExportError("is JSON, and not a conversation") from None
     return Body("json", data)
@@ -133,7 +133,7 @@ def _find_json(data: bytes) -> Body:
 
 def _is_log_head(line: bytes) -> bool:
     try:
-        head = json.decode(line)
+        head = json_codec.decode(line)
     except ValueError:
         return False
     return head.get("type") == "metadata" and "session_id" in head and "messages" not in head

@@ -18,7 +18,7 @@ from cortext.formats.exports.payload import Opened, seal, unseal
 from cortext.formats.exports.style import STYLE
 from cortext.formats.exports.text import LONGEST_MARKDOWN, one_line, utc, visible
 from cortext.formats.exports.view import Part, ShownCall, facts, parts
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.model.session import Session
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _part(part: Part) -> Iterator[str]:
 def _by(part: Part) -> str:
     number = f"<span>{part.number}</span>" if part.number else ""
     name = f"<bdi>{escape(one_line(part.name))}</bdi>" if part.name.strip() else ""
-    when = f'<time datetime="{wire.iso(part.when)}">{utc(part.when)}</time>'
+    when = f'<time datetime="{record_dicts.iso(part.when)}">{utc(part.when)}</time>'
     return f'<p class="by"><span class="role">{part.role}</span>{name}{number}{when}</p>'
 
 

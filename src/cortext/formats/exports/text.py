@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 
 LONGEST_MARKDOWN = 200_000
 """A text of more characters is no prose, and is shown as it is."""

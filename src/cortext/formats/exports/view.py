@@ -18,7 +18,7 @@ from cortext.formats.stubs import (
     read_result,
     stub,
 )
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 
@@ -117,4 +117,4 @@ def _shown(call: Call, result: Result | None, *, in_full: bool) -> ShownCall:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.pretty(value).decode("utf-8")
+    return value if isinstance(value, str) else json_codec.pretty(value).decode("utf-8")

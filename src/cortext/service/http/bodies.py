@@ -13,7 +13,7 @@ import msgspec
 from litestar import Response
 from msgspec import Meta, Struct
 
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.message import NO_TIME, ROLES, Role
 from cortext.service.stores.port import ConversationEntry, Message, Messages
 
@@ -73,11 +73,11 @@ def decode(data: bytes, kind: type[_Struct]) -> _Struct:
         return _decoder(kind).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         notes: list[str] = []
-        value = wire.as_dict(json.decode(data, notes))
+        value = record_dicts.as_dict(json_codec.decode(data, notes))
         if notes:
             raise ValueError(f"not JSON: {notes[0]}") from error
         try:
-            return wire.convert(value, kind)
+            return record_dicts.convert(value, kind)
         except ValueError as wrong:
             raise ValueError(_clearer(str(wrong), kind)) from error
 
@@ -113,4 +113,4 @@ class JsonResponse(Response[Any]):
     def render(self, content: Any, media_type: str, enc_hook: Any = None) -> bytes:
         if isinstance(content, bytes):
             return content
-        return content.encode() if isinstance(content, str) else json.encode(content)
+        return content.encode() if isinstance(content, str) else json_codec.encode(content)

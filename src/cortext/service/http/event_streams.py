@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.service.http.ownership import Owned
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.conversation_events import Subscription
@@ -99,7 +99,7 @@ def event(kind: str, data: Any, id: str | None = None) -> bytes:
     head = f"event: {kind}\n"
     if id and id.isascii() and id.isprintable():
         head += f"id: {id}\n"
-    return head.encode() + b"data: " + json.encode(data) + b"\n\n"
+    return head.encode() + b"data: " + json_codec.encode(data) + b"\n\n"
 
 
 async def _look(owned: Owned, owner: str, known: Conversation) -> Conversation | None:

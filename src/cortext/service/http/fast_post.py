@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.service.http import problems
 from cortext.service.http.bodies import NewMessage, decode
 from cortext.service.http.guard import OWNER, refuse, too_large
@@ -84,6 +84,6 @@ async def add_posted(
     message = decode(data, NewMessage).to_message()
     if await owned.add(owner, id, message):
         metrics.messages += 1
-        return 201, json.encode(message)
+        return 201, json_codec.encode(message)
     # One that has left the window since it was sent for the first time cannot be told.
-    return 200, json.encode(await owned.message(id, message.id) or message)
+    return 200, json_codec.encode(await owned.message(id, message.id) or message)

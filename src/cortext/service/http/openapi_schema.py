@@ -8,7 +8,7 @@ import msgspec
 from litestar import Request
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.service.http.mount_path import base_of
 from cortext.service.http.routes import BODIES
 
@@ -28,4 +28,4 @@ class Schema(JsonRenderPlugin):
             }
         base = base_of(request.scope)
         servers = {"servers": [{"url": base}]} if base else {}
-        return json.encode({**openapi_schema, **servers})
+        return json_codec.encode({**openapi_schema, **servers})

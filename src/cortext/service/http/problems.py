@@ -16,7 +16,7 @@ from cortext.errors import (
     SessionNotFoundError,
     SessionStorageError,
 )
-from cortext.model import json
+from cortext.model import json_codec
 
 MEDIA_TYPE = "application/problem+json"
 _AGAIN = {"unavailable": "1", "busy": "1", "too-many-streams": "5"}
@@ -133,7 +133,7 @@ def headers_of(found: Problem) -> dict[str, str]:
 
 
 def encode(found: Problem) -> bytes:
-    return json.encode(found)
+    return json_codec.encode(found)
 
 
 def problem_of(error: Exception) -> Problem:

@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
-from cortext.model import json
-from cortext.model import wire as model_wire
+from cortext.model import json_codec
+from cortext.model import record_dicts as model_wire
 from cortext.service.stores.port import Message
 
 _messages = msgspec.json.Decoder(Message)
 
 
 def encode_message(message: Message) -> bytes:
-    return json.encode(message)
+    return json_codec.encode(message)
 
 
 def decode_message(data: bytes) -> Message:
@@ -23,8 +23,8 @@ def decode_message(data: bytes) -> Message:
         return _messages.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # Half characters are written as escapes, which the fast decoder refuses.
-        return model_wire.convert(model_wire.as_dict(json.decode(data)), Message)
+        return model_wire.convert(model_wire.as_dict(json_codec.decode(data)), Message)
 
 
 def decode_object(data: bytes) -> dict[str, Any]:
-    return model_wire.as_dict(json.decode(data)) if data else {}
+    return model_wire.as_dict(json_codec.decode(data)) if data else {}

@@ -17,9 +17,9 @@ from cortext import clock
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.model.ids import check_id
+from cortext.model.json_values import as_utc
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.model.values import as_utc
 from cortext.service.stores.metadata import copied, merged
 from cortext.service.stores.port import ConversationEntry
 from cortext.service.stores.usage_log import Usage

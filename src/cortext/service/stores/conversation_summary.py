@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from cortext.model.text import clean
+from cortext.model.safe_text import clean
 from cortext.service.stores.port import ConversationSummary, Message, Messages
 from cortext.service.stores.reference_resolution import resolve
 from cortext.service.stores.request_actions import Action, parse_request

@@ -12,9 +12,9 @@ from sys import getsizeof
 from typing import Any
 
 from cortext import clock as wall
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.ids import check_id, new_id
-from cortext.model.values import json_copy
+from cortext.model.json_values import json_copy
 from cortext.service.stores.base import (
     Conversations,
     check_message,
@@ -243,7 +243,7 @@ def _entry(id: str, kept: _Kept) -> ConversationEntry:
 def _head_size(kept: _Kept) -> int:
     """About how many bytes a conversation takes without its messages."""
     size = _PER_CONVERSATION + getsizeof(kept.owner)
-    return size + 3 * len(json.encode(kept.metadata)) if kept.metadata else size
+    return size + 3 * len(json_codec.encode(kept.metadata)) if kept.metadata else size
 
 
 def _size(message: Message) -> int:
@@ -251,5 +251,5 @@ def _size(message: Message) -> int:
     size = _PER_MESSAGE + getsizeof(message.content)
     if message.structured_data is not None:
         # Objects take about three times their text.
-        size += 3 * len(json.encode(message.structured_data))
+        size += 3 * len(json_codec.encode(message.structured_data))
     return size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cortext.model.values import json_copy
+from cortext.model.json_values import json_copy
 from cortext.service.stores.conversation_json import decode_object
 
 

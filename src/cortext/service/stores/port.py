@@ -15,10 +15,10 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import force_setattr
 
 from cortext import clock
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.model.ids import new_id
+from cortext.model.json_values import as_utc, json_copy
 from cortext.model.message import NO_TIME, ROLES, Role, SessionMessage
-from cortext.model.values import as_utc, json_copy
 
 WINDOW = 20
 TTL = 3600.0
@@ -62,7 +62,9 @@ class Message(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False)
     def from_dict(cls, data: dict[str, Any]) -> Message:
         """The inverse; an id and a time that are missing are made. ValueError says what does not
         fit."""
-        return wire.convert(wire.as_dict(json_copy(data, "the message", around=8)), cls)
+        return record_dicts.convert(
+            record_dicts.as_dict(json_copy(data, "the message", around=8)), cls
+        )
 
 
 Messages = list[Message]

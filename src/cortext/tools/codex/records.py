@@ -8,7 +8,7 @@ from typing import Any, cast
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import Role
 from cortext.tools import jsonl
 
@@ -194,13 +194,13 @@ def arguments_of(given: Any) -> dict[str, Any]:
 
 def _tolerant(given: str) -> Any:
     try:
-        return json.decode(given.encode("utf-8", "surrogatepass"))
+        return json_codec.decode(given.encode("utf-8", "surrogatepass"))
     except ValueError:
         return given  # as the model wrote it
 
 
 def parent_of(meta: Payload) -> str:
     """The conversation that a sub-agent works for; "" for a person's own."""
-    told = re.search(rf'"parent_thread_id":"({UUID})"', json.encode(meta.source).decode())
+    told = re.search(rf'"parent_thread_id":"({UUID})"', json_codec.encode(meta.source).decode())
     spawned = meta.thread_source == "subagent" and meta.parent_thread_id
     return told[1] if told else spawned or ""

@@ -12,7 +12,7 @@ from typing import IO, Any, ClassVar
 
 from cortext.durability.read_files import read_file, read_first_line
 from cortext.formats import toml_edit
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.tools.scan import own_home
 from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
 
@@ -97,10 +97,10 @@ def _asked(to: IO[bytes], out: IO[bytes], requests: Sequence[dict[str, Any]]) ->
     """Whether a server answered the last of some requests, and not with an error."""
     last = requests[-1]["id"]
     try:
-        to.write(b"".join(json.encode(request) + b"\n" for request in requests))
+        to.write(b"".join(json_codec.encode(request) + b"\n" for request in requests))
         to.flush()
         for line in out:
-            answer = wire.as_dict(json.decode(line))
+            answer = record_dicts.as_dict(json_codec.decode(line))
             if answer.get("id") == last:
                 return "result" in answer
     except (OSError, ValueError) as error:
@@ -111,7 +111,7 @@ def _asked(to: IO[bytes], out: IO[bytes], requests: Sequence[dict[str, Any]]) ->
 def is_ours(path: str) -> bool:
     """Whether a rollout is one that we wrote, whatever was said in it since."""
     try:
-        first = json.decode(read_first_line(path, _FIRST))
+        first = json_codec.decode(read_first_line(path, _FIRST))
         return first["payload"]["originator"] == _OURS
     except (OSError, ValueError, LookupError, TypeError):
         return False

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 from cortext.durability.read_files import open_file, read_file
 from cortext.errors import why
 from cortext.formats.records import Damage
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.tools import jsonl
@@ -52,7 +52,7 @@ def _read(path: str, log: Log) -> None:
 def _read_document(data: bytes, log: Log) -> None:
     notes: list[str] = []
     try:
-        value = json.decode(data, notes)
+        value = json_codec.decode(data, notes)
         if not isinstance(value, dict):
             raise ValueError("not a JSON object")
         log.add(jsonl.fit(cast("dict[str, Any]", value), Record, notes))
@@ -95,7 +95,7 @@ def _glance_at_document(fd: int, log: Log) -> None:
     _salvage(read(0, jsonl.ENDS[1]), log)
     tail = read(size - jsonl.ENDS[1], size)
     if found := _LAST_SUMMARY.findall(tail):
-        log.summary = str(json.decode(found[-1])).strip() or log.summary
+        log.summary = str(json_codec.decode(found[-1])).strip() or log.summary
     if models := _MODEL.findall(tail):
         log.model = models[-1].decode("utf-8", "replace")
 
@@ -223,7 +223,7 @@ class GeminiBridge:
         used in its place."""
         path = os.path.join(self.home, "projects.json")
         try:
-            projects = cast("dict[str, str]", json.decode(read_file(path))["projects"])
+            projects = cast("dict[str, str]", json_codec.decode(read_file(path))["projects"])
             hashes = {hashlib.sha256(folder.encode()).hexdigest(): folder for folder in projects}
             return {slug: folder for folder, slug in projects.items()} | hashes
         except FileNotFoundError:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from cortext.formats.records import Damage
 from cortext.formats.slashed import as_typed
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.message import SessionMessage, of_decoded
 from cortext.tools import jsonl
 
@@ -368,4 +368,4 @@ def _response(response: Any) -> str:
         for key in ("output", "error", "content", "result"):
             if isinstance(text := get(key), str):
                 return text
-    return json.encode(response).decode("utf-8", "surrogatepass")
+    return json_codec.encode(response).decode("utf-8", "surrogatepass")

@@ -13,7 +13,7 @@ from cortext import paths
 from cortext.durability.file_lock import FileLock
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.ids import new_id
 from cortext.tools.scan import own_home
 from cortext.tools.writer_protocol import Turn, Written, iso, rising, store_lines, with_last
@@ -88,7 +88,7 @@ class GeminiWriter:
     def _slugs(self) -> dict[str, str]:
         """The short names of folders, by the folders."""
         try:
-            value = json.decode(read_file(os.path.join(self._home, "projects.json")))
+            value = json_codec.decode(read_file(os.path.join(self._home, "projects.json")))
             projects = cast("dict[str, Any]", value["projects"])
             return {name: slug for name, slug in projects.items() if isinstance(slug, str)}
         except (OSError, ValueError, LookupError, TypeError, AttributeError):

@@ -21,7 +21,7 @@ from cortext.durability.gzip_members import BrokenMemberError, Packed
 from cortext.durability.read_files import open_file
 from cortext.errors import SessionCorruptedError, where_and_why
 from cortext.formats.records import Damage
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools import jsonl
 from cortext.tools.opencode.storage import Origin, Raw, as_object
 
@@ -154,7 +154,7 @@ class Log:
         place = self.rows.get(("session", id))
         if place is None:
             raise FileNotFoundError(f"{self.path} has no session {id}")
-        head = dict(json.decode(self._read(place))["session"])
+        head = dict(json_codec.decode(self._read(place))["session"])
         for name in ("revert", "model"):
             head[name] = as_object(head.get(name))
         return head
@@ -219,7 +219,7 @@ def new_lines(
             yield line + b"\n"
     for kind, one in () if failures else sorted(known.keys() - seen):
         changed = True
-        yield json.encode({"gone": {"kind": kind, "id": one}}) + b"\n"
+        yield json_codec.encode({"gone": {"kind": kind, "id": one}}) + b"\n"
     if changed or known.get(("session", id)) != _digest(head[:-1]):
         yield head
 
@@ -235,13 +235,13 @@ def digests(path: str) -> dict[Key, bytes]:
 
 def _rows(store: Origin, id: str, depth: int, failures: list[str]) -> Iterator[tuple[Key, bytes]]:
     head = {name: _plain(value) for name, value in store.row(id).items() if value is not None}
-    yield ("session", id), json.encode({"session": {**head, "id": id}})
+    yield ("session", id), json_codec.encode({"session": {**head, "id": id}})
     for raw, created in _readable(store.timed_messages(id), failures):
         fields = {"id": raw.id, "session_id": id, "time_created": created}
-        yield ("message", raw.id), json.encode({"message": fields | _data(raw.data)})
+        yield ("message", raw.id), json_codec.encode({"message": fields | _data(raw.data)})
         for part in _readable(store.parts(id, raw.id), failures):
             fields = {"id": part.id, "session_id": id, "message_id": raw.id}
-            yield ("part", part.id), json.encode({"part": fields | _data(part.data)})
+            yield ("part", part.id), json_codec.encode({"part": fields | _data(part.data)})
     for child in store.children(id) if depth else ():
         yield from _rows(store, child, depth - 1, failures)
 

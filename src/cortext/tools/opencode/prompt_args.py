@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, cast
 
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools.processes import Process
 
 # Options of `opencode run` that take a value.
@@ -76,7 +76,7 @@ def _last_prompt(name: str) -> str | None:
                 return None
             file.seek(max(0, found.st_size - _LONGEST))
             lines = file.read().rstrip(b"\n").split(b"\n")
-        prompt = _text_of(json.decode(lines[-1]))
+        prompt = _text_of(json_codec.decode(lines[-1]))
     except (OSError, ValueError):
         return None
     command, words = f"/{name}", prompt.lstrip()

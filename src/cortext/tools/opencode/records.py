@@ -16,7 +16,7 @@ from msgspec import Struct
 from cortext.errors import SessionCorruptedError, where_and_why
 from cortext.formats.records import Damage
 from cortext.formats.slashed import as_typed
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.message import SessionMessage
 from cortext.tools import jsonl
 from cortext.tools.opencode.storage import Raw
@@ -191,7 +191,9 @@ def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
     """What fits of a row or a file; None for what cannot be read, which is named."""
     notes: list[str] = []
     try:
-        value = jsonl.fit(wire.as_dict(json.decode(raw.data.strip(b"\0"), notes)), kind, notes)
+        value = jsonl.fit(
+            record_dicts.as_dict(json_codec.decode(raw.data.strip(b"\0"), notes)), kind, notes
+        )
     except ValueError as error:
         damages.append(Damage(f"{raw.id}: {error}"))
         return None
@@ -299,7 +301,7 @@ def _given(call: Part) -> Any:
 
 
 def _json(old: _Invocation) -> str:
-    return json.encode(old.result).decode("utf-8", "surrogatepass")
+    return json_codec.encode(old.result).decode("utf-8", "surrogatepass")
 
 
 def _joined(texts: list[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 from cortext.durability.foreign_database import explain_failure, find_tables, open_foreign
 from cortext.durability.read_files import read_file
 from cortext.errors import SessionCorruptedError, reason_of
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.tools import jsonl
 
 T = TypeVar("T")
@@ -310,7 +310,7 @@ def as_object(value: Any) -> Any:
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
     try:
-        return json.decode(value.encode()) if isinstance(value, str) else None
+        return json_codec.decode(value.encode()) if isinstance(value, str) else None
     except ValueError:
         return None
 
@@ -346,7 +346,7 @@ class Tree:
     def head(self, id: str) -> dict[str, Any]:
         path = os.path.join(os.path.dirname(self.path), f"{id}.json")
         try:
-            head = wire.as_dict(json.decode(read_file(path)))
+            head = record_dicts.as_dict(json_codec.decode(read_file(path)))
         except ValueError as error:
             raise SessionCorruptedError(path, str(error)) from None
         times = head.get("time")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, SessionCorruptedError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.tools.launch import PURE
 from cortext.tools.opencode.storage import Database, read_database
 from cortext.tools.scan import own_home
@@ -53,7 +53,7 @@ class OpenCodeWriter:
         with tempfile.TemporaryDirectory(prefix="cortext-") as folder:
             path = os.path.join(folder, "session.json")
             with storage_errors("write", path), open(path, "xb") as file:
-                file.write(json.encode(value))
+                file.write(json_codec.encode(value))
             told = self._run(["import", path], cwd)
         if id not in told:
             raise CortextError(f"opencode did not take the conversation: {_first_line(told)}")
@@ -68,7 +68,7 @@ class OpenCodeWriter:
         except (OSError, SessionCorruptedError) as error:
             _log.info("no model is known from before: %s", error)
         try:
-            name = json.decode(self._run(["debug", "config"], cwd).encode())["model"]
+            name = json_codec.decode(self._run(["debug", "config"], cwd).encode())["model"]
         except (ValueError, LookupError, TypeError):
             name = None  # it names none
         if not isinstance(name, str):
@@ -171,7 +171,7 @@ def _latest(database: Database) -> Model | None:
     for found in database.roots():  # their ids fall with time
         for message in database.messages(found.id, last=True):
             try:
-                data = json.decode(message.data)
+                data = json_codec.decode(message.data)
             except ValueError:
                 continue
             provider, name = data.get("providerID"), data.get("modelID")

@@ -15,7 +15,7 @@ from litestar.response import ServerSentEvent
 
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.features.transfer.export import FORMATS
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.session import Session
 from cortext.service.http.guard import OWNER, STAYS
 from cortext.service.http.ownership import Owned
@@ -65,7 +65,7 @@ async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
         "turns": turns,
         "key": "",
         "seen": version_of(found),
-        "metadata": json.pretty(rest).decode("utf-8", "replace") if rest else "",
+        "metadata": json_codec.pretty(rest).decode("utf-8", "replace") if rest else "",
         "by": _owner(request),
         "formats": FORMATS,
     }
@@ -121,7 +121,9 @@ async def find_kept(request: Ask, q: str) -> Found:
 def version_of(found: Conversation) -> str:
     """Another one whenever a conversation looks different."""
     last = found.messages[-1].id if found.messages else ""
-    told = json.encode([found.updated_at.isoformat(), len(found.messages), last, found.metadata])
+    told = json_codec.encode(
+        [found.updated_at.isoformat(), len(found.messages), last, found.metadata]
+    )
     return hashlib.sha256(told).hexdigest()[:16]
 
 

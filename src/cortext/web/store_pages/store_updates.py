@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 from cortext.errors import CortextError, SessionStorageError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.service.stores.conversation_events import Subscription
 from cortext.web.live_updates import ALIVE, Ending
 
@@ -45,7 +45,7 @@ async def tell(
                 yield {"event": await waking.how_it_ended(), "data": "{}"}
                 return
             if now != seen:
-                facts = json.encode({"version": now}).decode()
+                facts = json_codec.encode({"version": now}).decode()
                 yield {"event": "grown", "id": now, "data": facts}
                 seen, said = now, time.monotonic()
             elif time.monotonic() > said + ALIVE:

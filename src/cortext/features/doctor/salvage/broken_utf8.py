@@ -8,7 +8,7 @@ from typing import Any, cast
 from cortext.features.doctor.salvage.text_encoding import text_of
 from cortext.formats import checksum
 from cortext.formats.records import RecordTable, decode_record
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """What may be half of a character that is written as a pair."""
@@ -23,11 +23,11 @@ def whole_characters(line: bytes) -> bytes | None:
     if data == line and not HALF.search(line):
         return None
     try:
-        value = json.decode(checksum.unseal(data))
+        value = json_codec.decode(checksum.unseal(data))
         better = whole_value(value)
         if better == value and data == line:
             return None
-        new = json.encode(without_checksum(better))
+        new = json_codec.encode(without_checksum(better))
     except (ValueError, RecursionError):
         return None
     return checksum.seal(new) if checksum.is_sealed(line) else new
@@ -43,10 +43,10 @@ def whole_record(line: bytes, table: RecordTable) -> bytes | None:
         id = whole_value(decode_record(line, table, []).message.id)
         if decode_record(whole, table, []).message.id == id:
             return whole
-        value = wire.as_dict(json.decode(checksum.unseal(whole)))
+        value = record_dicts.as_dict(json_codec.decode(checksum.unseal(whole)))
     except ValueError:
         return whole  # it could not be read before, and is known by no id
-    new = json.encode({**value, table.names.get("id", "id"): id})
+    new = json_codec.encode({**value, table.names.get("id", "id"): id})
     return checksum.seal(new) if checksum.is_sealed(whole) else new
 
 

@@ -11,7 +11,7 @@ from cortext.errors import CortextError, where_and_why
 from cortext.features.capture.capture import capture
 from cortext.features.capture.capture_progress import path_of
 from cortext.features.capture.ledger import OUT, Taken, add_taken
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.stores.folder import FolderStore
 from cortext.stores.layout import Place
 
@@ -58,7 +58,7 @@ def _forget_missing(root: str, place: Place, most: int | None) -> set[str]:
     head = store.head_at(place)
     if not head.native:
         return set()
-    of = f"{head.id} {wire.iso(head.created_at)}"
+    of = f"{head.id} {record_dicts.iso(head.created_at)}"
     there = {message.id for message in store.read(place.folder[len(root) + 1 :]).session.messages}
     known = Taken(place, of).found
     missing = {id for id, took in known.items() if id not in there and took.print != OUT}

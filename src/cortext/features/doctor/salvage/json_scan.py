@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-from cortext.model import json as codec
+from cortext.model import json_codec as codec
 
 _BEGIN = re.compile(r'(?m)^[ \t\[,]*\{|\{\s*"(?:type|role|version|session_id|conversation_id|id)"')
 """Where an object may begin: at the beginning of a line, or with a word that ours begin with."""

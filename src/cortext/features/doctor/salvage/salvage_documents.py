@@ -8,7 +8,7 @@ from typing import Any, cast
 from cortext.features.doctor.salvage.json_scan import fields_in, objects_in
 from cortext.features.doctor.salvage.unknown_roles import with_known_role
 from cortext.formats import document
-from cortext.model import wire
+from cortext.model import record_dicts
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 
@@ -47,9 +47,9 @@ def _records(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _record(value: dict[str, Any]) -> SessionMessage | ToolInvocation:
     if "tool_name" in value:
-        return wire.invocation_from_dict(value)
+        return record_dicts.invocation_from_dict(value)
     if "role" in value:
-        return wire.message_from_dict(with_known_role(value) or value)
+        return record_dicts.message_from_dict(with_known_role(value) or value)
     raise ValueError("is no record")
 
 

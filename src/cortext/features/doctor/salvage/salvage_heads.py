@@ -15,7 +15,7 @@ from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.log import LOG
 from cortext.formats.parts import Format, head_to_dict, join
 from cortext.formats.records import Lines
-from cortext.model import json as codec
+from cortext.model import json_codec as codec
 from cortext.model.head import HEAD
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

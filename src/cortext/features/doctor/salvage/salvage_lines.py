@@ -27,7 +27,7 @@ from cortext.features.doctor.salvage.text_encoding import in_utf8, sides_of, tex
 from cortext.features.doctor.salvage.unknown_roles import with_known_role
 from cortext.formats import checksum
 from cortext.formats.records import Record, RecordTable, decode_lines, decode_record
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 
 _NULS = re.compile(rb"\0+")
 _ODD = re.compile(rb"\n[^{\n]")
@@ -157,11 +157,11 @@ class _Rescue:
         """Whether nothing but its role keeps a line from being a message; then it is taken."""
         key = self._table.names.get("role", "role")
         try:
-            value = wire.as_dict(json.decode(checksum.unseal(line)))
+            value = record_dicts.as_dict(json_codec.decode(checksum.unseal(line)))
             known = with_known_role(without_checksum(value), key)
             if known is None:
                 return False
-            line = json.encode(known)
+            line = json_codec.encode(known)
             record = decode_record(line, self._table, [])
         except ValueError:
             return False
@@ -185,7 +185,7 @@ class _Rescue:
             before, number = len(self._got.heads), rows[first].number
             got = self._wants(piece.value) and self._found(line_of(text, piece), number)
             inner = filter(self._wants, inner_messages(piece.value))
-            got += sum(self._found(json.encode(value), number) for value in inner)
+            got += sum(self._found(json_codec.encode(value), number) for value in inner)
             if got:
                 used.update(range(first, bisect_right(starts, piece.end - 1)))
                 found += got - (len(self._got.heads) - before)
@@ -231,11 +231,11 @@ class _Rescue:
         if not self._got.messages:
             return None
         try:
-            value = wire.as_dict(json.decode(checksum.unseal(line)))
+            value = record_dicts.as_dict(json_codec.decode(checksum.unseal(line)))
             if not isinstance(value.get("content"), str):
                 return None
-            value["timestamp"] = wire.iso(self._got.messages[-1].timestamp)
-            dated = json.encode(value)
+            value["timestamp"] = record_dicts.iso(self._got.messages[-1].timestamp)
+            dated = json_codec.encode(value)
             return dated, decode_record(dated, self._table, [])
         except (ValueError, OverflowError):
             return None
@@ -269,10 +269,10 @@ class _Rescue:
         """A record that another program wrote in its own way: a checksum is of our way."""
         if checksum.KEY.encode() not in line or not self._is_record(line):
             return line
-        value = wire.as_dict(json.decode(line))
+        value = record_dicts.as_dict(json_codec.decode(line))
         if checksum.KEY not in value:
             return line
-        ours = json.encode(value)
+        ours = json_codec.encode(value)
         if checksum.is_sealed(ours) and checksum.is_sound(ours):
             return ours
         better = checksum.mended(ours) if checksum.is_sealed(ours) else None
@@ -280,7 +280,7 @@ class _Rescue:
             return self._checked(ours, number)
         text = "a checksum is not of what stands here, and is taken away"
         self._got.say(text, number, WARNING)
-        return json.encode(without_checksum(value))
+        return json_codec.encode(without_checksum(value))
 
     def _tail(self, tail: bytes, number: int) -> bytes:
         """What is torn off the end; nothing, where it is whole or belongs to what is before it."""

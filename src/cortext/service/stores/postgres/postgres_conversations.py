@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from cortext.errors import CortextError, SessionCorruptedError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.ids import check_id, new_id
-from cortext.model.values import as_utc
+from cortext.model.json_values import as_utc
 from cortext.service.stores.base import (
     Conversations,
     check_message,
@@ -69,7 +69,7 @@ class PostgresConversationStore(Conversations):
         self._enter()
         _check_text(owner)
         id = new_id()
-        about = json.encode(copied(metadata)).decode()
+        about = json_codec.encode(copied(metadata)).decode()
         await self._link.rows(self._sql.create, id=id, owner=owner, metadata=about)
         log.info("conversation %s created", id)
         evicted = await self._evict()
@@ -121,7 +121,7 @@ class PostgresConversationStore(Conversations):
         while rows := await self._rows(self._sql.metadata, id):
             known: str = rows[0][0]
             found = merged(decode_object(known.encode()), wanted)
-            about = json.encode(found).decode()
+            about = json_codec.encode(found).decode()
             if about == known or await self._rows(self._sql.change, id, known=known, about=about):
                 return found
         raise not_found(id)

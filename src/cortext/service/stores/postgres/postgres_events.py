@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from cortext.errors import CortextError
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.model.ids import new_id
 from cortext.service.stores.conversation_events import Following, Hub, Kind
 from cortext.service.stores.conversation_json import decode_message
@@ -223,4 +223,4 @@ def _decoded(data: bytes) -> _Notice:
         return _notices.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # Half characters are written as escapes, which the fast decoder refuses.
-        return wire.convert(wire.as_dict(json.decode(data)), _Notice)
+        return record_dicts.convert(record_dicts.as_dict(json_codec.decode(data)), _Notice)

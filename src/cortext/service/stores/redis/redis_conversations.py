@@ -17,7 +17,7 @@ from typing import Any
 
 from cortext.clock import from_micros
 from cortext.errors import CortextError, SessionCorruptedError
-from cortext.model import json
+from cortext.model import json_codec
 from cortext.model.ids import check_id, new_id
 from cortext.service.stores.base import (
     Conversations,
@@ -94,7 +94,7 @@ class RedisConversationStore(Conversations):
         self._enter()
         check_owner(owner)
         id = new_id()
-        about = json.encode(copied(metadata))
+        about = json_codec.encode(copied(metadata))
         sent = self._link.sent
         try:
             count, oldest = await self._begin(id, owner, about)
@@ -158,13 +158,13 @@ class RedisConversationStore(Conversations):
 
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         self._enter()
-        wanted, head = json.encode(copied(changes)), self._keys(id)[:1]
+        wanted, head = json_codec.encode(copied(changes)), self._keys(id)[:1]
         lines: bytes | None = await self._link.write(scripts.CHANGE, head, wanted)
         if not lines:
             raise not_found(id)
         found = self._about(id, lines)
         if lines.count(b"\n") > _MOST_CHANGES:
-            await self._link.run(scripts.JOIN, head, lines, json.encode(found))
+            await self._link.run(scripts.JOIN, head, lines, json_codec.encode(found))
         return found
 
     async def delete(self, id: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from cortext.errors import CortextError
-from cortext.model import json, wire
+from cortext.model import json_codec, record_dicts
 from cortext.service.stores.conversation_events import Event, Following, Hub
 from cortext.service.stores.redis.pubsub import Joining, Lost, Wire
 from cortext.service.stores.redis.redis_client import Link
@@ -197,7 +197,7 @@ def _decoded(data: bytes) -> Event | None:
         return _events.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         try:
-            return wire.convert(wire.as_dict(json.decode(data)), Event)
+            return record_dicts.convert(record_dicts.as_dict(json_codec.decode(data)), Event)
         except ValueError as error:
             log.warning("not an event of conversations: %s", error)
             return None

@@ -12,8 +12,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
-from cortext.model.escapes import Plain
-from cortext.model.secret_keys import KEYS, Rule
+from cortext.model.secrets.key_formats import KEYS, Rule
+from cortext.model.secrets.unescape import Plain
 
 Span = tuple[int, int]
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
 
-from cortext.model.escapes import Plain
-from cortext.model.secret_keys import BLOCKS, KEYS, Found
-from cortext.model.secret_rules import CONTEXTS, names_a_secret
-from cortext.model.secret_spots import regions
+from cortext.model.secrets.candidates import regions
+from cortext.model.secrets.context_rules import CONTEXTS, names_a_secret
+from cortext.model.secrets.key_formats import BLOCKS, KEYS, Found
+from cortext.model.secrets.unescape import Plain
 
 _EDGE = 40
 """Characters at the beginning of a region that began inside of a word: what is there is cut."""

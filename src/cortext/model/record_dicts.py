@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import msgspec
 
 from cortext.model.ids import derived_id
-from cortext.model.values import parse_time
+from cortext.model.json_values import parse_time
 
 if TYPE_CHECKING:
     from cortext.model.message import SessionMessage, ToolInvocation

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from cortext.model.secret_keys import Found
+from cortext.model.secrets.key_formats import Found
 
 _URL = re.compile(
     r"""://(?<=[A-Za-z0-9]://)([^\s/:@"'`<>]{0,128}+):([^\s/"'`<>]{1,256})@[\w\[.$-]"""
