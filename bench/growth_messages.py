@@ -21,8 +21,8 @@ from cortext.features.listing.conversation_list import Conversations
 from cortext.features.open_store import open_store
 from cortext.features.resume.agent_briefing import brief
 from cortext.features.search.search import Search
+from cortext.formats.history_budget import BUDGET
 from cortext.formats.openai_items import message_of
-from cortext.formats.window import BUDGET
 from cortext.service.stores.port import Message
 from cortext.stores.folder import FolderStore
 

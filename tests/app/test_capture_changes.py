@@ -14,7 +14,7 @@ from cortext.features.capture import capture as module
 from cortext.features.capture.bindings import bind
 from cortext.features.capture.current_session import row_in_list
 from cortext.features.resume.native_sessions import find_native
-from cortext.formats.window import render_briefing_history
+from cortext.formats.history_budget import render_briefing_history
 from cortext.model.message import SessionMessage
 from cortext.tools.writer_protocol import turns_of
 from tests.app.captures import GOLDEN, Bench

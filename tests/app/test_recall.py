@@ -17,7 +17,7 @@ from cortext.catalog.fulltext.fulltext_index import Entry, Words
 from cortext.catalog.row import Listed
 from cortext.cli import main
 from cortext.features.search.results import Finder, Question
-from cortext.formats.query import parse, spaced
+from cortext.formats.text_search.search_query import parse, spaced
 from tests.catalog.spaces import Space
 
 CONVERSATIONS, EACH = 40, 50

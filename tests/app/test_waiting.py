@@ -18,7 +18,7 @@ from cortext.features.capture.pending_bindings import (
     told_apart,
     unsettled,
 )
-from cortext.formats.slashed import frame
+from cortext.formats.slash_frame import frame
 from cortext.tools.processes import Process, find_process
 from cortext.tools.registry import open_bridge
 from cortext.tools.tool_context import Inside

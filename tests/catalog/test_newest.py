@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext.catalog.fulltext.fulltext_index import Entry, Identity, Spot, Words
-from cortext.formats.query import parse, spaced
+from cortext.formats.text_search.search_query import parse, spaced
 
 ODD = 3
 """Every so many texts have the odd word."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cortext.catalog.fulltext.fulltext_index import AnewError, Entry, Spot, Words
-from cortext.formats.query import parse
+from cortext.formats.text_search.search_query import parse
 from tests.faults.mounts import fill, mounted, read_only
 
 A, B = ("/w", "conversations/2026-01-05/001-a"), ("aur:", "b")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionMessage, open_session_store
-from cortext.formats import checksum
+from cortext.formats import line_checksum
 from tests.cli.test_scan import TOKEN as SECRET
 from tests.command import begin, cortext, folder_of, ok
 
@@ -22,7 +22,7 @@ def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def sealed(lines: Path) -> list[bool]:
     found = lines.read_bytes().splitlines()
-    return [checksum.is_sealed(line) and checksum.is_sound(line) for line in found]
+    return [line_checksum.is_sealed(line) and line_checksum.is_sound(line) for line in found]
 
 
 def test_every_line_has_one_whatever_is_done(lines: Path, tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_every_line_has_one_whatever_is_done(lines: Path, tmp_path: Path) -> Non
     assert sealed(lines) == [True, True]
     ok(tmp_path, "copy", f"workspace:{tmp_path}", f"log:{tmp_path}/log")
     (log,) = (tmp_path / "log").glob("*.jsonl")
-    assert [checksum.is_sealed(line) for line in log.read_bytes().splitlines()] == [
+    assert [line_checksum.is_sealed(line) for line in log.read_bytes().splitlines()] == [
         False,  # the head
         True,
         True,

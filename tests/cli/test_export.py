@@ -11,7 +11,7 @@ import pytest
 
 from cortext import Session, SessionMessage, open_session_store
 from cortext.features.transfer.import_file import LARGEST
-from cortext.formats.exports import codec
+from cortext.formats.exports import export_codec
 
 SCRIPT = str(Path(sys.executable).with_name("cortext"))
 FORMATS = ("md", "html", "json", "jsonl")
@@ -94,7 +94,7 @@ def test_export_to_standard_output(format: str, workspace: Path, elsewhere: Path
     """Data alone, nothing that a terminal would act upon, and it can be piped into an import."""
     session = begin(workspace)
     written = ok(workspace, "export", session.id, "--format", format)
-    assert codec.find_body(written).format == format
+    assert export_codec.find_body(written).format == format
     assert not {"\x1b", "\u202e", "\x9b"} & set(written.decode())
     assert ok(elsewhere, "import", "-", given=written) == f"imported: {session.id}\n".encode()
     assert stored(elsewhere, session.id) == session

@@ -5,8 +5,8 @@ from typing import Any
 
 from cortext.formats import document, folder, log, service
 from cortext.formats.document import Block
-from cortext.formats.parts import encode_records, join
-from cortext.formats.records import decode_lines
+from cortext.formats.head_and_lines import encode_records, join
+from cortext.formats.record_lines import decode_lines
 from cortext.model import json_codec
 from cortext.model.session import Session
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext import SessionMessage, ToolInvocation
-from cortext.formats import checksum
+from cortext.formats import line_checksum
 from cortext.formats.folder import FOLDER
+from cortext.formats.head_and_lines import with_checksums
 from cortext.formats.log import LOG
-from cortext.formats.parts import with_checksums
-from cortext.formats.records import (
+from cortext.formats.record_lines import (
     RecordTable,
     decode_lines,
     decode_record,
@@ -42,7 +42,10 @@ def test_a_sealed_line_is_read_as_if_it_were_none(
     data = encode_record(message, table, [call]) + encode_record(mine, table)
     found = decode_lines(data + encode_record(message, table), table)
     assert found.messages == [message, mine, message]
-    assert all(checksum.is_sealed(one) and checksum.is_sound(one) for one in data.split(b"\n")[:-1])
+    assert all(
+        line_checksum.is_sealed(one) and line_checksum.is_sound(one)
+        for one in data.split(b"\n")[:-1]
+    )
 
 
 def test_plain_lines_and_sealed_ones_stand_side_by_side(line: bytes) -> None:
@@ -52,24 +55,24 @@ def test_plain_lines_and_sealed_ones_stand_side_by_side(line: bytes) -> None:
     found = decode_lines(line + b"\n" + plain, table)
     assert ([message.id for message in found.messages], found.damages) == (["m1", "m2"], [])
     assert record_ids(line + b"\n" + plain) == ["m1", "m2"]
-    assert checksum.is_sound(plain[:-1])
+    assert line_checksum.is_sound(plain[:-1])
 
 
 def test_every_flipped_bit_of_what_was_said_is_found_and_put_right(line: bytes) -> None:
     """Whether or not the line is still JSON."""
-    body = len(checksum.unseal(line)) - 1
+    body = len(line_checksum.unseal(line)) - 1
     for place in range(body):
         for bit in range(8):
             wrong = bytearray(line)
             wrong[place] ^= 1 << bit
-            assert not checksum.is_sound(bytes(wrong))
-            assert checksum.mended(bytes(wrong)) == line
+            assert not line_checksum.is_sound(bytes(wrong))
+            assert line_checksum.mended(bytes(wrong)) == line
 
 
 def test_two_flipped_bits_are_found_and_not_guessed_at(line: bytes) -> None:
     wrong = line.replace(b"Let's go", b"Met's do")
-    assert not checksum.is_sound(wrong)
-    assert checksum.mended(wrong) is None
+    assert not line_checksum.is_sound(wrong)
+    assert line_checksum.mended(wrong) is None
 
 
 def test_a_reader_that_does_not_know_it_keeps_it() -> None:
@@ -80,17 +83,17 @@ def test_a_reader_that_does_not_know_it_keeps_it() -> None:
     assert message.extra == {"crc": data["crc"]}
     again = json.dumps(record_dicts.message_to_dict(message), separators=(",", ":")).encode()
     assert again + b"\n" == line
-    assert checksum.is_sound(again)
+    assert line_checksum.is_sound(again)
 
 
 def test_a_line_that_was_changed_on_purpose_is_sealed_anew(line: bytes) -> None:
     changed = line.replace(b"Let's go", b"[masked]")
-    assert checksum.is_sound(checksum.reseal(changed))
-    assert checksum.reseal(b'{"a":1}') == b'{"a":1}'
+    assert line_checksum.is_sound(line_checksum.reseal(changed))
+    assert line_checksum.reseal(b'{"a":1}') == b'{"a":1}'
 
 
 def test_an_inner_key_of_that_name_is_no_checksum() -> None:
     message = SessionMessage("user", "x", WHEN, "m1", structured_data={"a": 1, "crc": "0123abcd"})
     line = encode_record(message, FOLDER.records)
-    assert not checksum.is_sealed(line[:-1])
+    assert not line_checksum.is_sealed(line[:-1])
     assert decode_record(line[:-1], FOLDER.records, []).message == message

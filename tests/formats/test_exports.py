@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from cortext.features.transfer.export import FORMATS as OFFERED
-from cortext.formats.exports import codec, html, markdown
-from cortext.formats.exports.codec import FORMATS, Body, NotAnExportError
-from cortext.formats.exports.text import visible
+from cortext.formats.exports import export_codec, html_export, markdown_export
+from cortext.formats.exports.export_codec import FORMATS, Body, NotAnExportError
+from cortext.formats.exports.visible_text import visible
 from cortext.formats.log import encode as encode_log
 from cortext.model.head import newer_version
 from cortext.model.message import SessionMessage, ToolInvocation
@@ -36,8 +36,8 @@ def conversation(*texts: str, title: str = "A title") -> Session:
 
 
 def read(data: bytes) -> Session:
-    body = codec.find_body(data)
-    session, notes = codec.decode(body)
+    body = export_codec.find_body(data)
+    session, notes = export_codec.decode(body)
     assert (body.edited, notes) == (False, [])
     return session
 
@@ -50,8 +50,8 @@ def read(data: bytes) -> Session:
 @given(session=sessions)
 def test_any_session_comes_back_equal(format: str, session: Session) -> None:
     """Every field, whatever it holds; and the format is known without a name."""
-    written = codec.encode(session, format)
-    assert codec.find_body(written).format == format
+    written = export_codec.encode(session, format)
+    assert export_codec.find_body(written).format == format
     assert read(written) == session
 
 
@@ -60,7 +60,7 @@ def test_any_session_comes_back_equal(format: str, session: Session) -> None:
 @given(session=sessions)
 def test_nothing_in_an_export_hides(format: str, session: Session) -> None:
     """A terminal that is shown the file gets text: no codes, no turning around, one line end."""
-    text = codec.encode(session, format).decode("utf-8")
+    text = export_codec.encode(session, format).decode("utf-8")
     allowed = set("\n\t\u200c\u200d")
     hidden = {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
     assert hidden - allowed == set()
@@ -94,9 +94,11 @@ TAGS = {
 def test_no_text_gets_out_of_its_message(pieces: list[list[str]]) -> None:
     """A reader of the markdown finds our headings, one quote a message, and nothing active."""
     texts = ["".join(piece) for piece in pieces]
-    shown, _, _ = codec.encode(conversation(*texts), "md").decode().partition("\n<!-- cortext")
+    shown, _, _ = (
+        export_codec.encode(conversation(*texts), "md").decode().partition("\n<!-- cortext")
+    )
     for text in texts:
-        page = html.render(text)
+        page = html_export.render(text)
         assert {*re.findall("<([a-z0-9]+)", page)} <= TAGS
     env: dict[str, object] = {}
     tokens = MarkdownIt("commonmark", {"maxNesting": 1000}).enable("table").parse(shown, env)
@@ -113,21 +115,21 @@ def test_no_text_gets_out_of_its_message(pieces: list[list[str]]) -> None:
 def test_markdown_that_stays_inside_is_left_as_it_is() -> None:
     """Emphasis, lists, code and comparisons are the author's; only what reaches out is escaped."""
     text = "**a** `Vec<String>`\n\n- if a < b\n\n```html\n<b>kept</b>\n```"
-    assert markdown.quote(text) == "\n".join(
+    assert markdown_export.quote(text) == "\n".join(
         f"> {line}" if line else ">" for line in text.split("\n")
     )
-    assert markdown.quote("see <b>x</b>") == "> see \\<b>x\\</b>"
-    assert markdown.quote("[a]: http://x.invalid") == "> \\[a]: http://x.invalid"
+    assert markdown_export.quote("see <b>x</b>") == "> see \\<b>x\\</b>"
+    assert markdown_export.quote("[a]: http://x.invalid") == "> \\[a]: http://x.invalid"
 
 
 def test_a_text_beyond_reason_is_quoted_as_it_is() -> None:
     """What is too long to be prose is not parsed: it is code."""
-    assert markdown.quote("<b>" * 100_000).startswith("> ```\n> <b>")
+    assert markdown_export.quote("<b>" * 100_000).startswith("> ```\n> <b>")
 
 
 def test_the_command_offers_every_format() -> None:
     """It names them without loading what writes them."""
-    assert tuple(codec.FORMATS) == OFFERED
+    assert tuple(export_codec.FORMATS) == OFFERED
 
 
 def test_markdown_is_for_people() -> None:
@@ -137,7 +139,7 @@ def test_markdown_is_for_people() -> None:
     call = {"id": "c1", "name": "Bash", "arguments": {"command": "ls `pwd`"}}
     session.messages.append(SessionMessage("assistant", "", WHEN, "m9", tool_calls=[call]))
     session.tool_history = [ToolInvocation("grep", {"pattern": "x"}, timestamp=WHEN - timedelta(1))]
-    text = codec.encode(session, "md").decode()
+    text = export_codec.encode(session, "md").decode()
     assert text.startswith("# Slow \\*queries\\*\n\n- **Id:** 001-plan-x\n")
     assert "- **Tags:** db\n" in text
     assert "## tool calls · 2026-03-03 09:15:00 UTC\n\n- `grep · x`\n" in text
@@ -149,7 +151,7 @@ def test_long_output_is_shortened_for_people_only() -> None:
     """The text says how much is not shown; the data has all of it."""
     session = conversation()
     session.messages = [SessionMessage("tool", "x" * 5000, WHEN, "m")]
-    written = codec.encode(session, "md")
+    written = export_codec.encode(session, "md")
     assert b"*and 1000 more characters*" in written
     assert read(written) == session
 
@@ -158,16 +160,16 @@ def test_long_output_is_shortened_for_people_only() -> None:
 def test_a_changed_text_is_noticed(format: str) -> None:
     """The data is taken, and the caller is told; new line ends and a BOM are no change."""
     session = conversation("The answer is 42.")
-    written = codec.encode(session, format)
+    written = export_codec.encode(session, format)
     for data in (written, written.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + written.rstrip()):
         assert read(data) == session
     for changed in (
         written.replace(b"is 42.", b"is 43.", 1),
         written + b"One more thing.\n",
     ):
-        body = codec.find_body(changed)
+        body = export_codec.find_body(changed)
         assert body.edited
-        assert codec.decode(body).session == session
+        assert export_codec.decode(body).session == session
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -175,11 +177,11 @@ def test_a_file_that_is_cut_is_never_taken_for_whole(format: str) -> None:
     """At whatever byte: it is refused, or all of it is there."""
     session = conversation("One\n\ntwo", "é \u2028 three", "four")
     session.tool_history = [ToolInvocation("t", timestamp=WHEN, id="t1")]
-    written = codec.encode(session, format)
+    written = export_codec.encode(session, format)
     whole = 0
     for end in range(len(written)):
         try:
-            found = codec.decode(codec.find_body(written[:end])).session
+            found = export_codec.decode(export_codec.find_body(written[:end])).session
         except ValueError:
             continue
         whole += 1
@@ -206,15 +208,15 @@ def test_a_file_that_is_cut_is_never_taken_for_whole(format: str) -> None:
 def test_what_is_no_export_is_named(data: bytes, reason: str) -> None:
     """Each kind of other file by its own words."""
     with pytest.raises(NotAnExportError, match=f"^{reason}$"):
-        codec.find_body(data)
+        export_codec.find_body(data)
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_newer_version_is_known(format: str) -> None:
     """Before anything else of it is read."""
-    written = codec.encode(conversation("x"), format)
+    written = export_codec.encode(conversation("x"), format)
     newer = written.replace(b'"version":"1.0"', b'"version":"2.0"').replace(b'"role"', b'"by"')
-    assert newer_version(codec.version_of(codec.find_body(newer))) == "2.0"
+    assert newer_version(export_codec.version_of(export_codec.find_body(newer))) == "2.0"
 
 
 def test_other_layouts_of_our_formats() -> None:
@@ -227,20 +229,20 @@ def test_other_layouts_of_our_formats() -> None:
 
 def test_a_log_that_lost_messages_says_how_many() -> None:
     """Also when it was cut between two lines."""
-    lines = codec.encode(conversation("a", "b", "c"), "jsonl").splitlines(keepends=True)
+    lines = export_codec.encode(conversation("a", "b", "c"), "jsonl").splitlines(keepends=True)
     with pytest.raises(ValueError, match="is cut off: it has 1 of its 3 messages"):
-        codec.decode(codec.find_body(b"".join(lines[:2])))
+        export_codec.decode(export_codec.find_body(b"".join(lines[:2])))
 
 
 def test_damaged_data_is_a_value_error() -> None:
     """A person who changes the data block by hand gets a reason, not a conversation."""
     with pytest.raises(ValueError, match="not JSON"):
-        codec.decode(Body("md", b'{"id": "x", '))
+        export_codec.decode(Body("md", b'{"id": "x", '))
 
 
 def test_links_of_a_page_lead_to_web_pages_only() -> None:
     """And tell nobody where they were followed from; anything else stays text."""
-    page = html.render(
+    page = html_export.render(
         "[a](http://x.invalid/?q=1&r=2) [b](javascript:x) [c](/etc) ![d](https://y.invalid)"
     )
     assert page.count("<a ") == 2
@@ -252,10 +254,10 @@ def test_links_of_a_page_lead_to_web_pages_only() -> None:
 @pytest.mark.parametrize("text", [">" * 500 + " deep", "- " * 500 + "deep", "deep " * 50_000])
 def test_no_text_is_lost_in_a_page(text: str) -> None:
     """What is nested or long beyond reason is shown as it is."""
-    assert "deep" in html.render(text)
+    assert "deep" in html_export.render(text)
 
 
 def test_entities_cannot_hide_anything() -> None:
     """A character that turns text around is as visible when it comes as an entity."""
-    assert "\u202e" not in html.render("a &#x202e; b &rlm; c")
-    assert markdown.quote("a &#x202e; b") == "> a \\&#x202e; b"
+    assert "\u202e" not in html_export.render("a &#x202e; b &rlm; c")
+    assert markdown_export.quote("a &#x202e; b") == "> a \\&#x202e; b"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, sync_playwright
 
-from cortext.formats.exports import codec
+from cortext.formats.exports import export_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 
@@ -206,7 +206,7 @@ def hostile(text: str) -> Session:
 @pytest.mark.parametrize("payload", [*RUNNING, *QUIET])
 def test_nothing_runs_loads_or_leads_away(payload: str, opened: Opened, tmp_path: Path) -> None:
     """With the page's policy and, by escaping alone, without it."""
-    page = codec.encode(hostile(payload), "html").decode("utf-8")
+    page = export_codec.encode(hostile(payload), "html").decode("utf-8")
     for name, text in (("policy", page), ("escaped", POLICY.sub("", page, count=1))):
         path = tmp_path / f"{name}.html"
         path.write_text(text, encoding="utf-8")
@@ -230,7 +230,7 @@ def test_the_detection_fires(payload: str, opened: Opened, tmp_path: Path) -> No
 
 def test_the_policy_alone_would_stop_scripts(opened: Opened, tmp_path: Path) -> None:
     """The second control: what is put into our page unescaped is refused by its policy."""
-    page = codec.encode(hostile("x"), "html").decode("utf-8")
+    page = export_codec.encode(hostile("x"), "html").decode("utf-8")
     path = tmp_path / "planted.html"
     planted = "<script>ran()</script><img src='http://x.invalid/a.png' onerror=ran()>"
     path.write_text(page.replace("<main>", f"<main>{planted}"), encoding="utf-8")
@@ -243,7 +243,7 @@ def test_a_page_is_read_as_it_was_said(opened: Opened, tmp_path: Path) -> None:
     """Title, text and tool calls stand there as words; what is folded opens without a script."""
     text = "<b>not bold</b> & **bold** \x1b[31m \u202e"
     path = tmp_path / "page.html"
-    path.write_bytes(codec.encode(hostile(text), "html"))
+    path.write_bytes(export_codec.encode(hostile(text), "html"))
     assert opened.open(path) == []
     page = opened.page
     shown = "<b>not bold</b> & **bold** �[31m �"
@@ -266,7 +266,7 @@ def test_it_fits_any_screen(scheme: str, width: int, browser: Browser, tmp_path:
         SessionMessage("user", f"|{'a|' * 60}\n|{'-|' * 60}\n\n```\n{'y' * 500}\n```")
     )
     path = tmp_path / "page.html"
-    path.write_bytes(codec.encode(session, "html"))
+    path.write_bytes(export_codec.encode(session, "html"))
     context = browser.new_context(
         viewport={"width": width, "height": 800},
         color_scheme=scheme,  # type: ignore[arg-type]

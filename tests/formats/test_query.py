@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.formats.folding import bare
-from cortext.formats.query import Term, find, folded, parse, snippet, spaced
+from cortext.formats.text_search.search_query import Term, find, folded, parse, snippet, spaced
+from cortext.formats.text_search.text_folding import bare
 
 
 def matches(question: str, text: str) -> bool:
@@ -262,7 +262,7 @@ def test_long_text_is_folded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
         looked.append(len(text))
         return folded(text)
 
-    monkeypatch.setattr("cortext.formats.query.folded", counted)
+    monkeypatch.setattr("cortext.formats.text_search.search_query.folded", counted)
     assert snippet("needle ✓ " + "日本語 output ✓ " * 150_000, parse("needle").terms).spans
     assert sum(looked) < 100_000
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.formats.briefing import unescape
-from cortext.formats.slashed import AFTER, as_typed, frame, without_mentions
+from cortext.formats.slash_frame import AFTER, as_typed, frame, without_mentions
 
 NONCE = "0123456789abcdef" * 2
 SHELL = "[Shell command 'cortext slash new plan -- 'it's'' terminated by signal 0]"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.formats.history import history
-from cortext.formats.stubs import Call, Result, kind_of, read_call, stub
+from cortext.formats.message_history import history
+from cortext.formats.tool_call_stubs import Call, Result, kind_of, read_call, stub
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.session import Session
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cortext import Session, SessionIndex, SessionStorage
 from cortext.durability.gzip_members import pack
-from cortext.formats import checksum
-from cortext.formats.exports.codec import encode
+from cortext.formats import line_checksum
+from cortext.formats.exports.export_codec import encode
 from tests.fuzz.files import PARTS
 from tests.fuzz.target import CORPUS
 from tests.tools.opencode_made import SCHEMA, START
@@ -29,7 +29,7 @@ def _formats() -> Iterator[tuple[str, bytes]]:
     log = (FORMATS / "log.jsonl").read_bytes()
     head, *turns = log.splitlines()
     yield "log/valid", log
-    yield "log/valid-sealed", b"\n".join((head, *map(checksum.seal, turns), b""))
+    yield "log/valid-sealed", b"\n".join((head, *map(line_checksum.seal, turns), b""))
     head, lines = (FORMATS / f"folder/{name}" for name in ("session.json", "messages.jsonl"))
     yield "folder/valid", head.read_bytes() + PARTS + lines.read_bytes()
     document = (FORMATS / "document.json").read_bytes()

@@ -16,8 +16,9 @@ from cortext.features.doctor.problem import Problem
 from cortext.features.doctor.problem_kinds import kind_of
 from cortext.features.doctor.salvage import json_scan, salvage_documents
 from cortext.features.search.decisions import decisions_in
-from cortext.formats import briefing, document, edits, json_edit, query, slashed, toml_edit
-from cortext.formats.exports import markdown
+from cortext.formats import briefing, document, json_edit, slash_frame, toml_edit, tool_inputs
+from cortext.formats.exports import markdown_export
+from cortext.formats.text_search import search_query
 from cortext.model import closing_phrases, extractive_summary, own_commands
 from cortext.model.secrets import detector
 from cortext.model.title import generate_title
@@ -54,7 +55,7 @@ def mcp_servers(name: str, tool: str, text: str) -> list[str]:
 
 
 def calm_line(text: str) -> str:
-    return markdown._calm_line(text, spans=True)
+    return markdown_export._calm_line(text, spans=True)
 
 
 def remove_hook(text: str) -> str:
@@ -92,13 +93,13 @@ CASES: list[Case] = [
     ("gemini messages", lambda t: reader._salvage(t.encode(), Log()), '{"messages":[', '{"id":'),
     ("gemini tail", lambda t: reader._LAST_SUMMARY.findall(t.encode()), "", '],"summary":"\\'),
     ("gemini spaces", lambda t: reader._MESSAGE.findall(t.encode()), "", " \t"),
-    ("slash frame", slashed.as_typed, f"[cortext {NONCE}] /a\n", f"\n[end cortext {NONCE}"),
-    ("slash shell", slashed.as_typed, FRAMED, "[Shell command '"),
-    ("slash mentions", slashed.without_mentions, "", "@"),
+    ("slash frame", slash_frame.as_typed, f"[cortext {NONCE}] /a\n", f"\n[end cortext {NONCE}"),
+    ("slash shell", slash_frame.as_typed, FRAMED, "[Shell command '"),
+    ("slash mentions", slash_frame.without_mentions, "", "@"),
     ("briefing marks", briefing.escape, "", "[ "),
     ("briefing escapes", briefing.unescape, "", "\N{SYMBOL FOR ESCAPE}{4"),
-    ("patch", lambda t: edits.changes({"patch": t}), "", "*** Update File: "),
-    ("query", lambda t: query.find(t, query.parse("needle").terms), "", "needl"),
+    ("patch", lambda t: tool_inputs.changes({"patch": t}), "", "*** Update File: "),
+    ("query", lambda t: search_query.find(t, search_query.parse("needle").terms), "", "needl"),
     ("settings strings", json_edit.parse, '{"a": "', '\\"'),
     ("settings comments", json_edit.parse, "[", "/*"),
     ("settings spaces", json_edit.parse, "[", " \r"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cortext.formats.history import history
+from cortext.formats.message_history import history
 from cortext.model.session import Session
 from cortext.tools import jsonl
 from cortext.tools.claude.reader import ClaudeBridge

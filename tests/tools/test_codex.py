@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cortext.errors import SessionStorageError
-from cortext.formats.history import history
+from cortext.formats.message_history import history
 from cortext.model.session import Session
 from cortext.tools.codex.reader import CodexBridge
 from cortext.tools.protocol import Bridge, Decoded, Source

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.formats.history import history
+from cortext.formats.message_history import history
 from cortext.tools import jsonl
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.protocol import Bridge, Decoded, Source

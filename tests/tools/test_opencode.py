@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortext.errors import SessionCorruptedError
-from cortext.formats.history import history
+from cortext.formats.message_history import history
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.protocol import Bridge, Source
 from tests.tools.opencode_made import (

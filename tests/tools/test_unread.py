@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cortext.errors import SessionCorruptedError, why
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.tools import archive_items, jsonl, tool_context
 from cortext.tools.claude import subagents
 from cortext.tools.gemini.reader import GeminiBridge

@@ -334,7 +334,7 @@ def test_the_charts_say_what_they_show(visit: Visit) -> None:
 )
 def test_an_export_is_a_file(visit: Visit, name: str, beginning: bytes, tmp_path: Path) -> None:
     """Each button gives a file that `cortext import` can read."""
-    from cortext.formats.exports.codec import decode, find_body
+    from cortext.formats.exports.export_codec import decode, find_body
 
     open_titled(visit, "Checkout fails", "/?status=active")
     with visit.page.expect_download() as waiting:

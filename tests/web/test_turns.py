@@ -6,7 +6,7 @@ import pytest
 
 from cortext import Session, SessionMessage
 from cortext.features.stats.stats import Day, Share
-from cortext.formats.query import Snippet
+from cortext.formats.text_search.search_query import Snippet
 from cortext.web import charts_page
 from cortext.web.conversation_page import LONGEST, Turns
 from cortext.web.list_page import pieces

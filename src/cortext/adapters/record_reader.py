@@ -8,7 +8,7 @@ from cortext.adapters.session_log import log
 from cortext.durability.read_files import open_file, read_range
 from cortext.errors import SessionNotFoundError
 from cortext.formats.log import LOG
-from cortext.formats.records import decode_lines
+from cortext.formats.record_lines import decode_lines
 from cortext.model.message import SessionMessage
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore

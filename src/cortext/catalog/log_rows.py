@@ -14,9 +14,9 @@ from cortext.catalog.row import AUR, Listed, facts, tool_root
 from cortext.catalog.sanitize import folder_named, own_id, shown, told, told_all
 from cortext.durability.read_files import open_file, read_range
 from cortext.errors import NewerVersionError, reason_of
+from cortext.formats.head_and_lines import join
 from cortext.formats.log import LOG, decode_head_line
-from cortext.formats.parts import join
-from cortext.formats.records import Damage, Lines, decode_lines
+from cortext.formats.record_lines import Damage, Lines, decode_lines
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title

@@ -15,7 +15,7 @@ from cortext.catalog.sanitize import shown, shown_native, told, told_all
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, reason_of
 from cortext.formats.folder import FOLDER, TOKENS
-from cortext.formats.records import decode_lines
+from cortext.formats.record_lines import decode_lines
 from cortext.model import json_codec, record_dicts
 from cortext.model.session import Session
 from cortext.stores import layout

@@ -210,7 +210,7 @@ def _misspelt(query: str, conversations: Conversations, wanted: Wanted) -> list[
 def _say_other_words(query: str) -> dict[str, str]:
     """Say which words nobody ever said, and which may have been meant instead of each."""
     from cortext.catalog.fulltext.spelling import unknown
-    from cortext.formats.query import parse
+    from cortext.formats.text_search.search_query import parse
 
     tokens = [token for term in parse(query).terms for token in term.tokens]
     instead = {word: near for word, near in unknown(tokens).items() if near}

@@ -17,7 +17,7 @@ from cortext.clock import from_micros
 from cortext.features.listing.conversation_names import Names, reopens
 from cortext.features.search.results import Group, Question
 from cortext.features.search.search import Hit
-from cortext.formats.query import find, parse, snippet
+from cortext.formats.text_search.search_query import find, parse, snippet
 
 _LINES = 2
 """Lines of a terminal that a title, or a piece of a text, may take."""

@@ -64,7 +64,7 @@ def _say_loose(exact: Sequence[bool]) -> None:
 
 
 def _say_dropped(question: Question) -> None:
-    from cortext.formats.query import parse
+    from cortext.formats.text_search.search_query import parse
 
     query = parse(question.text)
     if query.cut:

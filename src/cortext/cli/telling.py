@@ -8,10 +8,10 @@ from typing import Any, cast
 from cortext.cli.chart import counted
 from cortext.cli.render import Block
 from cortext.cli.text import local
-from cortext.formats import stubs
-from cortext.formats.history import history
-from cortext.formats.parts import place_invocations
-from cortext.formats.stubs import Call, Result
+from cortext.formats import tool_call_stubs
+from cortext.formats.head_and_lines import place_invocations
+from cortext.formats.message_history import history
+from cortext.formats.tool_call_stubs import Call, Result
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
@@ -62,7 +62,7 @@ def in_full(session: Session, wanted: range, *, alone: bool) -> Iterator[Block]:
     of their calls with them, which other messages hold."""
     recorded = _recorded(session)
     if not session.messages:
-        yield from (_call(*stubs.read_invocation(item)) for item in recorded.get(0, ()))
+        yield from (_call(*tool_call_stubs.read_invocation(item)) for item in recorded.get(0, ()))
     results: dict[int, None] = {}
     for number in wanted:
         message = session.messages[number - 1]
@@ -79,9 +79,9 @@ def _message(session: Session, number: int, recorded: Sequence[ToolInvocation]) 
     yield _head(session, number)
     yield Block("", "", message.content, markdown=message.role in _SPOKEN)
     for invocation in recorded:
-        yield _call(*stubs.read_invocation(invocation))
+        yield _call(*tool_call_stubs.read_invocation(invocation))
     for data in message.tool_calls or ():
-        yield _call(stubs.read_call(data), stubs.own_result(data))
+        yield _call(tool_call_stubs.read_call(data), tool_call_stubs.own_result(data))
     if message.structured_data is not None:
         yield Block("", "tool", f"data\n{_indented(message.structured_data)}")
 
@@ -99,7 +99,11 @@ def _head(session: Session, number: int) -> Block:
 def _recorded(session: Session) -> dict[int, list[ToolInvocation]]:
     """The tool calls beside the messages, by the number of the one after them; those after the
     last by the number of the last. One that a message has made as well is that message's."""
-    made = {stubs.id_of(data) for message in session.messages for data in message.tool_calls or ()}
+    made = {
+        tool_call_stubs.id_of(data)
+        for message in session.messages
+        for data in message.tool_calls or ()
+    }
     found: dict[int, list[ToolInvocation]] = {}
     for position, invocation in place_invocations(session):
         if invocation.id not in made:
@@ -111,7 +115,7 @@ def _recorded(session: Session) -> dict[int, list[ToolInvocation]]:
 def _results(messages: Sequence[SessionMessage], number: int) -> Iterator[int]:
     """The numbers of the messages that hold the results of a message's calls."""
     calls = messages[number - 1].tool_calls or ()
-    waiting = {stubs.id_of(data) for data in calls}
+    waiting = {tool_call_stubs.id_of(data) for data in calls}
     following = True
     for later, message in enumerate(messages[number:], number + 1):
         following = following and message.role == "tool"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cortext.formats.records import Damage, encode_plain, may_hide_type
+from cortext.formats.record_lines import Damage, encode_plain, may_hide_type
 from cortext.model import json_codec, record_dicts
 from cortext.model.head import HEAD, decode_head, encode_head
 from cortext.model.message import SessionMessage, ToolInvocation, all_complete

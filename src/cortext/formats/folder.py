@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cortext.formats.parts import Format, StoredRecords, head_to_dict
-from cortext.formats.records import INVOCATIONS, RecordTable
+from cortext.formats.head_and_lines import Format, StoredRecords, head_to_dict
+from cortext.formats.record_lines import INVOCATIONS, RecordTable
 from cortext.model import json_codec, record_dicts
 from cortext.model.head import FIELDS, table
 from cortext.model.session import Session

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from cortext.formats import stubs
+from cortext.formats import tool_call_stubs
 from cortext.model import json_codec
 from cortext.model.message import ROLES, Role, SessionMessage
 from cortext.model.record_dicts import as_dict
@@ -148,7 +148,7 @@ def _made(record: SessionMessage, names: dict[str, str]) -> list[Json]:
         return [{"role": role, "parts": said}] if said else []
     results: list[Json] = []
     for data in record.tool_calls or ():
-        call, result = stubs.read_call(data), stubs.own_result(data)
+        call, result = tool_call_stubs.read_call(data), tool_call_stubs.own_result(data)
         if not call.id:
             continue
         names[call.id] = name = _name(call.name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from cortext.formats import stubs
+from cortext.formats import tool_call_stubs
 from cortext.model import json_codec
 from cortext.model.json_values import DEEPEST
 from cortext.model.message import ROLES, Role, SessionMessage
@@ -174,7 +174,7 @@ def _call_of(item: dict[str, Any], kind: str) -> dict[str, Any]:
 
 def _made_call(data: dict[str, Any]) -> list[dict[str, Any]]:
     """The items of a call that another program recorded; without an id it has none."""
-    call = stubs.read_call(data)
+    call = tool_call_stubs.read_call(data)
     if not call.id:
         return []
     made = {
@@ -183,7 +183,7 @@ def _made_call(data: dict[str, Any]) -> list[dict[str, Any]]:
         "name": _NO_NAME.sub("_", call.name)[:64] or "tool",
         "type": "function_call",
     }
-    result = stubs.own_result(data)
+    result = tool_call_stubs.own_result(data)
     return [made] if result is None else [made, _output(call.id, result.value)]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cortext.formats.parts import Format, encode_records, head_to_dict, join
-from cortext.formats.records import INVOCATIONS, RecordTable, decode_lines
+from cortext.formats.head_and_lines import Format, encode_records, head_to_dict, join
+from cortext.formats.record_lines import INVOCATIONS, RecordTable, decode_lines
 from cortext.model.head import FIELDS, table
 from cortext.model.session import Session
 

@@ -15,8 +15,8 @@ from cortext.features.listing.time_ranges import Span, date_range
 from cortext.features.search.decisions import get_decisions as decided
 from cortext.features.search.results import Question
 from cortext.features.search.search import Hit, Narrow, Place
-from cortext.formats.folding import bare
-from cortext.formats.query import folded, parse
+from cortext.formats.text_search.search_query import folded, parse
+from cortext.formats.text_search.text_folding import bare
 from cortext.mcp import asked
 from cortext.mcp.answers import (
     NOTICE,

@@ -33,7 +33,7 @@ from cortext.errors import (
 )
 from cortext.formats import document
 from cortext.formats.document import Block
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session

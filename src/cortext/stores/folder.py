@@ -31,9 +31,9 @@ from cortext.errors import (
     SessionNotFoundError,
     SessionStorageError,
 )
-from cortext.formats import checksum, folder
-from cortext.formats.parts import Format, encode_records, join
-from cortext.formats.records import Damage, Lines, decode_lines, sorted_lines
+from cortext.formats import folder, line_checksum
+from cortext.formats.head_and_lines import Format, encode_records, join
+from cortext.formats.record_lines import Damage, Lines, decode_lines, sorted_lines
 from cortext.model import json_codec, record_dicts
 from cortext.model.ids import check_workspace_id
 from cortext.model.json_values import as_utc
@@ -357,7 +357,7 @@ def _changed(data: bytes, change: Callable[[Any], Any], encode: Callable[[Any], 
         new["conversation_id"] = old["conversation_id"]
     # A key that stands twice in a line is seen once: the text says whether that hides something.
     is_same = new == old and change(text) == text
-    return data.rstrip(b"\n") if is_same else checksum.reseal(encode(new))
+    return data.rstrip(b"\n") if is_same else line_checksum.reseal(encode(new))
 
 
 def _refuse_foreign(folder: str) -> None:

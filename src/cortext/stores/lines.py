@@ -16,8 +16,14 @@ from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
 from cortext.durability.file_tail import read_last_lines
 from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import SessionNotFoundError, SessionStorageError
-from cortext.formats.parts import Format, StoredRecords, calls_in_head, join, with_checksums
-from cortext.formats.records import (
+from cortext.formats.head_and_lines import (
+    Format,
+    StoredRecords,
+    calls_in_head,
+    join,
+    with_checksums,
+)
+from cortext.formats.record_lines import (
     Damage,
     Lines,
     decode_lines,

@@ -22,8 +22,8 @@ from cortext.durability.replace_file import (
 )
 from cortext.errors import SessionNotFoundError
 from cortext.formats import log
-from cortext.formats.parts import Format, StoredRecords, calls_in_head, join
-from cortext.formats.records import Damage, Lines, decode_lines
+from cortext.formats.head_and_lines import Format, StoredRecords, calls_in_head, join
+from cortext.formats.record_lines import Damage, Lines, decode_lines
 from cortext.model.ids import check_id
 from cortext.model.session import Session
 from cortext.stores.checks import at, raise_if_damaged, read_session_file, refuse_newer

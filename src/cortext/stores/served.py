@@ -15,9 +15,9 @@ from typing import Any
 
 from cortext.errors import SessionCorruptedError, SessionNotFoundError, SessionStorageError
 from cortext.formats import log
+from cortext.formats.head_and_lines import StoredRecords, calls_in_head, encode_records, join
 from cortext.formats.log import LOG
-from cortext.formats.parts import StoredRecords, calls_in_head, encode_records, join
-from cortext.formats.records import Damage, Lines, decode_lines, encode_record
+from cortext.formats.record_lines import Damage, Lines, decode_lines, encode_record
 from cortext.model import json_codec, record_dicts
 from cortext.model.head import check_head
 from cortext.model.ids import check_id

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import ClassVar, NamedTuple, Protocol
 
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 
 

@@ -18,7 +18,7 @@ import os
 import re
 from typing import NamedTuple
 
-from cortext.formats.slashed import AFTER
+from cortext.formats.slash_frame import AFTER
 from cortext.model.safe_text import clean
 from cortext.tools.opencode.plugin import config_folder
 from cortext.tools.scan import own_home

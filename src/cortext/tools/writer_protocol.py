@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, sweep_temps
 from cortext.formats.briefing import Left, Past
-from cortext.formats.history import Show, history
-from cortext.formats.window import BUDGET, window
+from cortext.formats.history_budget import BUDGET, window
+from cortext.formats.message_history import Show, history
 from cortext.model import json_codec
 from cortext.model.session import Session
 

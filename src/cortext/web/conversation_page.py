@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from cortext.formats import stubs
-from cortext.formats.parts import place_invocations
+from cortext.formats import tool_call_stubs
+from cortext.formats.head_and_lines import place_invocations
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.safe_text import clean
@@ -129,7 +129,7 @@ class Turns:
         if message.tool_calls:
             self._nameless = []
             for index, data in enumerate(message.tool_calls):
-                id = stubs.id_of(data)
+                id = tool_call_stubs.id_of(data)
                 self._ids.add(id)
                 self._waiting[id] = number, index
                 self._nameless.append((number, index))
@@ -154,16 +154,16 @@ class Turns:
 
     def _call(self, number: int, index: int, data: dict[str, Any]) -> Call:
         answer = self._answers.get((number, index), 0)
-        result = stubs.own_result(data)
+        result = tool_call_stubs.own_result(data)
         if result is None and answer:
-            result = stubs.read_result(self._messages[answer - 1])
+            result = tool_call_stubs.read_result(self._messages[answer - 1])
         shown = self._messages[answer - 1].content if answer else None
-        return _shown(stubs.read_call(data), result, answer, shown)
+        return _shown(tool_call_stubs.read_call(data), result, answer, shown)
 
     def _recorded(self, number: int) -> Iterator[Turn]:
         found = self._beside.get(number)
         if found:
-            calls = [_shown(*stubs.read_invocation(one), 0, None) for one in found]
+            calls = [_shown(*tool_call_stubs.read_invocation(one), 0, None) for one in found]
             yield Turn(0, "tool", "", found[0].timestamp, "", calls, Said(""))
 
 
@@ -188,8 +188,10 @@ def one_line(text: str, longest: int) -> str:
     return f"{line[: longest - 1]}…" if len(line) > longest else line
 
 
-def _shown(call: stubs.Call, result: stubs.Result | None, answer: int, text: str | None) -> Call:
-    lines = [line.strip() for line in stubs.stub(call, result, "").split("\n")]
+def _shown(
+    call: tool_call_stubs.Call, result: tool_call_stubs.Result | None, answer: int, text: str | None
+) -> Call:
+    lines = [line.strip() for line in tool_call_stubs.stub(call, result, "").split("\n")]
     # The last lines of an output are in the result itself.
     line = " · ".join([lines[0], *(line for line in lines[1:] if line and line[0] != ">")])
     name = clean(call.name, lines=False)

@@ -8,7 +8,7 @@ from litestar import Response
 
 from cortext.errors import CortextError
 from cortext.features.transfer.export import FORMATS
-from cortext.formats.exports.codec import encode
+from cortext.formats.exports.export_codec import encode
 from cortext.model.session import Session
 from cortext.web.templating import HEADERS
 

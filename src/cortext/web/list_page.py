@@ -13,7 +13,7 @@ from cortext import clock
 from cortext.catalog.row import Listed
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Hit, Narrow
-from cortext.formats.query import Snippet
+from cortext.formats.text_search.search_query import Snippet
 from cortext.model.safe_text import clean
 from cortext.web.conversation_lookup import NAMES, key_of
 from cortext.web.list_request import Asked

@@ -15,8 +15,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from cortext.formats.exports.parsing import DEEPEST, parse
-from cortext.formats.exports.text import LONGEST_MARKDOWN, visible
+from cortext.formats.exports.markdown_parser import DEEPEST, parse
+from cortext.formats.exports.visible_text import LONGEST_MARKDOWN, visible
 
 _LIVE = ("http://", "https://", "mailto:")
 _SCHEME = re.compile(r"[^/?#]*:")

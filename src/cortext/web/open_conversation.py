@@ -20,7 +20,7 @@ from cortext.features.watch.live_sources import (
     ToolSession,
     growing,
 )
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.layout import document_in

@@ -20,7 +20,7 @@ from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import make_private_dir, side_dir, storage_errors
 from cortext.errors import InvalidTransitionError, SessionLockedError
 from cortext.formats.folder import FOLDER
-from cortext.formats.records import decode_lines, first_records, in_time_order
+from cortext.formats.record_lines import decode_lines, first_records, in_time_order
 from cortext.model.ids import check_workspace_id
 from cortext.model.safe_text import clean
 from cortext.model.session import Session

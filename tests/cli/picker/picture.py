@@ -17,7 +17,7 @@ from cortext import Session, SessionMessage
 from cortext.cli.picker.app import Picker
 from cortext.cli.picker.shelf import Shelf
 from cortext.formats.folder import FOLDER, encode_head
-from cortext.formats.parts import encode_records
+from cortext.formats.head_and_lines import encode_records
 from tests.cli.picker.shelves import screen, until
 
 PICTURE = Path(__file__).parents[3] / "docs/picture/picker.svg"

@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from cortext import clock
-from cortext.formats.wording import wording
+from cortext.formats.text_search.searchable_text import wording
 from cortext.model.ids import derived_id
 from cortext.model.message import Role, SessionMessage
 from cortext.model.record_dicts import as_dict, iso

@@ -15,7 +15,7 @@ from typing import Any, cast
 from cortext.adapters.exact_json import from_store, to_store
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.pending_calls import OpenCalls
-from cortext.formats import stubs
+from cortext.formats import tool_call_stubs
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 
@@ -81,13 +81,13 @@ def made_of(record: SessionMessage, names: Mapping[str, str], invocation: str) -
     if record.role != "assistant":
         # What a prompt said in another program is no instruction to this agent.
         return [_event(record.id, "user", "user", said, fields)] if said else []
-    calls = [call for call in record.tool_calls or () if stubs.id_of(call)]
+    calls = [call for call in record.tool_calls or () if tool_call_stubs.id_of(call)]
     parts = [*said, *map(_call, calls)]
     made = [_event(record.id, ASSISTANT, "model", parts, fields)] if parts else []
     results = [
-        _answer(stubs.id_of(call), stubs.read_call(call).name, result.value)
+        _answer(tool_call_stubs.id_of(call), tool_call_stubs.read_call(call).name, result.value)
         for call in calls
-        if (result := stubs.own_result(call)) is not None
+        if (result := tool_call_stubs.own_result(call)) is not None
     ]
     if results:
         made.append(_event(f"{record.id}.1", ASSISTANT, "user", results, fields))
@@ -169,7 +169,7 @@ def _event(id: str, author: str, role: str, parts: list[types.Part], fields: Jso
 
 
 def _call(call: Json) -> types.Part:
-    read = stubs.read_call(call)
+    read = tool_call_stubs.read_call(call)
     given = types.FunctionCall(id=read.id, name=read.name, args=read.arguments)
     return types.Part(function_call=given)
 

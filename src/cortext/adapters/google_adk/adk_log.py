@@ -16,7 +16,7 @@ from cortext.adapters.google_adk.adk_events import event_of, is_part, made_of, o
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.record_reader import Follower
 from cortext.adapters.session_log import log
-from cortext.formats import stubs
+from cortext.formats import tool_call_stubs
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.stores.port import SessionStore
@@ -109,7 +109,7 @@ class Events:
         if record.role == "user":
             self._invocation = record.id
         for call in record.tool_calls or ():
-            self._names[stubs.id_of(call)] = stubs.read_call(call).name
+            self._names[tool_call_stubs.id_of(call)] = tool_call_stubs.read_call(call).name
         for event in made_of(record, self._names, self._invocation or record.id):
             self._events.append((event.timestamp, event))
             self.last = event.timestamp

@@ -24,7 +24,7 @@ from cortext.adapters.pydantic_ai.pydantic_messages import (
 )
 from cortext.adapters.record_reader import Follower
 from cortext.adapters.session_log import log
-from cortext.formats import stubs
+from cortext.formats import tool_call_stubs
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.stores.port import SessionStore
@@ -68,7 +68,7 @@ class Log:
         for record in records:
             # What is not its own may answer a call that is, as doctor does one that was cut off.
             for call in record.tool_calls or ():
-                self._names[stubs.id_of(call)] = call_name(call)
+                self._names[tool_call_stubs.id_of(call)] = call_name(call)
             own = _own(record)
             if own is None:
                 self._take_other(record)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from cortext.adapters.exact_json import from_store, to_store
 from cortext.adapters.missing_framework import needs
-from cortext.formats import stubs
+from cortext.formats import tool_call_stubs
 from cortext.model import json_codec
 from cortext.model.json_values import parse_time
 from cortext.model.message import Role, SessionMessage
@@ -74,25 +74,27 @@ def made_of(record: SessionMessage, names: Mapping[str, str]) -> list[ModelMessa
         # What a prompt said in another program is no instruction to this agent.
         part = UserPromptPart(record.content, timestamp=when)
         return [ModelRequest([part], timestamp=when)] if record.content.strip() else []
-    calls = [call for call in record.tool_calls or () if stubs.id_of(call)]
+    calls = [call for call in record.tool_calls or () if tool_call_stubs.id_of(call)]
     said = [TextPart(record.content)] if record.content.strip() else []
     parts = [*said, *map(_call_part, calls)]
     made: list[ModelMessage] = [ModelResponse(parts, timestamp=when)] if parts else []
     results = [
-        ToolReturnPart(call_name(call), result.value, stubs.id_of(call), timestamp=when)
+        ToolReturnPart(call_name(call), result.value, tool_call_stubs.id_of(call), timestamp=when)
         for call in calls
-        if (result := stubs.own_result(call)) is not None
+        if (result := tool_call_stubs.own_result(call)) is not None
     ]
     return [*made, ModelRequest(results, timestamp=when)] if results else made
 
 
 def call_name(call: Json) -> str:
     """The name of a call that another program recorded, as providers take it."""
-    return _NO_NAME.sub("_", stubs.read_call(call).name)[:64] or "tool"
+    return _NO_NAME.sub("_", tool_call_stubs.read_call(call).name)[:64] or "tool"
 
 
 def _call_part(call: Json) -> ToolCallPart:
-    return ToolCallPart(call_name(call), stubs.read_call(call).arguments, stubs.id_of(call))
+    return ToolCallPart(
+        call_name(call), tool_call_stubs.read_call(call).arguments, tool_call_stubs.id_of(call)
+    )
 
 
 def _response(parts: list[Json]) -> Json:
@@ -105,7 +107,7 @@ def _response(parts: list[Json]) -> Json:
     for part in parts:
         if part["part_kind"] in _CALLS:
             id = part["tool_call_id"]
-            arguments = stubs.read_call({"arguments": part["args"]}).arguments
+            arguments = tool_call_stubs.read_call({"arguments": part["args"]}).arguments
             call: Json = {"id": id, "name": part["tool_name"], "arguments": arguments}
             if part["part_kind"] == "builtin-tool-call":
                 call["result"] = _text(results[id]) if id in results else "done"

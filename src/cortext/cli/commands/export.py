@@ -13,7 +13,7 @@ from cortext.cli.options import check_store, complete_id
 from cortext.cli.text import clean
 from cortext.errors import SessionNotFoundError
 from cortext.features.transfer.export import FORMATS, format_for, target_file, write_export
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 
 
@@ -32,7 +32,7 @@ def command(
     it goes to standard output, as markdown unless --format says otherwise. `cortext import` reads
     each of them back.
     """
-    from cortext.formats.exports.codec import encode
+    from cortext.formats.exports.export_codec import encode
 
     found = _find(" ".join(query), store)
     written = encode(found.session, format or format_for(output or ""))

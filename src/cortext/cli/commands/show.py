@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from cortext.catalog.row import Listed
-    from cortext.formats.records import Damage
+    from cortext.formats.record_lines import Damage
     from cortext.model.session import Session
 
 

@@ -58,7 +58,7 @@ def briefing(
 ) -> None:
     """All that an agent needs to go on with a conversation; without words, the list."""
     from cortext.features.slash.pagination import in_pieces, next_piece
-    from cortext.formats.slashed import without_mentions
+    from cortext.formats.slash_frame import without_mentions
 
     if rest is not None:
         _print(lambda slash: without_mentions(next_piece(rest)))
@@ -131,7 +131,7 @@ def _answer(
     """Print what is made of the words; in a frame where it becomes part of a transcript."""
 
     def framed(slash: Slash) -> str:
-        from cortext.formats.slashed import frame, without_mentions
+        from cortext.formats.slash_frame import frame, without_mentions
 
         said = _said(slash, words, stdin, typed)
         text = without_mentions(made(slash, said))

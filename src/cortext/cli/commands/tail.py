@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cortext.catalog.row import Listed
     from cortext.features.watch.follow_conversation import Tail
     from cortext.features.watch.live_sources import Growing
-    from cortext.formats.records import Damage
+    from cortext.formats.record_lines import Damage
     from cortext.model.session import Session
 
 _EVERY = 200
@@ -210,7 +210,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[range]:
 def _late(session: Session, numbers: Sequence[int]) -> Iterator[Block]:
     """The calls that were shown before their results came, now with these."""
     from cortext.cli.telling import short
-    from cortext.formats.stubs import id_of
+    from cortext.formats.tool_call_stubs import id_of
 
     first = numbers[0]
     messages = session.messages

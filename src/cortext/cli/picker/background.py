@@ -105,7 +105,7 @@ class Said(NamedTuple):
 def having(finder: Finder, text: str, rows: dict[Identity, Listed]) -> Said:
     """Those of the rows in which it was said; nothing is read of what was."""
     from cortext.features.search.search import Narrow
-    from cortext.formats.query import parse
+    from cortext.formats.text_search.search_query import parse
 
     query = parse(as_typed(text))
     if not query:

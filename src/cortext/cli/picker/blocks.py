@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from cortext.formats import query as queries
+from cortext.formats.text_search import search_query as queries
 
 if TYPE_CHECKING:
     from cortext.cli.render import Block
-    from cortext.formats.query import Term
+    from cortext.formats.text_search.search_query import Term
     from cortext.model.session import Session
 
 _LONGEST = 6000
@@ -34,7 +34,7 @@ def blocks(part: Part, terms: Sequence[Term]) -> Iterator[tuple[int, Block]]:
     """Each with the number of its message. The result of a call stands in the stub of that, and
     below it as well if it has the words: then it is what is looked for."""
     from cortext.cli.render import Block
-    from cortext.formats.history import history
+    from cortext.formats.message_history import history
 
     told, before = "", part.first - 1
     parts = history(part.session, lambda number: f"message {number + before}")
@@ -68,7 +68,7 @@ def _result(part: Part, number: int, terms: Sequence[Term]) -> tuple[int, Block]
 
 def _with_words(part: Part, number: int, stub: str, terms: Sequence[Term]) -> str:
     """A stub, below which stands what it leaves out, if that is where the words are."""
-    from cortext.formats.wording import wording
+    from cortext.formats.text_search.searchable_text import wording
 
     messages = part.session.messages
     if not terms or number > len(messages):

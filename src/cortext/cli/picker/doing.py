@@ -53,7 +53,7 @@ def export(row: Listed, path: str) -> str:
     from cortext.features.capture.capture_pending import take_in
     from cortext.features.listing.load_row import read
     from cortext.features.transfer.export import format_for, target_file, write_export
-    from cortext.formats.exports.codec import encode
+    from cortext.formats.exports.export_codec import encode
 
     if not row.status:
         raise CortextError("only its own file is there", hint=f"it is {row.path}")

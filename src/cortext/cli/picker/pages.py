@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from cortext.catalog.row import Listed
 from cortext.cli.picker.blocks import Part, blocks, piece
 from cortext.errors import CortextError
-from cortext.formats import query as queries
+from cortext.formats.text_search import search_query as queries
 from cortext.model.safe_text import clean
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from cortext.formats.query import Term
+    from cortext.formats.text_search.search_query import Term
     from cortext.model.message import SessionMessage
     from cortext.model.session import Session
 
@@ -179,7 +179,7 @@ def _whole(row: Listed) -> Session:
 def _places(messages: Sequence[SessionMessage], text: str) -> list[int]:
     """The numbers of the messages that a search for it finds, the last first; if there is none,
     of those that have the most of its words."""
-    from cortext.formats.wording import wording
+    from cortext.formats.text_search.searchable_text import wording
 
     query = queries.parse(text)
     if not query:

@@ -51,7 +51,7 @@ def _were(count: int) -> str:
 
 def _save(repl: Repl, given: str, *, over: bool) -> None:
     from cortext.features.transfer.export import format_for, target_file
-    from cortext.formats.exports.codec import encode
+    from cortext.formats.exports.export_codec import encode
 
     path = _path(repl, given, "save")
     try:

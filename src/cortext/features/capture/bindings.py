@@ -23,8 +23,8 @@ from cortext.features.capture.agent_config import AgentConfig, fill_in, find_con
 from cortext.features.capture.consent import allow, may_take
 from cortext.features.capture.transcripts import Found, find_transcript
 from cortext.formats.folder import FOLDER
-from cortext.formats.history import is_abandoned
-from cortext.formats.records import decode_lines
+from cortext.formats.message_history import is_abandoned
+from cortext.formats.record_lines import decode_lines
 from cortext.model import record_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage

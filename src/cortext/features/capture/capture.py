@@ -28,7 +28,7 @@ from cortext.features.capture.session_facts import Facts, facts_of, facts_of_new
 from cortext.features.capture.transcript_reader import news, transcript_at
 from cortext.features.capture.transcripts import find_transcript, is_own
 from cortext.formats.folder import FOLDER
-from cortext.formats.records import decode_lines, in_time_order
+from cortext.formats.record_lines import decode_lines, in_time_order
 from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
 from cortext.stores.layout import Place, conversations_dir

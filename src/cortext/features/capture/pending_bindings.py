@@ -27,7 +27,7 @@ from cortext.features.capture.bindings import (
 )
 from cortext.features.capture.consent import allow, is_allowed
 from cortext.features.capture.transcripts import find_transcript
-from cortext.formats.history import is_abandoned
+from cortext.formats.message_history import is_abandoned
 from cortext.model import record_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.session import Session

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from cortext.features.capture.ledger import Taken, print_of
-from cortext.formats.history import is_abandoned
+from cortext.formats.message_history import is_abandoned
 from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
 

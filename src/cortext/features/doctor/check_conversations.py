@@ -47,8 +47,8 @@ from cortext.features.doctor.salvage.salvage_result import Rescued, can_be_read,
 from cortext.features.doctor.salvage.set_aside import from_aside
 from cortext.formats import folder
 from cortext.formats.folder import FOLDER
-from cortext.formats.parts import StoredRecords, join
-from cortext.formats.records import Lines, encode_record
+from cortext.formats.head_and_lines import StoredRecords, join
+from cortext.formats.record_lines import Lines, encode_record
 from cortext.model.message import SessionMessage
 from cortext.stores.checks import refuse_newer
 from cortext.stores.folder import FolderStore

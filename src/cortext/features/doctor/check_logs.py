@@ -46,9 +46,9 @@ from cortext.features.doctor.salvage.salvage_lines import rescue_lines, unified
 from cortext.features.doctor.salvage.salvage_result import Rescued, can_be_read, with_messages
 from cortext.features.doctor.salvage.set_aside import from_aside
 from cortext.formats import log
+from cortext.formats.head_and_lines import StoredRecords, join
 from cortext.formats.log import LOG
-from cortext.formats.parts import StoredRecords, join
-from cortext.formats.records import Lines, decode_record, encode_record
+from cortext.formats.record_lines import Lines, decode_record, encode_record
 from cortext.model.message import SessionMessage
 from cortext.stores.checks import refuse_newer
 from cortext.stores.log import LogStore

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cortext.catalog.row import Listed
 from cortext.errors import SessionNotFoundError
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 from cortext.stores.folder import FolderStore
 

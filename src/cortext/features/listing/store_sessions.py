@@ -12,7 +12,7 @@ import msgspec
 from cortext import paths
 from cortext.catalog.document_index import IndexedStorage, SessionIndex
 from cortext.errors import AmbiguousIdError, SessionNotFoundError, SessionStorageError
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
 from cortext.model.title import generate_title

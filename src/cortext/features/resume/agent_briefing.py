@@ -10,7 +10,7 @@ from cortext.catalog.row import Listed
 from cortext.clock import ago
 from cortext.errors import CortextError, InvalidTransitionError
 from cortext.formats.briefing import context_block, escape_field, escape_lines
-from cortext.formats.window import render_briefing_history
+from cortext.formats.history_budget import render_briefing_history
 from cortext.model.ids import new_id
 from cortext.model.session import Session
 from cortext.stores.layout import document_in

@@ -13,8 +13,8 @@ from cortext.errors import CortextError
 from cortext.features.capture.transcripts import own_transcript
 from cortext.features.listing.load_row import read
 from cortext.features.resume.native_sessions import entries_of, holds_all
-from cortext.formats.history import is_abandoned
-from cortext.formats.window import render_briefing_history
+from cortext.formats.history_budget import render_briefing_history
+from cortext.formats.message_history import is_abandoned
 from cortext.model.ids import new_id
 from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cortext.catalog.row import Listed
 from cortext.features.capture.bindings import digest_of, is_sound, within
 from cortext.features.capture.transcripts import own_transcript
-from cortext.formats.history import is_abandoned
+from cortext.formats.message_history import is_abandoned
 from cortext.model.json_values import parse_time
 from cortext.workspace.workspace import Workspace
 

@@ -7,7 +7,7 @@ from cortext.errors import CortextError
 from cortext.features.capture.bindings import Bound, digest_of, is_sound
 from cortext.features.capture.transcripts import own_transcript
 from cortext.features.resume.native_sessions import entries_of
-from cortext.formats.history import is_abandoned
+from cortext.formats.message_history import is_abandoned
 from cortext.tools.running import live_sessions
 from cortext.workspace.workspace import Workspace
 

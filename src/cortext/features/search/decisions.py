@@ -16,8 +16,8 @@ from cortext.catalog.row import Listed
 from cortext.errors import CortextError
 from cortext.features.search.decision_answers import chosen, offers, picked, picks
 from cortext.features.search.search import Hit
-from cortext.formats.history import is_abandoned
-from cortext.formats.query import folded, parse, spaced
+from cortext.formats.message_history import is_abandoned
+from cortext.formats.text_search.search_query import folded, parse, spaced
 from cortext.model import phrases
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cortext.catalog.fulltext.fulltext_index import Identity, Words
 from cortext.catalog.row import Listed
 from cortext.features.search.search import Search
-from cortext.formats.query import Clause, Term, parse
+from cortext.formats.text_search.search_query import Clause, Term, parse
 
 _SPOKEN = ("user", "assistant")
 _BEGINNING = 3

@@ -11,7 +11,7 @@ from cortext.catalog.row import Listed
 from cortext.features.search.partial_matches import apart, telling, typed
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Narrow
-from cortext.formats.query import Clause, Query, Term, parse
+from cortext.formats.text_search.search_query import Clause, Query, Term, parse
 
 _CLOSE = 85
 """How alike a title is that may have been meant, of 100."""

@@ -12,8 +12,8 @@ from cortext.catalog.fulltext.fulltext_index import Identity, Spot
 from cortext.catalog.row import Listed
 from cortext.features.search.results import Answer, Finder, Group, Question
 from cortext.features.search.search import Spots, hits
-from cortext.formats.folding import is_alone
-from cortext.formats.query import Clause, Query, Term, parse
+from cortext.formats.text_search.search_query import Clause, Query, Term, parse
+from cortext.formats.text_search.text_folding import is_alone
 
 LOOSE, WITHOUT, APART, SOME = "loose", "without", "apart", "some"
 _HOW = {

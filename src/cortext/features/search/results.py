@@ -12,7 +12,7 @@ from cortext.catalog.row import Listed
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted, filtered
 from cortext.features.listing.folder_filters import below
 from cortext.features.search.search import Hit, Narrow, Search, Texts, hits
-from cortext.formats.query import Query, Term, find, parse
+from cortext.formats.text_search.search_query import Query, Term, find, parse
 
 _LOOKED_AT = 200
 """Places in one conversation that are looked at."""

@@ -20,7 +20,7 @@ from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted, filtered
 from cortext.features.listing.folder_filters import below, once
 from cortext.features.search.text_refresh import Refreshed, refresh
-from cortext.formats.query import Query, Snippet, parse, snippet
+from cortext.formats.text_search.search_query import Query, Snippet, parse, snippet
 from cortext.stores import layout
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class Texts:
     def _whole(self, row: Listed, number: int) -> str:
         from cortext.features.listing.load_row import read_all
         from cortext.features.search.text_entries import side_text
-        from cortext.formats.wording import wording
+        from cortext.formats.text_search.searchable_text import wording
 
         found = self._read.get(row.identity)
         if found is None:
@@ -343,8 +343,8 @@ def _content(line: bytes, *, is_log: bool) -> str:
         return content
     from cortext.formats.folder import FOLDER
     from cortext.formats.log import LOG
-    from cortext.formats.records import decode_lines
-    from cortext.formats.wording import wording
+    from cortext.formats.record_lines import decode_lines
+    from cortext.formats.text_search.searchable_text import wording
 
     found = decode_lines(line + b"\n", (LOG if is_log else FOLDER).records).messages
     return wording(found[0]) if found else ""

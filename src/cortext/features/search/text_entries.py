@@ -20,9 +20,9 @@ from cortext.features.search.text_refresh import print_of
 from cortext.features.secrets.index_redactions import mask_of, text_without, without
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
-from cortext.formats.query import spaced
-from cortext.formats.records import RecordTable, decode_lines
-from cortext.formats.wording import wording
+from cortext.formats.record_lines import RecordTable, decode_lines
+from cortext.formats.text_search.search_query import spaced
+from cortext.formats.text_search.searchable_text import wording
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores import layout

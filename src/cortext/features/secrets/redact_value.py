@@ -25,7 +25,7 @@ from cortext.durability.replace_file import (
     write_new,
 )
 from cortext.errors import CortextError
-from cortext.formats import checksum
+from cortext.formats import line_checksum
 from cortext.model import json_codec
 from cortext.model.secrets.candidates import regions
 from cortext.model.secrets.detector import Mask, find_secrets, kind_only, mask_text, mask_value
@@ -143,7 +143,7 @@ def masked_line(line: bytes, mask: Mask) -> bytes:
     found = line if masked == value else json_codec.encode(masked)
     # Of a key that stands twice, JSON has the second value only.
     found = masked_text(found, _sparing(value, mask))
-    return line if found == line else checksum.reseal(found)
+    return line if found == line else line_checksum.reseal(found)
 
 
 def masked_lines(data: bytes, mask: Mask) -> bytes:

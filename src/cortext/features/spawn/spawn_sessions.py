@@ -17,7 +17,7 @@ from cortext.errors import (
 )
 from cortext.features.spawn.session_paths import live_path, open_store, path_of, take
 from cortext.formats.log import LOG
-from cortext.formats.records import TORN, Damage, encode_record
+from cortext.formats.record_lines import TORN, Damage, encode_record
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -11,7 +11,7 @@ from cortext.catalog.row import AUR, DOCUMENT, Listed
 from cortext.errors import CortextError, SessionNotFoundError, reason_of
 from cortext.features.listing.load_row import read
 from cortext.features.stats.prices import recorded_cost
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.tokens import Tokens, tokens_of

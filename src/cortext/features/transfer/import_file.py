@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import InvalidIdError, SessionCorruptedError, SessionStorageError
-from cortext.formats.exports.codec import NotAnExportError, decode, find_body, version_of
+from cortext.formats.exports.export_codec import NotAnExportError, decode, find_body, version_of
 from cortext.model.session import Session
 from cortext.stores.checks import refuse_newer
 from cortext.stores.port import SessionStore

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from cortext.errors import SessionNotFoundError
 from cortext.features.watch.live_sources import Growing, Prints
 from cortext.features.watch.watcher import print_of
-from cortext.formats.history import is_abandoned
-from cortext.formats.records import Damage
+from cortext.formats.message_history import is_abandoned
+from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.tools.incremental import Mark, mark_of, since

@@ -18,7 +18,7 @@ from cortext.features.listing.store_sessions import complete_id, folder_of, open
 from cortext.features.watch.watcher import Print, print_of
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
-from cortext.formats.records import Damage, RecordTable, decode_lines
+from cortext.formats.record_lines import Damage, RecordTable, decode_lines
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.folder import FolderStore

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from cortext.durability.read_files import open_file
 from cortext.errors import why
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.tools import jsonl

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from cortext.durability.read_files import open_file
 from cortext.errors import SessionStorageError, reason_of
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model.message import Role, SessionMessage, of_decoded
 from cortext.model.session import Session
 from cortext.tools import jsonl

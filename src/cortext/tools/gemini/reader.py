@@ -15,7 +15,7 @@ from typing import Any, ClassVar, cast
 
 from cortext.durability.read_files import open_file, read_file
 from cortext.errors import why
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

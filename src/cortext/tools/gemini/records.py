@@ -15,8 +15,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from cortext.formats.records import Damage
-from cortext.formats.slashed import as_typed
+from cortext.formats.record_lines import Damage
+from cortext.formats.slash_frame import as_typed
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage, of_decoded
 from cortext.tools import jsonl

@@ -20,7 +20,7 @@ import msgspec
 from cortext.durability.gzip_members import BrokenMemberError, Packed
 from cortext.durability.read_files import open_file
 from cortext.errors import SessionCorruptedError, where_and_why
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model import json_codec
 from cortext.tools import jsonl
 from cortext.tools.opencode.storage import Origin, Raw, as_object

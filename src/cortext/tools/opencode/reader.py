@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from msgspec import Struct
 
 from cortext.errors import SessionCorruptedError, where_and_why
-from cortext.formats.records import Damage
+from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 from cortext.tools import jsonl
 from cortext.tools.incremental import Changed, Mark

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from cortext.errors import SessionCorruptedError, where_and_why
-from cortext.formats.records import Damage
-from cortext.formats.slashed import as_typed
+from cortext.formats.record_lines import Damage
+from cortext.formats.slash_frame import as_typed
 from cortext.model import json_codec, record_dicts
 from cortext.model.message import SessionMessage
 from cortext.tools import jsonl

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cortext.formats import query
+from cortext.formats.text_search import search_query
 from cortext.service.stores.port import Conversation
 from cortext.web.list_page import pieces
 from cortext.web.store_pages.store_list import MOST, Kept
@@ -52,7 +52,7 @@ class Found(NamedTuple):
 
 async def find(kept: Kept, words: str) -> Found:
     """The conversations that have a message with the words, the latest first."""
-    asked = query.parse(words)
+    asked = search_query.parse(words)
     entries = (await kept.entries())[:MOST]
     matches: list[Match] = []
     end, looked = asyncio.get_running_loop().time() + _WITHIN, 0
@@ -67,24 +67,24 @@ async def find(kept: Kept, words: str) -> Found:
     return Found(matches[:_MOST_FOUND], looked, len(entries), more)
 
 
-def _matches(conversations: Sequence[Conversation], asked: query.Query) -> list[Match]:
+def _matches(conversations: Sequence[Conversation], asked: search_query.Query) -> list[Match]:
     found: list[Match] = []
     for each in conversations:
         row = row_of(each)
         hits: list[Hit] = []
         for number, message in enumerate(each.messages, 1):
             if asked.whole and _is_in(message.content, asked.whole):
-                cut = query.snippet(message.content, asked.terms)
+                cut = search_query.snippet(message.content, asked.terms)
                 hits.append(Hit(number, message.role, [*pieces(cut, signs=message.role == "tool")]))
         if hits or (asked.whole and _is_in(row.title, asked.whole)):
             found.append(Match(row, hits[-_MOST_HITS:]))
     return found
 
 
-def _is_in(text: str, part: query.Term | query.Clause) -> bool:
+def _is_in(text: str, part: search_query.Term | search_query.Clause) -> bool:
     """Whether a text has what is wanted, and nothing that is not."""
-    if isinstance(part, query.Term):
-        return bool(query.find(text, (part,)))
+    if isinstance(part, search_query.Term):
+        return bool(search_query.find(text, (part,)))
     wanted = (_is_in(text, each) for each in part.wanted)
     has = any(wanted) if part.either else all(wanted)
     return has and not any(_is_in(text, each) for each in part.unwanted)

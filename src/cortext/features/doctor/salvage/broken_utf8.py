@@ -6,8 +6,8 @@ import re
 from typing import Any, cast
 
 from cortext.features.doctor.salvage.text_encoding import text_of
-from cortext.formats import checksum
-from cortext.formats.records import RecordTable, decode_record
+from cortext.formats import line_checksum
+from cortext.formats.record_lines import RecordTable, decode_record
 from cortext.model import json_codec, record_dicts
 
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -23,14 +23,14 @@ def whole_characters(line: bytes) -> bytes | None:
     if data == line and not HALF.search(line):
         return None
     try:
-        value = json_codec.decode(checksum.unseal(data))
+        value = json_codec.decode(line_checksum.unseal(data))
         better = whole_value(value)
         if better == value and data == line:
             return None
         new = json_codec.encode(without_checksum(better))
     except (ValueError, RecursionError):
         return None
-    return checksum.seal(new) if checksum.is_sealed(line) else new
+    return line_checksum.seal(new) if line_checksum.is_sealed(line) else new
 
 
 def whole_record(line: bytes, table: RecordTable) -> bytes | None:
@@ -43,11 +43,11 @@ def whole_record(line: bytes, table: RecordTable) -> bytes | None:
         id = whole_value(decode_record(line, table, []).message.id)
         if decode_record(whole, table, []).message.id == id:
             return whole
-        value = record_dicts.as_dict(json_codec.decode(checksum.unseal(whole)))
+        value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(whole)))
     except ValueError:
         return whole  # it could not be read before, and is known by no id
     new = json_codec.encode({**value, table.names.get("id", "id"): id})
-    return checksum.seal(new) if checksum.is_sealed(whole) else new
+    return line_checksum.seal(new) if line_checksum.is_sealed(whole) else new
 
 
 def without_checksum(value: Any) -> Any:
@@ -55,7 +55,7 @@ def without_checksum(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, Any]", value).items()
-    return {name: item for name, item in fields if name != checksum.KEY}
+    return {name: item for name, item in fields if name != line_checksum.KEY}
 
 
 def why_not_whole(line: bytes) -> str:

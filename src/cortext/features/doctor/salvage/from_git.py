@@ -9,7 +9,7 @@ from cortext import paths
 from cortext.features.doctor.problem import WARNING, Trouble, counted
 from cortext.features.doctor.salvage.salvage_lines import rescue_lines
 from cortext.features.doctor.salvage.salvage_result import Rescued
-from cortext.formats.records import RecordTable
+from cortext.formats.record_lines import RecordTable
 from cortext.git.committed_files import committed
 from cortext.model.message import SessionMessage
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cortext.features.doctor.problem import NOTE, PROBLEM, WARNING, Trouble, counted
 from cortext.features.doctor.salvage.salvage_result import Rescued, runs
-from cortext.formats.records import MOST_DAMAGES, Record
+from cortext.formats.record_lines import MOST_DAMAGES, Record
 from cortext.model.message import SessionMessage
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from cortext import clock
 from cortext.features.doctor.problem import WARNING, Trouble
-from cortext.formats.stubs import own_result, read_call
+from cortext.formats.tool_call_stubs import own_result, read_call
 from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage
 

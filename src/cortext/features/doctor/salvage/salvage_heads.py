@@ -12,9 +12,9 @@ from cortext.features.doctor.salvage.broken_utf8 import whole_characters, whole_
 from cortext.features.doctor.salvage.json_scan import fields_in
 from cortext.features.doctor.salvage.text_encoding import in_utf8, sides_of, text_of
 from cortext.formats.folder import FOLDER, TOKENS
+from cortext.formats.head_and_lines import Format, head_to_dict, join
 from cortext.formats.log import LOG
-from cortext.formats.parts import Format, head_to_dict, join
-from cortext.formats.records import Lines
+from cortext.formats.record_lines import Lines
 from cortext.model import json_codec as codec
 from cortext.model.head import HEAD
 from cortext.model.message import SessionMessage

@@ -25,8 +25,8 @@ from cortext.features.doctor.salvage.line_collector import Collected
 from cortext.features.doctor.salvage.salvage_result import Rescued, in_time
 from cortext.features.doctor.salvage.text_encoding import in_utf8, sides_of, text_of
 from cortext.features.doctor.salvage.unknown_roles import with_known_role
-from cortext.formats import checksum
-from cortext.formats.records import Record, RecordTable, decode_lines, decode_record
+from cortext.formats import line_checksum
+from cortext.formats.record_lines import Record, RecordTable, decode_lines, decode_record
 from cortext.model import json_codec, record_dicts
 
 _NULS = re.compile(rb"\0+")
@@ -157,7 +157,7 @@ class _Rescue:
         """Whether nothing but its role keeps a line from being a message; then it is taken."""
         key = self._table.names.get("role", "role")
         try:
-            value = record_dicts.as_dict(json_codec.decode(checksum.unseal(line)))
+            value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line)))
             known = with_known_role(without_checksum(value), key)
             if known is None:
                 return False
@@ -231,7 +231,7 @@ class _Rescue:
         if not self._got.messages:
             return None
         try:
-            value = record_dicts.as_dict(json_codec.decode(checksum.unseal(line)))
+            value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line)))
             if not isinstance(value.get("content"), str):
                 return None
             value["timestamp"] = record_dicts.iso(self._got.messages[-1].timestamp)
@@ -252,9 +252,9 @@ class _Rescue:
 
     def _checked(self, line: bytes, number: int) -> bytes:
         """A line as its checksum says that it was."""
-        if checksum.is_sound(line):
+        if line_checksum.is_sound(line):
             return line
-        better = checksum.mended(line)
+        better = line_checksum.mended(line)
         if better is not None and self._is_record(better):
             id = decode_record(better, self._table, []).message.id
             text = f"one bit of message {id!r:.60} is flipped: its checksum tells which"
@@ -267,15 +267,15 @@ class _Rescue:
 
     def _resealed(self, line: bytes, number: int) -> bytes:
         """A record that another program wrote in its own way: a checksum is of our way."""
-        if checksum.KEY.encode() not in line or not self._is_record(line):
+        if line_checksum.KEY.encode() not in line or not self._is_record(line):
             return line
         value = record_dicts.as_dict(json_codec.decode(line))
-        if checksum.KEY not in value:
+        if line_checksum.KEY not in value:
             return line
         ours = json_codec.encode(value)
-        if checksum.is_sealed(ours) and checksum.is_sound(ours):
+        if line_checksum.is_sealed(ours) and line_checksum.is_sound(ours):
             return ours
-        better = checksum.mended(ours) if checksum.is_sealed(ours) else None
+        better = line_checksum.mended(ours) if line_checksum.is_sealed(ours) else None
         if better is not None and self._is_record(better):
             return self._checked(ours, number)
         text = "a checksum is not of what stands here, and is taken away"

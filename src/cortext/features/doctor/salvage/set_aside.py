@@ -10,7 +10,7 @@ from cortext.durability.replace_file import all_set_aside
 from cortext.features.doctor.problem import WARNING, Trouble
 from cortext.features.doctor.salvage.salvage_lines import IsHead, rescue_lines
 from cortext.features.doctor.salvage.salvage_result import Rescued
-from cortext.formats.records import RecordTable
+from cortext.formats.record_lines import RecordTable
 
 
 def from_aside(path: str, table: RecordTable, is_head: IsHead | None = None) -> Rescued | None:

@@ -10,10 +10,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from cortext.formats.exports.parsing import DEEPEST, parse
-from cortext.formats.exports.payload import Opened, seal, unseal
-from cortext.formats.exports.text import LONGEST_MARKDOWN, one_line, utc, visible
-from cortext.formats.exports.view import Part, ShownCall, facts, parts
+from cortext.formats.exports.embedded_session import Opened, seal, unseal
+from cortext.formats.exports.export_view import Part, ShownCall, facts, parts
+from cortext.formats.exports.markdown_parser import DEEPEST, parse
+from cortext.formats.exports.visible_text import LONGEST_MARKDOWN, one_line, utc, visible
 from cortext.model.session import Session
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import re
 from itertools import islice
 from typing import Any, NamedTuple, cast
 
-from cortext.formats.edits import (
+from cortext.formats.tool_inputs import (
     COMMANDS,
     CONTENT,
     NEW,

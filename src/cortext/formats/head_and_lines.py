@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cortext.formats.records import INVOCATIONS, Lines, RecordTable, encode_record
+from cortext.formats.record_lines import INVOCATIONS, Lines, RecordTable, encode_record
 from cortext.model import record_dicts
 from cortext.model.head import HeadTable, decode_head, encode_head
 from cortext.model.message import SessionMessage, ToolInvocation

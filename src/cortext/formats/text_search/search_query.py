@@ -17,9 +17,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from cortext.formats.folding import ALIKE, bare, is_alone, odd, special, spelled
-from cortext.formats.folding import folded as folded
-from cortext.formats.folding import spaced as spaced
+from cortext.formats.text_search.text_folding import ALIKE, bare, is_alone, odd, special, spelled
+from cortext.formats.text_search.text_folding import folded as folded
+from cortext.formats.text_search.text_folding import spaced as spaced
 
 _LONGEST = 2000
 _MOST = 40

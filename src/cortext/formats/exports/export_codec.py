@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cortext.formats import document, log
-from cortext.formats.exports import html, markdown
-from cortext.formats.exports.payload import document_of, escape
-from cortext.formats.parts import encode_records, head_to_dict, join
-from cortext.formats.records import decode_lines
+from cortext.formats.exports import html_export, markdown_export
+from cortext.formats.exports.embedded_session import document_of, escape
+from cortext.formats.head_and_lines import encode_records, head_to_dict, join
+from cortext.formats.record_lines import decode_lines
 from cortext.model import json_codec
 from cortext.model.session import Session
 
@@ -61,8 +61,8 @@ def find_body(data: bytes) -> Body:
         raise NotAnExportError("is not text") from None
     if "\0" in text:
         raise NotAnExportError("is not text")
-    page = start[: len(html.BEGINNING)].lower() == html.BEGINNING.encode()
-    found = html.find(text) if page else markdown.find(text)
+    page = start[: len(html_export.BEGINNING)].lower() == html_export.BEGINNING.encode()
+    found = html_export.find(text) if page else markdown_export.find(text)
     if found is None:
         kind = "a web page" if page else "text"
         raise NotAnExportError(f"is {kind} without the data of a conversation")
@@ -98,8 +98,8 @@ def _encode_log(session: Session) -> bytes:
 
 
 FORMATS: dict[str, Callable[[Session], bytes]] = {
-    "md": markdown.encode,
-    "html": html.encode,
+    "md": markdown_export.encode,
+    "html": html_export.encode,
     "json": _encode_json,
     "jsonl": _encode_log,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cortext.formats.stubs import deed, read_call
+from cortext.formats.tool_call_stubs import deed, read_call
 from cortext.model.message import SessionMessage
 
 

@@ -19,8 +19,8 @@ from cortext.formats.briefing import (
     render_record,
     render_text,
 )
-from cortext.formats.edits import one_line
-from cortext.formats.history import Part, Show, history, is_abandoned
+from cortext.formats.message_history import Part, Show, history, is_abandoned
+from cortext.formats.tool_inputs import one_line
 from cortext.model.session import Session
 
 BUDGET = 200_000

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import force_setattr
 
-from cortext.formats import checksum
+from cortext.formats import line_checksum
 from cortext.model import json_codec, record_dicts
 from cortext.model.message import SessionMessage, ToolInvocation, all_complete
 
@@ -31,7 +31,7 @@ class RecordTable(NamedTuple):
     def reserved(self) -> frozenset[str]:
         """The keys that a line needs for itself."""
         own = {"type", INVOCATIONS} if self.type else {INVOCATIONS}
-        return record_dicts.message_keys(self.names) | own | {checksum.KEY}
+        return record_dicts.message_keys(self.names) | own | {line_checksum.KEY}
 
 
 class Damage(NamedTuple):
@@ -83,13 +83,13 @@ def encode_record(
         raise ValueError(f"a message is a SessionMessage, not {type(message).__name__}")
     if not (message.extra or invocations or table.names):
         line = json_codec.encode(message) if table.type else encode_plain(message)
-        return (checksum.seal(line) if table.checksums else line) + b"\n"
+        return (line_checksum.seal(line) if table.checksums else line) + b"\n"
     data: dict[str, Any] = {"type": table.type} if table.type else {}
     data.update(record_dicts.message_to_dict(message, table.names, table.reserved))
     if invocations:
         data[INVOCATIONS] = [invocation.to_dict() for invocation in invocations]
     line = json_codec.encode(data)
-    return (checksum.seal(line) if table.checksums else line) + b"\n"
+    return (line_checksum.seal(line) if table.checksums else line) + b"\n"
 
 
 def encode_plain(message: SessionMessage) -> bytes:
@@ -99,7 +99,7 @@ def encode_plain(message: SessionMessage) -> bytes:
 
 def decode_record(line: bytes, table: RecordTable, notes: list[str]) -> Record:
     """The record of one line; ValueError says why it is none."""
-    data = record_dicts.as_dict(json_codec.decode(checksum.unseal(line), notes))
+    data = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line), notes))
     if table.type:
         found = data.pop("type", table.type)
         if found != table.type:
@@ -169,7 +169,7 @@ _plain = msgspec.json.Decoder(SessionMessage)
 _ids = msgspec.json.Decoder(_OnlyId)
 _dicts = msgspec.json.Decoder(dict[str, Any])
 _KEYS = record_dicts.message_keys()
-_NOT_EXTRA = frozenset((INVOCATIONS, checksum.KEY, record_dicts.ESCAPED))
+_NOT_EXTRA = frozenset((INVOCATIONS, line_checksum.KEY, record_dicts.ESCAPED))
 
 
 def _id_of(line: bytes) -> str:
@@ -225,7 +225,7 @@ def _decode_whole(data: bytes, start: int, end: int) -> list[SessionMessage]:
         return _plain.decode_lines(lines)
     except msgspec.ValidationError:
         # Checksums are looked for only here: few files have any.
-        bare = checksum.unseal_lines(data, start, end)
+        bare = line_checksum.unseal_lines(data, start, end)
         if bare is None:
             raise
         return _plain.decode_lines(bare)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from cortext.formats import stubs
+from cortext.formats import tool_call_stubs
 from cortext.formats.briefing import Past
-from cortext.formats.parts import place_invocations
-from cortext.formats.stubs import Call, Result
+from cortext.formats.head_and_lines import place_invocations
+from cortext.formats.tool_call_stubs import Call, Result
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -32,16 +32,16 @@ class _Made:
     @property
     def call(self) -> Call:
         if isinstance(self._call, dict):
-            self.result = self.result or stubs.own_result(self._call)
-            self._call = stubs.read_call(self._call)
+            self.result = self.result or tool_call_stubs.own_result(self._call)
+            self._call = tool_call_stubs.read_call(self._call)
         return self._call
 
     def told(self, show: Show) -> str:
         call, result, where = self.call, self.result, show(self.number)
         if self.reply:
-            result = stubs.read_result(self.reply)
+            result = tool_call_stubs.read_result(self.reply)
             where += f", result: message {self.answer}"
-        return stubs.stub(call, result, where)
+        return tool_call_stubs.stub(call, result, where)
 
 
 class Part:
@@ -105,8 +105,8 @@ def history(session: Session, show: Show, *, live: bool = False) -> list[Part]:
         if speaks:
             text = message.content
             if message.role == "tool":
-                result = stubs.read_result(message)
-                text = stubs.lone_result(message.name or "tool", result, show(number))
+                result = tool_call_stubs.read_result(message)
+                text = tool_call_stubs.lone_result(message.name or "tool", result, show(number))
             parts.append(Part(number, 1, Past(message.role, message.timestamp, text)))
         if calls:
             parts.append(Part.of_calls(calls, 0 if speaks else 1, show))
@@ -125,7 +125,7 @@ def _calls(messages: Sequence[SessionMessage]) -> tuple[dict[int, list[_Made]], 
     for number, message in enumerate(messages, 1):
         if message.tool_calls:
             latest = [_Made(data, number, message.timestamp) for data in message.tool_calls]
-            waiting |= zip(map(stubs.id_of, message.tool_calls), latest, strict=True)
+            waiting |= zip(map(tool_call_stubs.id_of, message.tool_calls), latest, strict=True)
             made[number] = latest
         elif message.role == "tool":
             id = message.tool_call_id
@@ -151,12 +151,12 @@ def _recorded(session: Session, made: dict[int, list[_Made]]) -> dict[int, list[
     alike: dict[tuple[str, bytes], list[_Made]] = {}
     for number in reversed(made):
         listed = session.messages[number - 1].tool_calls or ()
-        same.update(zip(map(stubs.id_of, listed), made[number], strict=True))
+        same.update(zip(map(tool_call_stubs.id_of, listed), made[number], strict=True))
         for call in reversed(made[number]):
             alike.setdefault(_key(call.call), []).append(call)
     found: dict[int, list[_Made]] = {}
     for position, invocation in place_invocations(session):
-        call, result = stubs.read_invocation(invocation)
+        call, result = tool_call_stubs.read_invocation(invocation)
         twins = alike.get(_key(call)) if alike else None
         twin = same.get(invocation.id) or (twins.pop() if twins else None)
         if twin is None:

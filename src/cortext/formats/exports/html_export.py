@@ -13,11 +13,11 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING
 
-from cortext.formats.exports.parsing import DEEPEST, parse
-from cortext.formats.exports.payload import Opened, seal, unseal
-from cortext.formats.exports.style import STYLE
-from cortext.formats.exports.text import LONGEST_MARKDOWN, one_line, utc, visible
-from cortext.formats.exports.view import Part, ShownCall, facts, parts
+from cortext.formats.exports.embedded_session import Opened, seal, unseal
+from cortext.formats.exports.export_view import Part, ShownCall, facts, parts
+from cortext.formats.exports.html_style import STYLE
+from cortext.formats.exports.markdown_parser import DEEPEST, parse
+from cortext.formats.exports.visible_text import LONGEST_MARKDOWN, one_line, utc, visible
 from cortext.model import record_dicts
 from cortext.model.session import Session
 

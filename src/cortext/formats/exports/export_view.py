@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from cortext.formats.exports.text import utc
-from cortext.formats.parts import place_invocations
-from cortext.formats.stubs import (
+from cortext.formats.exports.visible_text import utc
+from cortext.formats.head_and_lines import place_invocations
+from cortext.formats.tool_call_stubs import (
     Call,
     Result,
     id_of,
