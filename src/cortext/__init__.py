@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cortext.service.stores.postgres.postgres_conversations import PostgresConversationStore
     from cortext.service.stores.redis.redis_conversations import RedisConversationStore
     from cortext.stores.document import SessionStorage
-    from cortext.stores.registry import open_session_store
+    from cortext.stores.store_registry import open_session_store
     from cortext.workspace.session_manager import SessionManager
     from cortext.workspace.workspace import Workspace
 
@@ -74,7 +74,7 @@ _HOMES = {
     "SessionSummary": "cortext.model.summary",
     "ToolInvocation": "cortext.model.message",
     "Workspace": "cortext.workspace.workspace",
-    "open_session_store": "cortext.stores.registry",
+    "open_session_store": "cortext.stores.store_registry",
     "open_store": "cortext.features.open_store",
 }
 

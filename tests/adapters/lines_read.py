@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from cortext.stores import served
+from cortext.stores.servers import server_base
 
 
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The records that were read since it was cleared."""
     read: list[bytes] = []
-    decode = served._decoded
+    decode = server_base._decoded
 
     def noted(lines: Sequence[bytes]) -> Any:
         read.extend(lines)
         return decode(lines)
 
-    monkeypatch.setattr(served, "_decoded", noted)
+    monkeypatch.setattr(server_base, "_decoded", noted)
     return read

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cortext.adapters.session_log import Kept
-from cortext.stores.served import ServedStore
+from cortext.stores.servers.server_base import ServedStore
 from tests.adapters.children import all_do
 from tests.service.stores.servers import RedisServer
 

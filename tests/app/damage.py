@@ -13,7 +13,7 @@ from cortext.features.doctor.check_documents import check_document
 from cortext.features.doctor.check_logs import check_log
 from cortext.features.doctor.problem import Found
 from cortext.formats.head_and_lines import with_checksums
-from cortext.stores import layout
+from cortext.stores import workspace_layout
 from cortext.stores.document import SessionStorage
 from cortext.stores.folder import FolderStore
 from cortext.stores.log import LogStore
@@ -79,7 +79,7 @@ class Kept(NamedTuple):
 
     def check(self) -> Found:
         if self.kind == "workspace":
-            place = layout.Place(f"{self.root}/conversations", DAY, self.id)
+            place = workspace_layout.Place(f"{self.root}/conversations", DAY, self.id)
             return check_folder(str(self.root), place)
         check = check_log if self.kind == "log" else check_document
         return check(str(self.root), self.id)

@@ -21,7 +21,7 @@ from cortext.features.listing.conversation_list import Conversations
 from cortext.features.manage.auto_pause import pause_resting
 from cortext.features.slash.replies import Slash
 from cortext.model.message import SessionMessage
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 from cortext.tools.processes import find_process
 from cortext.tools.running import forget_running, note_running
 from cortext.tools.tool_context import Inside

@@ -10,7 +10,7 @@ import pytest
 from cortext.errors import CortextError
 from cortext.features.capture.consent import allow
 from cortext.features.slash.pagination import in_pieces, next_piece
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 from cortext.tools.opencode.prompt_args import typed_words
 from cortext.tools.processes import Process
 from tests.command import SCRIPT, begin, change_head, cortext, folder_of, head_of, ok

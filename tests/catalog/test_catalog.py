@@ -16,7 +16,7 @@ import pytest
 from cortext import Session
 from cortext.catalog.catalog import Catalog
 from cortext.model.safe_text import clean
-from cortext.stores import layout
+from cortext.stores import workspace_layout
 from cortext.stores.folder import FolderStore
 from tests.catalog.spaces import HEAD, NOW, Space, listed, settle
 
@@ -129,10 +129,10 @@ def test_another_process_refreshes_between_two_looks(
     """What the other one counted is not counted again."""
     folder = space.add("001-plan-one", "one")
     settle(catalog, space)
-    shelves = layout.shelves
+    shelves = workspace_layout.shelves
 
     def slow(root: str) -> list[str]:
-        monkeypatch.setattr(layout, "shelves", shelves)
+        monkeypatch.setattr(workspace_layout, "shelves", shelves)
         space.append(folder, "two")
         space.age()
         with Catalog(str(space.root.parent / "catalog.sqlite3")) as other:
@@ -140,7 +140,7 @@ def test_another_process_refreshes_between_two_looks(
         space.append(folder, "three")
         return shelves(root)
 
-    monkeypatch.setattr(layout, "shelves", slow)
+    monkeypatch.setattr(workspace_layout, "shelves", slow)
     assert listed(catalog, space.root)["001-plan-one"].messages == 3
 
 

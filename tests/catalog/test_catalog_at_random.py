@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from cortext.catalog.catalog import Catalog
-from cortext.stores import layout
+from cortext.stores import workspace_layout
 from tests.catalog.spaces import HEAD, NOW, Space, truth
 
 
@@ -31,7 +31,9 @@ class Files(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def some(self, number: int) -> Path | None:
-        found = sorted(f for f in self.space.root.rglob("*/") if layout.is_day(f.parent.name))
+        found = sorted(
+            f for f in self.space.root.rglob("*/") if workspace_layout.is_day(f.parent.name)
+        )
         return found[number % len(found)] if found else None
 
     @rule(number=st.integers(1, 3), day=st.sampled_from(["2026-01-05", "2026-01-06"]))

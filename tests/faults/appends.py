@@ -24,7 +24,7 @@ from cortext.model.session import Session
 from cortext.service.stores.open_by_url import open_store
 from cortext.service.stores.port import Message
 from cortext.stores.log import LogStore
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 
 SHARED = "shared"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext.model.session import Session
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.faults.acting import act_out, run_free, warm
 from tests.faults.cases import (
     BY_CODE,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 
 # In parts: this file holds no secret.
 SECRET = "sk-ant-" + "api03-" + "q7Wn2Zx9Lk4Tb8Vr3Mp6Yd1Hs5Jc0Gf" + "EuXoKqWvB"

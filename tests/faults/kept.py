@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from cortext.durability.gzip_members import read_packed
 from cortext.durability.trash_folder import Trash
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.faults.home import SECRET, Home
 
 _MASKED = re.compile(r"\[(redacted|secret removed:) [^]]*\]")

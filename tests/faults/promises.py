@@ -10,7 +10,7 @@ from typing import Any
 
 from cortext.catalog.document_index import SessionIndex
 from cortext.durability.gzip_members import read_packed
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.faults import appends
 from tests.faults.inject import environment
 

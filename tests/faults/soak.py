@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cortext.model.session import Session
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.faults.campaign import Campaign
 from tests.faults.home import Home, said
 from tests.faults.kept import Kept, kept_in

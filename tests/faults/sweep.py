@@ -10,7 +10,7 @@ from cortext.catalog.document_index import SessionIndex
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.model import json_codec
 from cortext.model.session import Session
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.faults import inject, verbs
 from tests.faults.inject import Fault, Outcome, Runner
 from tests.faults.verbs import ID, OTHER

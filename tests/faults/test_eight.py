@@ -10,7 +10,7 @@ import pytest
 
 from cortext.errors import SessionStorageError
 from cortext.model.session import Session
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.faults.appends import SHARED
 from tests.faults.promises import appending, go, lost
 from tests.faults.verbs import message

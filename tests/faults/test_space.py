@@ -10,7 +10,7 @@ import pytest
 
 from cortext.errors import SessionStorageError
 from cortext.model.message import SessionMessage
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.faults.mounts import fill, mounted, read_only
 from tests.faults.verbs import ID, old_session
 

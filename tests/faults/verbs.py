@@ -22,7 +22,7 @@ from cortext.errors import CortextError
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 from cortext.stores import document, folder, log
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 
 MARK = "/cortext-fault-mark"
 ID = "talk"

@@ -14,7 +14,7 @@ from typing import Any
 
 from cortext.errors import CortextError, SessionLockedError
 from cortext.model.session import Session
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.faults.home import Home, said, say_in_claude
 from tests.faults.scenes import TALK
 

@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from cortext.stores.postgres import PostgresStore
-from cortext.stores.redis import RedisStore
+from cortext.stores.servers.postgres_store import PostgresStore
+from cortext.stores.servers.redis_store import RedisStore
 from cortext.testing import SessionStoreSuite
 from tests.service.stores.conftest import postgres_server as postgres_server
 from tests.service.stores.conftest import redis_cluster as redis_cluster

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage, SessionStorageError, open_session_store
-from cortext.stores.seen import Recent
+from cortext.stores.fingerprints import Recent
 
 JANUARY, MARCH = (datetime(2026, month, 2, tzinfo=UTC) for month in (1, 3))
 KINDS = ("document", "log", "workspace")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.stores.registry import STORES, open_session_store
+from cortext.stores.store_registry import STORES, open_session_store
 from cortext.testing.base import message, session
 from cortext.testing.child import open_store
 

@@ -18,11 +18,16 @@ from cortext.errors import (
     SessionStorageError,
 )
 from cortext.installation import install_command
-from cortext.stores import postgres_link, postgres_patient, redis_link, servers
-from cortext.stores import redis as ours
-from cortext.stores.postgres import PostgresStore
-from cortext.stores.registry import SERVERS, open_session_store
-from cortext.stores.served import ServedStore
+from cortext.stores.servers import (
+    postgres_connection,
+    postgres_timeouts,
+    redis_connection,
+    server_access,
+)
+from cortext.stores.servers import redis_store as ours
+from cortext.stores.servers.postgres_store import PostgresStore
+from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.store_registry import SERVERS, open_session_store
 from tests.service.stores.clusters import asked
 from tests.service.stores.conftest import certified as certified
 from tests.service.stores.conftest import guarded as guarded
@@ -51,9 +56,9 @@ def test_a_server_that_stands_still(
         if kind == "redis"
         else request.getfixturevalue("own_postgres")
     )
-    monkeypatch.setattr(redis_link, "TIMEOUT", 0.5)
-    monkeypatch.setattr(postgres_patient, "SILENCE", 0.3)
-    monkeypatch.setattr(servers.until_answered, "__kwdefaults__", {"within": 0.2})
+    monkeypatch.setattr(redis_connection, "TIMEOUT", 0.5)
+    monkeypatch.setattr(postgres_timeouts, "SILENCE", 0.3)
+    monkeypatch.setattr(server_access.until_answered, "__kwdefaults__", {"within": 0.2})
     store = open_session_store(server.url)
     store.save(Session("s"))
     server.pause()
@@ -203,7 +208,7 @@ def test_an_option_that_nobody_knows(redis_server: RedisServer) -> None:
 
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a while, with what to do, and without the password."""
-    monkeypatch.setattr(servers.until_answered, "__kwdefaults__", {"within": 0.1})
+    monkeypatch.setattr(server_access.until_answered, "__kwdefaults__", {"within": 0.1})
     for scheme in ("redis", "redis+cluster", "postgresql"):
         store = open_session_store(f"{scheme}://me:secret@127.0.0.1:{free_port()}/0")
         with pytest.raises(SessionStorageError, match="no answer from") as raised:
@@ -237,17 +242,19 @@ def test_how_long_it_is_waited_for(
     error: str, before: bool, least: float, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Less where nobody listens and nobody did; and how long it was is said."""
-    monkeypatch.setattr(servers, "time", clock := _Clock())
-    address = servers.address_of("redis://h/0")
+    monkeypatch.setattr(server_access, "time", clock := _Clock())
+    address = server_access.address_of("redis://h/0")
 
     def attempt() -> None:
         raise ConnectionError(error)
 
     with pytest.raises(SessionStorageError, match=error) as raised:
-        servers.until_answered(
+        server_access.until_answered(
             attempt,
             passing=(ConnectionError,),
-            no_answer=lambda error, waited: servers.unanswered("Redis", address, error, waited),
+            no_answer=lambda error, waited: server_access.unanswered(
+                "Redis", address, error, waited
+            ),
             answered_before=before,
         )
     assert least < clock.now <= most
@@ -261,7 +268,7 @@ def test_a_long_answer_is_no_silence(
     store = open_session_store(postgres_server.url)
     assert isinstance(store, PostgresStore)
     store.exists("s")
-    monkeypatch.setattr(postgres_patient, "SILENCE", 1.0)
+    monkeypatch.setattr(postgres_timeouts, "SILENCE", 1.0)
     slow = "select repeat('x', 20000), pg_sleep(0.2) from generate_series(1, 10)"
     assert len(store._link.rows(slow)) == 10
     store.close()
@@ -275,7 +282,7 @@ def test_what_will_not_pass_is_not_tried_again(
     def never(_: float) -> None:
         raise AssertionError("it was tried again")
 
-    monkeypatch.setattr(servers.time, "sleep", never)
+    monkeypatch.setattr(server_access.time, "sleep", never)
     with pytest.raises(SessionStorageError, match="refused") as raised:
         open_session_store(postgres_server.url.replace("/postgres", "/nowhere")).exists("s")
     assert "createdb" in raised.value.hint
@@ -292,8 +299,8 @@ def test_what_will_not_pass_is_not_tried_again(
 def test_what_says_itself_says_no_password() -> None:
     """Places and addresses, as a debugger or a log shows them."""
     for place in (
-        postgres_link.place_of("postgresql://u:secret@h/d"),
-        redis_link.place_of("redis://:secret@h/0"),
+        postgres_connection.place_of("postgresql://u:secret@h/d"),
+        redis_connection.place_of("redis://:secret@h/0"),
     ):
         assert "secret" not in f"{place!r} {place.address!r}"
 

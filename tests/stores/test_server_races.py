@@ -11,13 +11,18 @@ import pytest
 
 from cortext import Session, SessionMessage
 from cortext.errors import NewerVersionError, SessionLockedError
-from cortext.stores import postgres, postgres_link, postgres_tables, redis_scripts
-from cortext.stores import redis as ours
-from cortext.stores.postgres import PostgresStore
-from cortext.stores.redis import RedisStore
-from cortext.stores.registry import open_session_store
-from cortext.stores.served import ServedStore
-from cortext.stores.served_parts import Mark, Row
+from cortext.stores.servers import (
+    postgres_connection,
+    postgres_store,
+    session_scripts,
+    session_tables,
+)
+from cortext.stores.servers import redis_store as ours
+from cortext.stores.servers.postgres_store import PostgresStore
+from cortext.stores.servers.redis_store import RedisStore
+from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_records import Mark, Row
+from cortext.stores.store_registry import open_session_store
 from tests.service.stores.clusters import asked
 from tests.service.stores.conftest import postgres_server as postgres_server
 from tests.service.stores.conftest import redis_server as redis_server
@@ -92,7 +97,7 @@ def test_what_is_on_its_way_ends_by_itself(
     key = f"cortext:sessions:{space}:{{s}}:new"
     words = [word for row in (Row("a", b"1"), Row("b", b"2")) for word in row]
     for _ in range(2):
-        assert redis._link.run(redis_scripts.UPLOAD, [key, f"{key}-ids"], 60_000, 0, *words) == 2
+        assert redis._link.run(session_scripts.UPLOAD, [key, f"{key}-ids"], 60_000, 0, *words) == 2
     for each in (key, f"{key}-ids"):
         assert 0 < int(asked(redis_server.port, "PTTL", each)) <= 60_000
 
@@ -162,7 +167,7 @@ def test_a_delete_whose_answer_was_lost(redis: RedisStore, monkeypatch: pytest.M
     run = redis._link.run
 
     def twice(script: Any, *args: Any) -> Any:
-        if script is redis_scripts.REMOVE:
+        if script is session_scripts.REMOVE:
             run(script, *args)
         return run(script, *args)
 
@@ -176,19 +181,19 @@ def test_a_delete_whose_connection_broke(
     """The same, where the connection went with the answer."""
     store = open_session_store(f"{postgres_server.url}/{space}")
     store.save(Session("s"))
-    answer, broke = postgres.asked, list[str]()
+    answer, broke = postgres_store.asked, list[str]()
 
     def breaks(connection: Any, statement: str, values: Any = None) -> Any:
         found = answer(connection, statement, values)
-        if statement == postgres_tables.DELETE and not broke:
+        if statement == session_tables.DELETE and not broke:
             broke.append(statement)
             connection.close()
             raise psycopg.OperationalError("it broke")
         return found
 
-    monkeypatch.setattr(postgres, "asked", breaks)
+    monkeypatch.setattr(postgres_store, "asked", breaks)
     assert store.delete("s")
-    assert (broke, store.delete("s")) == ([postgres_tables.DELETE], False)
+    assert (broke, store.delete("s")) == ([session_tables.DELETE], False)
     store.close()
 
 
@@ -218,7 +223,7 @@ def test_many_stores_have_few_connections(postgres_server: PostgresServer, space
 def test_a_fork_does_not_have_it(store: ServedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the parent has alone, its child has to wait for; and closes none of its connections."""
     store.save(Session("s"))
-    for module in (ours, postgres_link):
+    for module in (ours, postgres_connection):
         monkeypatch.setattr(module, "DEFAULT_WAIT", 0.2)
 
     def ask() -> None:
@@ -259,23 +264,23 @@ def test_who_is_interrupted_once_it_has_it(
     """Leaves no lock on a connection that others use."""
     store = open_session_store(f"{postgres_server.url}/{space}")
     assert isinstance(store, PostgresStore)
-    answer = postgres_link.asked
+    answer = postgres_connection.asked
 
     def interrupted(connection: Any, statement: str, values: Any = None) -> Any:
         found = answer(connection, statement, values)
-        if statement == postgres_tables.ALONE:
+        if statement == session_tables.ALONE:
             raise KeyboardInterrupt
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(postgres_link, "asked", interrupted)
+        patch.setattr(postgres_connection, "asked", interrupted)
         with pytest.raises(KeyboardInterrupt), store.alone("s"):
             pass
     # Not over a connection of the store: that might have the lock.
     key = {"space": space, "id": "s"}
     with psycopg.connect(postgres_server.url) as connection:
         connection.execute("set lock_timeout = '5s'")
-        connection.execute(postgres_tables.ALONE.encode(), key)
+        connection.execute(session_tables.ALONE.encode(), key)
     store.close()
 
 
@@ -291,7 +296,7 @@ def test_following_one_whose_end_the_server_lost(
         assert isinstance(store, PostgresStore)
         with psycopg.connect(postgres_server.url) as connection:
             where = "where space = %s"
-            schema = postgres_tables.SCHEMA
+            schema = session_tables.SCHEMA
             for statement in (
                 f"delete from {schema}.records {where} and number > 1",
                 f"update {schema}.sessions set last_number = 1 {where}",

@@ -17,11 +17,11 @@ from redis.connection import AbstractConnection
 
 from cortext import Session, SessionMessage
 from cortext.errors import SessionLockedError, SessionNotFoundError
-from cortext.stores import postgres_link, postgres_tables
-from cortext.stores import redis as ours
-from cortext.stores.registry import open_session_store
-from cortext.stores.served import ServedStore
-from cortext.stores.served_parts import Mark
+from cortext.stores.servers import postgres_connection, session_tables
+from cortext.stores.servers import redis_store as ours
+from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_records import Mark
+from cortext.stores.store_registry import open_session_store
 from tests.service.stores.conftest import certified as certified
 from tests.service.stores.conftest import guarded as guarded
 from tests.service.stores.conftest import own_postgres as own_postgres
@@ -280,7 +280,7 @@ def test_who_waits_too_long_is_told(
     store: ServedStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That it is locked; in Redis also by whom."""
-    for module in (ours, postgres_link):
+    for module in (ours, postgres_connection):
         monkeypatch.setattr(module, "DEFAULT_WAIT", 0.2)
     other = open_session_store(url)
     assert isinstance(other, ServedStore)
@@ -361,7 +361,7 @@ def test_the_page_names_what_is_kept(
     with psycopg.connect(postgres_server.url) as connection:
         columns = connection.execute(
             "select column_name from information_schema.columns where table_schema = %s",
-            (postgres_tables.SCHEMA,),
+            (session_tables.SCHEMA,),
         ).fetchall()
     for name in (*fields, *(column for (column,) in columns)):
         assert f"`{name}`" in page

@@ -12,8 +12,8 @@ from cortext.formats.record_lines import decode_lines
 from cortext.model.message import SessionMessage
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
-from cortext.stores.served import ServedStore
-from cortext.stores.served_parts import Mark
+from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_records import Mark
 
 
 class Follower:

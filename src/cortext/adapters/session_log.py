@@ -35,15 +35,15 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
-from cortext.stores.registry import (
+from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_records import Holder, holder
+from cortext.stores.store_registry import (
     SERVERS,
     STORES,
     kinds,
     open_session_store,
     without_password,
 )
-from cortext.stores.served import ServedStore
-from cortext.stores.served_parts import Holder, holder
 from cortext.workspace.known_folders import remember_documents, remember_program
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ def inner_store(store: SessionStore, name: str) -> SessionStore:
     """Where an adapter keeps what is no conversation: in a folder of its own, which no list
     shows."""
     from cortext.stores.document import SessionStorage
-    from cortext.stores.lines import LineStore
+    from cortext.stores.line_store import LineStore
     from cortext.stores.memory import MemoryStore
 
     if isinstance(store, ServedStore):
@@ -378,7 +378,7 @@ def _set(session: Session, fields: Mapping[str, Any]) -> None:
 def _side_folder(store: SessionStore) -> str | None:
     """Where a store has its side folder; None if it has no files."""
     from cortext.stores.document import SessionStorage
-    from cortext.stores.lines import LineStore
+    from cortext.stores.line_store import LineStore
 
     if isinstance(store, SessionStorage):
         return str(store.storage_dir)

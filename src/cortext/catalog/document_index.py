@@ -23,8 +23,8 @@ from cortext.model import json_codec
 from cortext.model.ids import check_id
 from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
-from cortext.stores.names import is_id
-from cortext.stores.seen import Fingerprint
+from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.session_file_names import is_id
 
 T = TypeVar("T")
 INDEX_VERSION = 1

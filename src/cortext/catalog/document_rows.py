@@ -11,9 +11,9 @@ from cortext.errors import CortextError, reason_of
 from cortext.formats import document
 from cortext.model.session import Session
 from cortext.model.title import generate_title
-from cortext.stores.checks import refuse_newer
-from cortext.stores.names import is_id
-from cortext.stores.seen import Fingerprint
+from cortext.stores.damage_report import refuse_newer
+from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.session_file_names import is_id
 
 
 def read_document(folder: str, id: str) -> Row | None:

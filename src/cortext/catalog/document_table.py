@@ -11,7 +11,7 @@ import msgspec
 from cortext.catalog.database import Unreadable, bounded, folded, micros, plain
 from cortext.model import json_codec, record_dicts
 from cortext.model.summary import SessionSummary
-from cortext.stores.seen import Fingerprint
+from cortext.stores.fingerprints import Fingerprint
 
 SCHEMA_VERSION = 1
 SCHEMA = """

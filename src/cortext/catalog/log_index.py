@@ -317,7 +317,7 @@ def _ids(fd: int) -> set[str]:
 
 
 def _is_session(folder: str, id: str) -> bool:
-    from cortext.stores.names import is_id
+    from cortext.stores.session_file_names import is_id
 
     return is_id(id) and not os.path.isdir(f"{folder}/{id}{SUFFIX}")
 

@@ -20,8 +20,8 @@ from cortext.formats.record_lines import Damage, Lines, decode_lines
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.stores.checks import refuse_newer
-from cortext.stores.seen import Fingerprint
+from cortext.stores.damage_report import refuse_newer
+from cortext.stores.fingerprints import Fingerprint
 from cortext.tools.stream_events import LONGEST_TURN
 
 _BLOCK = 1 << 20

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cortext import clock
 from cortext.errors import CortextError
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 
 # Texts are cleaned before they come here, so none of these stands in one.
 _ROW, _FIELD, _FACT, _TAG = "\x1e", "\x1f", "\n", "\t"

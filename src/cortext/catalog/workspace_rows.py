@@ -18,9 +18,9 @@ from cortext.formats.folder import FOLDER, TOKENS
 from cortext.formats.record_lines import decode_lines
 from cortext.model import json_codec, record_dicts
 from cortext.model.session import Session
-from cortext.stores import layout
+from cortext.stores import workspace_layout
 from cortext.stores.folder import FolderStore
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 
 _END = 64
 """Bytes by which a file that has grown is known again."""
@@ -87,10 +87,10 @@ def _head(root: str, place: Place) -> tuple[Session, str]:
     with suppress(ValueError, OverflowError):
         noon = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
         began = min(noon, clock.now())
-    kind = layout.document_in(place.folder).removesuffix(".md")
+    kind = workspace_layout.document_in(place.folder).removesuffix(".md")
     head = Session(place.name, kind=kind, created_at=began, status="paused")
     with suppress(OSError):
-        head.title = layout.title_in(place.folder)
+        head.title = workspace_layout.title_in(place.folder)
     # Its lines tell when something was last said; at noon of a day nothing was.
     head.updated_at = clock.from_micros(0)
     return head, note
@@ -153,10 +153,10 @@ def _known(fd: int, old: Listed | None, now: int) -> _Lines:
 
 def _without_session(root: str, path: str, place: Place) -> Listed | None:
     """A folder whose session was deleted: its markdown tells what it was."""
-    document = layout.document_in(place.folder)
+    document = workspace_layout.document_in(place.folder)
     if not document:
         return None
-    title = told(layout.title_in(place.folder)) or place.name
+    title = told(workspace_layout.title_in(place.folder)) or place.name
     at = os.stat(f"{place.folder}/{document}").st_mtime_ns // 1000
     kind = shown(document.removesuffix(".md"))
     about = facts(kind=kind, title=title, created_at=at)

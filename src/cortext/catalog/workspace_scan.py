@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from cortext.errors import SessionStorageError, reason_of
-from cortext.stores import layout
+from cortext.stores import workspace_layout
 
 _LINES = ".session/messages.jsonl"
 FRESH_NS = 20_000_000
@@ -69,10 +69,10 @@ class Scan:
     def changed(self) -> Iterator[Day]:
         """The days that differ; one that is gone has no entries."""
         gone = set(self._known)
-        for shelf in layout.shelves(self._root):
+        for shelf in workspace_layout.shelves(self._root):
             below = f"{shelf}/"[len(self._root) + 1 :]
             try:
-                days = layout.days(shelf)
+                days = workspace_layout.days(shelf)
             except SessionStorageError as error:
                 self._not_read(str(error).removeprefix("could not read "))
                 gone = {folder for folder in gone if not folder.startswith(below)}
@@ -94,7 +94,7 @@ class Scan:
             now = os.stat(path).st_mtime_ns
             # The names of a folder whose time is the same are the same.
             same = now == known.time and now < self.began - FRESH_NS
-            names = known.names() if same else [*filter(layout.is_name, os.listdir(path))]
+            names = known.names() if same else [*filter(workspace_layout.is_name, os.listdir(path))]
         except FileNotFoundError:
             return Day(folder, 0, {})
         except OSError as error:
@@ -167,7 +167,7 @@ def _entries(
 def _without_head(folder: str, name: str) -> str:
     """A folder that has lost its head, or its session: it is a conversation while it has lines
     or a markdown. Another has an entry too: it may become one."""
-    document = layout.document_in(f"{folder}/{name}")
+    document = workspace_layout.document_in(f"{folder}/{name}")
     markdown = _stat(f"{folder}/{name}/{document}") if document else ""
     lines = _stat(f"{folder}/{name}/{_LINES}")
     return f"{name}\t{markdown and '-' + markdown}\t{lines}"

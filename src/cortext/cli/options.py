@@ -22,7 +22,7 @@ def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -
     what conversations of a service are kept in: a log."""
     if value is None:
         return None
-    from cortext.stores.registry import SERVERS, STORES
+    from cortext.stores.store_registry import SERVERS, STORES
 
     kind, colon, path = value.partition(":")
     if colon and kind in SERVERS:
@@ -47,7 +47,7 @@ def _folder(path: str) -> str:
 
 def _server(url: str) -> str:
     """Opening sends nothing, and says what is wrong with a URL without its password."""
-    from cortext.stores.registry import open_session_store
+    from cortext.stores.store_registry import open_session_store
 
     try:
         open_session_store(url).close()

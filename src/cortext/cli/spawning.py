@@ -21,7 +21,7 @@ from cortext.features.spawn.session_paths import open_store, path_of
 from cortext.features.spawn.spawn_list import Found, find_spawned, list_spawned
 from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings
-from cortext.stores.names import is_id
+from cortext.stores.session_file_names import is_id
 from cortext.tools.launch import installed
 from cortext.tools.scan import TOOLS
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from cortext.service.stores import open_by_url as registry
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.conversation_log import SessionLog
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 
 
 def open_store(url: str, **options: Any) -> Conversations:

@@ -16,7 +16,7 @@ from cortext.mcp.reach import read_row
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.layout import document_in
+from cortext.stores.workspace_layout import document_in
 
 MESSAGES, DOCUMENT, AGENTS = "messages", "document", "agents"
 

@@ -38,17 +38,17 @@ from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
-from cortext.stores.checks import (
+from cortext.stores.damage_report import (
     at,
     name_mismatch,
     raise_if_damaged,
     read_session_file,
     refuse_newer,
 )
-from cortext.stores.merge import Known, add_records
-from cortext.stores.names import session_names
+from cortext.stores.fingerprints import Fingerprint, Recent
+from cortext.stores.merge_sessions import Known, add_records
 from cortext.stores.port import Reading, SessionStore
-from cortext.stores.seen import Fingerprint, Recent
+from cortext.stores.session_file_names import session_names
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -38,8 +38,8 @@ from cortext.model import json_codec, record_dicts
 from cortext.model.ids import check_workspace_id
 from cortext.model.json_values import as_utc
 from cortext.model.session import Session
-from cortext.stores import layout
-from cortext.stores.checks import (
+from cortext.stores import workspace_layout
+from cortext.stores.damage_report import (
     IN_A_WORKSPACE,
     at,
     raise_if_damaged,
@@ -47,9 +47,9 @@ from cortext.stores.checks import (
     refuse_newer,
     warn_of,
 )
-from cortext.stores.layout import Place
-from cortext.stores.lines import Files, LineStore, Stored
-from cortext.stores.seen import Fingerprint
+from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.line_store import Files, LineStore, Stored
+from cortext.stores.workspace_layout import Place
 
 _OURS = ("session.json", "messages.jsonl")
 
@@ -72,8 +72,8 @@ class FolderStore(LineStore):
         """Ids, and `DATE/ID` for those that several days have."""
         found = [
             place
-            for place in layout.places(self._folder)
-            if layout.is_name(place.name) and place.has_session
+            for place in workspace_layout.places(self._folder)
+            if workspace_layout.is_name(place.name) and place.has_session
         ]
         names = Counter(place.name for place in found)
         days = Counter((place.day, place.name) for place in found)
@@ -198,16 +198,16 @@ class FolderStore(LineStore):
 
     @property
     def _conversations(self) -> str:
-        return layout.conversations_dir(self._folder)
+        return workspace_layout.conversations_dir(self._folder)
 
     def _places(self, id: str) -> list[Place]:
         shelf, day, name = _parts(id)
-        shelves = layout.shelves(self._folder)
+        shelves = workspace_layout.shelves(self._folder)
         found = [
             Place(each, one, name)
             for each in shelves
             if not shelf or each == f"{self._folder}/{shelf}"
-            for one in ([day] if day else layout.days(each))
+            for one in ([day] if day else workspace_layout.days(each))
         ]
         return [place for place in found if place.has_session]
 

@@ -26,9 +26,9 @@ from cortext.formats.head_and_lines import Format, StoredRecords, calls_in_head,
 from cortext.formats.record_lines import Damage, Lines, decode_lines
 from cortext.model.ids import check_id
 from cortext.model.session import Session
-from cortext.stores.checks import at, raise_if_damaged, read_session_file, refuse_newer
-from cortext.stores.lines import Files, LineStore, Stored
-from cortext.stores.names import session_names
+from cortext.stores.damage_report import at, raise_if_damaged, read_session_file, refuse_newer
+from cortext.stores.line_store import Files, LineStore, Stored
+from cortext.stores.session_file_names import session_names
 
 _SUFFIX = ".jsonl"
 _LONGEST_HEAD = 1 << 16

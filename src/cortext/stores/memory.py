@@ -12,7 +12,7 @@ from cortext.model.head import check_head
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.stores.merge import Known, add_records
+from cortext.stores.merge_sessions import Known, add_records
 from cortext.stores.port import Reading, SessionStore
 
 

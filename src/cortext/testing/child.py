@@ -12,7 +12,7 @@ from importlib import import_module
 
 from cortext.model.session import Session
 from cortext.stores.port import SessionStore
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from cortext.testing.base import message
 
 

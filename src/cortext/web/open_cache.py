@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from cortext.catalog.row import Listed
 from cortext.durability.read_files import read_file
-from cortext.stores.layout import document_in
+from cortext.stores.workspace_layout import document_in
 from cortext.web.open_conversation import Opened
 
 _MOST = 4

@@ -23,7 +23,7 @@ from cortext.features.watch.live_sources import (
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.layout import document_in
+from cortext.stores.workspace_layout import document_in
 from cortext.tools.incremental import Lately
 from cortext.web.conversation_page import Turns, first_difference
 from cortext.web.database_session import RowsTail

@@ -10,7 +10,7 @@ from cortext.builtin import TYPES
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
 from cortext.model.safe_text import clean
-from cortext.stores.layout import is_type, own_types
+from cortext.stores.workspace_layout import is_type, own_types
 
 
 class UnknownTypeError(CortextError, LookupError):

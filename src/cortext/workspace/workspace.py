@@ -28,7 +28,7 @@ from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
 from cortext.model.summary import SessionSummary
 from cortext.stores.folder import FolderStore
-from cortext.stores.layout import Place, conversations_dir, document_in, is_type, shelves
+from cortext.stores.workspace_layout import Place, conversations_dir, document_in, is_type, shelves
 from cortext.workspace.conversation_types import Types
 from cortext.workspace.inactivity import show_effective_status
 from cortext.workspace.known_folders import remember_workspace

@@ -12,7 +12,7 @@ from cortext.adapters.langgraph import CortextSaver
 from cortext.adapters.langgraph.langchain_messages import NO_RESULT
 from cortext.features.doctor.check_logs import check_log
 from cortext.stores.log import LogStore
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.adapters.children import FORK, all_do, dies, start
 from tests.adapters.langgraph.scenes import Model, agent, call, on, texts
 

@@ -20,7 +20,7 @@ from cortext.adapters.llm.llm_log import Log
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.adapters.llm.scenes import dumped, model, sent
 
 PNG = llm.Attachment(type="image/png", content=b"\x89PNG\0")

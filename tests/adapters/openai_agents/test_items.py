@@ -12,7 +12,7 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from tests.adapters.openai_agents.scenes import dumped
 
 ITEMS: list[Any] = [

@@ -8,7 +8,7 @@ from pydantic_ai.conversation import Conversation
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from cortext.adapters.pydantic_ai import CortextConversationStore
-from cortext.stores.redis import RedisStore
+from cortext.stores.servers.redis_store import RedisStore
 from tests.adapters.servers import redis_server as redis_server
 from tests.adapters.servers import redis_url as redis_url
 

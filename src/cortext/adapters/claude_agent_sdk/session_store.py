@@ -27,9 +27,9 @@ from cortext.model.json_values import json_copy
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.stores.lines import LineStore
+from cortext.stores.line_store import LineStore
 from cortext.stores.log import LogStore
-from cortext.stores.served import ServedStore
+from cortext.stores.servers.server_base import ServedStore
 
 with needs("claude-agent-sdk"):
     from claude_agent_sdk import SessionStore, fold_session_summary

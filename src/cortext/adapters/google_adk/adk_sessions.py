@@ -19,10 +19,10 @@ from cortext.model.ids import new_id
 from cortext.model.json_values import json_copy
 from cortext.model.message import SessionMessage
 from cortext.model.title import WHOLE, generate_title
+from cortext.stores.fingerprints import Fingerprint
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
-from cortext.stores.seen import Fingerprint
-from cortext.stores.served import ServedStore
+from cortext.stores.servers.server_base import ServedStore
 
 with needs("google-adk"):
     from google.adk.events.event import Event

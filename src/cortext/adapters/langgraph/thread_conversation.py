@@ -21,7 +21,7 @@ from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
-from cortext.stores.served import ServedStore
+from cortext.stores.servers.server_base import ServedStore
 
 
 class Transcript:

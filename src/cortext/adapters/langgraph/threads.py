@@ -21,8 +21,8 @@ from cortext.adapters.session_log import Kept, head_of, id_of, inner_store
 from cortext.errors import SessionNotFoundError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.stores.fingerprints import Recent
 from cortext.stores.port import SessionStore
-from cortext.stores.seen import Recent
 
 
 class Open(NamedTuple):

@@ -8,7 +8,7 @@ from cortext.cli.options import check_store
 from cortext.cli.text import clean
 from cortext.features.listing.store_sessions import open_readable
 from cortext.features.transfer.copy_sessions import copy_sessions
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 
 
 @click.command("copy")

@@ -179,7 +179,7 @@ def _import_database(file: str, id: str | None, store: str | None) -> list[_Done
 
 
 def _open(store: str | None) -> SessionStore:
-    from cortext.stores.registry import open_session_store
+    from cortext.stores.store_registry import open_session_store
     from cortext.workspace.workspace import Workspace
 
     return open_session_store(store) if store else Workspace.find().store

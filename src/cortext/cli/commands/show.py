@@ -181,7 +181,7 @@ def _read(row: Listed) -> _Found:
     """A conversation; of one without a session, its markdown is what there is."""
     from cortext.features.capture.capture_pending import take_in
     from cortext.features.listing.load_row import read_all
-    from cortext.stores.layout import document_in
+    from cortext.stores.workspace_layout import document_in
 
     row = take_in(row)
     document = "" if row.tool else document_in(row.place.folder)

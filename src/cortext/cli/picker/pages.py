@@ -205,7 +205,7 @@ def _has(text: str, part: Term | queries.Clause) -> bool:
 
 def _markdown(row: Listed) -> str:
     from cortext.durability.read_files import read_file
-    from cortext.stores.layout import document_in
+    from cortext.stores.workspace_layout import document_in
 
     name = "" if row.tool else document_in(row.place.folder)
     if not name:

@@ -18,7 +18,7 @@ from cortext.durability.replace_file import remove_if_there, replace
 from cortext.features.capture.transcript_reader import find_model
 from cortext.features.resume.handoff_files import MODELS, folder_of, make_room
 from cortext.model.session import Session
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools
 from cortext.tools.tool_context import here
 from cortext.workspace.workspace import Workspace

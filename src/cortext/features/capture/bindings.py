@@ -29,7 +29,7 @@ from cortext.model import record_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 from cortext.tools.registry import BRIDGES
 from cortext.workspace.workspace import Workspace
 

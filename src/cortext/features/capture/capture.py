@@ -31,7 +31,7 @@ from cortext.formats.folder import FOLDER
 from cortext.formats.record_lines import decode_lines, in_time_order
 from cortext.model import record_dicts
 from cortext.model.message import SessionMessage
-from cortext.stores.layout import Place, conversations_dir
+from cortext.stores.workspace_layout import Place, conversations_dir
 from cortext.tools.incremental import Follows, FollowsRows, Mark, mark_of
 from cortext.tools.protocol import Bridge, Source
 from cortext.workspace.inactivity import REASON

@@ -23,8 +23,8 @@ from cortext.durability.replace_file import (
     temp_name,
 )
 from cortext.features.capture.bindings import Entry
-from cortext.stores.layout import Place
-from cortext.stores.seen import Fingerprint
+from cortext.stores.fingerprints import Fingerprint
+from cortext.stores.workspace_layout import Place
 from cortext.tools.incremental import Mark
 
 _RECENT = 400

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from cortext import paths
 from cortext.durability.replace_file import make_private_dir
 from cortext.features.capture.transcripts import find_transcript
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 
 
 def allow(place: Place, tool: str, session: str) -> None:

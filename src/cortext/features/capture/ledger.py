@@ -20,7 +20,7 @@ from cortext.durability.replace_file import make_private_dir
 from cortext.features.capture.capture_progress import path_of
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 
 OUT = "out"
 """In the place of a print: it is known that a person took it out."""

@@ -31,7 +31,7 @@ from cortext.formats.message_history import is_abandoned
 from cortext.model import record_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.session import Session
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 from cortext.tools.processes import Process, find_process, folder_of
 from cortext.tools.protocol import Source
 from cortext.tools.registry import BRIDGES, open_bridge

@@ -9,7 +9,7 @@ from cortext.features.capture.bindings import Entry
 from cortext.features.capture.transcript_reader import find_model
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 from cortext.tools import scan
 from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools, server_alone
 from cortext.workspace.workspace import Workspace

@@ -50,9 +50,9 @@ from cortext.formats.folder import FOLDER
 from cortext.formats.head_and_lines import StoredRecords, join
 from cortext.formats.record_lines import Lines, encode_record
 from cortext.model.message import SessionMessage
-from cortext.stores.checks import refuse_newer
+from cortext.stores.damage_report import refuse_newer
 from cortext.stores.folder import FolderStore
-from cortext.stores.layout import Place, conversations_dir, title_in
+from cortext.stores.workspace_layout import Place, conversations_dir, title_in
 from cortext.workspace.conversation_types import Types
 
 

@@ -47,7 +47,7 @@ from cortext.formats import document
 from cortext.formats.document import Block
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.checks import refuse_newer
+from cortext.stores.damage_report import refuse_newer
 from cortext.stores.document import SessionStorage
 
 _WHERE = re.compile(r" at (?:character|byte) (\d+)")

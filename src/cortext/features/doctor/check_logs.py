@@ -50,7 +50,7 @@ from cortext.formats.head_and_lines import StoredRecords, join
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import Lines, decode_record, encode_record
 from cortext.model.message import SessionMessage
-from cortext.stores.checks import refuse_newer
+from cortext.stores.damage_report import refuse_newer
 from cortext.stores.log import LogStore
 
 

@@ -15,7 +15,7 @@ from msgspec.json import decode, encode
 from cortext import paths
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import make_private_dir, replace
-from cortext.stores.seen import Fingerprint
+from cortext.stores.fingerprints import Fingerprint
 
 _SETTLED_NS = 3600 * 1_000_000_000
 """A tool call that waits for its result is nothing wrong before: see `calls.RESTS`."""

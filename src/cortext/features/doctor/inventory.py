@@ -20,8 +20,8 @@ from cortext.features.doctor.check_transcripts import check_history, histories
 from cortext.features.doctor.problem import Found
 from cortext.features.listing.standalone import log_folders, shelves
 from cortext.features.secrets.program_files import inner_folders
-from cortext.stores import layout
-from cortext.stores.names import session_names
+from cortext.stores import workspace_layout
+from cortext.stores.session_file_names import session_names
 from cortext.workspace.known_folders import known_workspaces, program_folders
 
 _METADATA = re.compile(rb'[\0\s\xef\xbb\xbf]*\{\s*"type"\s*:\s*"metadata"')
@@ -47,7 +47,7 @@ class Stores(NamedTuple):
     @property
     def shelves(self) -> list[str]:
         """The folders that have a `.cortext/` of ours."""
-        spaces = [layout.conversations_dir(root) for root in self.workspaces]
+        spaces = [workspace_layout.conversations_dir(root) for root in self.workspaces]
         return [*spaces, *self.logs, *self.documents]
 
 
@@ -56,8 +56,8 @@ def days_of(found: Stores) -> list[str]:
     return [
         f"{shelf}/{day}"
         for root in found.workspaces
-        for shelf in layout.shelves(root)
-        for day in _names(layout.days, shelf, found.failures)
+        for shelf in workspace_layout.shelves(root)
+        for day in _names(workspace_layout.days, shelf, found.failures)
     ]
 
 
@@ -128,12 +128,12 @@ def _each(
             found.failures[folder] = said
 
 
-def _places(root: str, failures: dict[str, str]) -> Iterator[layout.Place]:
+def _places(root: str, failures: dict[str, str]) -> Iterator[workspace_layout.Place]:
     """As `layout.places`, where a folder that cannot be looked into hides no other."""
-    for shelf in layout.shelves(root):
-        for day in _names(layout.days, shelf, failures):
-            for name in _names(layout.folders, f"{shelf}/{day}", failures):
-                yield layout.Place(shelf, day, name)
+    for shelf in workspace_layout.shelves(root):
+        for day in _names(workspace_layout.days, shelf, failures):
+            for name in _names(workspace_layout.folders, f"{shelf}/{day}", failures):
+                yield workspace_layout.Place(shelf, day, name)
 
 
 def _names(look: Callable[[str], list[str]], folder: str, failures: dict[str, str]) -> list[str]:
@@ -147,7 +147,7 @@ def _names(look: Callable[[str], list[str]], folder: str, failures: dict[str, st
         return []
 
 
-def _has_session(place: layout.Place, failures: dict[str, str]) -> bool:
+def _has_session(place: workspace_layout.Place, failures: dict[str, str]) -> bool:
     """As `Place.has_session`, which takes what cannot be looked at for what is not there."""
     for path in (place.head, place.lines):
         try:
@@ -166,17 +166,17 @@ def _has_session(place: layout.Place, failures: dict[str, str]) -> bool:
 
 def _conversations(root: str, failures: dict[str, str]) -> Iterator[Item]:
     for place in _places(root, failures):
-        if layout.is_name(place.name) and _has_session(place, failures):
+        if workspace_layout.is_name(place.name) and _has_session(place, failures):
             files = (place.head, place.lines)
             # What came by git has the modes that git gives, and is others' too.
             private = (place.session, *files) if _began_here(root, place) else ()
             yield Item(place.folder, files, partial(check_folder, root, place), private)
 
 
-def _began_here(root: str, place: layout.Place) -> bool:
+def _began_here(root: str, place: workspace_layout.Place) -> bool:
     """As `Workspace.began`, which makes the folder that it looks into."""
     number = place.name.partition("-")[0]
-    side = f"{layout.conversations_dir(root)}/.cortext"
+    side = f"{workspace_layout.conversations_dir(root)}/.cortext"
     return os.path.isdir(f"{side}/numbers/{place.day}/{number}")
 
 

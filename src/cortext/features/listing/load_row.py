@@ -76,7 +76,7 @@ def _read_apart(row: Listed) -> Read:
     folder = os.path.dirname(row.path)
     if not os.path.isdir(folder):
         raise SessionNotFoundError(row.key, path=row.path)
-    from cortext.stores.registry import open_session_store
+    from cortext.stores.store_registry import open_session_store
 
     kind = "log" if row.is_log else "document"
     session, damages = open_session_store(f"{kind}:{folder}").read(row.key)

@@ -17,7 +17,7 @@ from cortext.model.session import Session
 from cortext.model.summary import SessionSummary
 from cortext.model.title import generate_title
 from cortext.stores.port import SessionStore
-from cortext.stores.registry import SERVERS, open_session_store
+from cortext.stores.store_registry import SERVERS, open_session_store
 
 log: logging.Logger = logging.getLogger("cortext.features")
 

@@ -20,7 +20,7 @@ from cortext.features.capture.consent import allow, is_allowed
 from cortext.features.capture.current_session import chat_of, row_in_list
 from cortext.features.listing.load_row import read_all
 from cortext.model.session import Session
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 from cortext.workspace.known_folders import known_workspaces
 from cortext.workspace.workspace import Workspace
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cortext.catalog.catalog import Catalog
     from cortext.catalog.row import Listed
     from cortext.model.session import Session
-    from cortext.stores.layout import Place
+    from cortext.stores.workspace_layout import Place
     from cortext.workspace.workspace import Workspace
 
 EVERY = 60.0

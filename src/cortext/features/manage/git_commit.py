@@ -14,7 +14,7 @@ from cortext.git.record import record
 from cortext.model import json_codec
 from cortext.model.secrets.detector import mask_text, mask_value
 from cortext.model.session import Session
-from cortext.stores.layout import Place, conversations_dir
+from cortext.stores.workspace_layout import Place, conversations_dir
 from cortext.workspace.workspace import Workspace
 
 log: logging.Logger = logging.getLogger("cortext.features")

@@ -13,7 +13,7 @@ from cortext.formats.briefing import context_block, escape_field, escape_lines
 from cortext.formats.history_budget import render_briefing_history
 from cortext.model.ids import new_id
 from cortext.model.session import Session
-from cortext.stores.layout import document_in
+from cortext.stores.workspace_layout import document_in
 from cortext.workspace.conversation_types import Types
 
 WAS_COMPLETE = "this conversation was marked complete"

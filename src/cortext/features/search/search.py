@@ -21,7 +21,7 @@ from cortext.features.listing.conversation_list import EVERYTHING, Conversations
 from cortext.features.listing.folder_filters import below, once
 from cortext.features.search.text_refresh import Refreshed, refresh
 from cortext.formats.text_search.search_query import Query, Snippet, parse, snippet
-from cortext.stores import layout
+from cortext.stores import workspace_layout
 
 if TYPE_CHECKING:
     from cortext.features.listing.load_row import Read
@@ -281,7 +281,7 @@ class Texts:
             if spot.number == TITLE:
                 return f"{row.title}\n{row.summary}".strip()
             if spot.number == MARKDOWN:
-                name = layout.document_in(row.place.folder)
+                name = workspace_layout.document_in(row.place.folder)
                 text = read_file(os.path.join(row.place.folder, name)).decode("utf-8", "replace")
                 return _below_heading(text, row)
             return _at(row, spot) if spot.size else self._whole(row, spot.number)

@@ -25,7 +25,7 @@ from cortext.formats.text_search.search_query import spaced
 from cortext.formats.text_search.searchable_text import wording
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores import layout
+from cortext.stores import workspace_layout
 from cortext.tools.incremental import Mark
 from cortext.workspace.conversation_types import Types
 
@@ -107,7 +107,7 @@ def _about(row: Listed, old: State, state: State) -> tuple[list[Entry], State]:
         new.append(Entry(TITLE, "title", row.last_active, spaced(title)))
     if row.tool:
         return new, state
-    name = layout.document_in(row.place.folder)
+    name = workspace_layout.document_in(row.place.folder)
     data = read_file(os.path.join(row.place.folder, name)) if name else b""
     state = state._replace(document=crc32(data))
     if state.document != old.document:

@@ -11,7 +11,7 @@ from cortext.catalog.row import Listed
 from cortext.durability.replace_file import all_set_aside
 from cortext.features.secrets.file_readers import Unread, noting
 from cortext.features.secrets.temp_files import is_temp
-from cortext.stores.layout import Place, conversations_dir
+from cortext.stores.workspace_layout import Place, conversations_dir
 
 
 def text_files(place: Place, unread: Unread | None = None) -> Iterator[str]:

@@ -10,7 +10,7 @@ from cortext.durability.read_files import read_file
 from cortext.features.secrets.conversation_files import beside, text_files
 from cortext.features.secrets.file_readers import Piece, Unread, of_document, of_files, of_lines
 from cortext.features.secrets.redact_value import is_suspect, value_of
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 
 HEAD, DOCUMENT, BACKUP = "head", "document", "backup"
 """In the place of a role: title and the like; a text file; an old version."""

@@ -24,7 +24,7 @@ from cortext.features.secrets.redact_value import Marker, masked_file, masked_li
 from cortext.features.secrets.scan import LEFT, STATE, TRASH, Finding, origins_of, scan_own
 from cortext.features.secrets.temp_files import files_in, sweep, temp_folders
 from cortext.model.secrets.detector import Mask
-from cortext.stores.layout import conversations_dir
+from cortext.stores.workspace_layout import conversations_dir
 from cortext.workspace.workspace import Workspace
 
 _IN_GIT = (

@@ -13,7 +13,7 @@ from cortext.catalog.row import Listed
 from cortext.durability.replace_file import remove_if_there
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.secrets.file_readers import noting
-from cortext.stores.layout import conversations_dir
+from cortext.stores.workspace_layout import conversations_dir
 from cortext.tools.scan import TOOLS, archive_home
 
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")

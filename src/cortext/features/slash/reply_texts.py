@@ -12,7 +12,7 @@ from cortext.durability.read_files import read_file
 from cortext.features.capture.bindings import Bound
 from cortext.formats.briefing import render_text
 from cortext.model.safe_text import clean
-from cortext.stores.layout import document_in
+from cortext.stores.workspace_layout import document_in
 from cortext.tools.tool_context import Inside
 from cortext.workspace.conversation_types import built_in
 from cortext.workspace.workspace import Workspace

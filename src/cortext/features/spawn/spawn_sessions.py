@@ -22,7 +22,7 @@ from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.stores.checks import refuse_damage
+from cortext.stores.damage_report import refuse_damage
 from cortext.stores.log import LogStore
 from cortext.tools.stream_events import LONGEST_TURN
 from cortext.workspace.context_window import MAX_TOKENS, RETRIES, Context, estimate, tokens_of

@@ -12,7 +12,7 @@ from cortext.durability.replace_file import storage_errors
 from cortext.errors import InvalidIdError, SessionCorruptedError, SessionStorageError
 from cortext.formats.exports.export_codec import NotAnExportError, decode, find_body, version_of
 from cortext.model.session import Session
-from cortext.stores.checks import refuse_newer
+from cortext.stores.damage_report import refuse_newer
 from cortext.stores.port import SessionStore
 
 LARGEST = 1 << 30

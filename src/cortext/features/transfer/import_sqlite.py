@@ -23,7 +23,7 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
 from cortext.stores.port import SessionStore
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

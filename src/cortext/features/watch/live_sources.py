@@ -23,7 +23,7 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.folder import FolderStore
 from cortext.stores.port import SessionStore
-from cortext.stores.registry import open_session_store
+from cortext.stores.store_registry import open_session_store
 from cortext.tools.incremental import Follows, Lately
 from cortext.tools.scan import archive_home
 from cortext.workspace.workspace import Workspace

@@ -18,7 +18,7 @@ from cortext.config import Config
 from cortext.errors import CortextError, where_and_why
 from cortext.features.listing import standalone
 from cortext.installation import install_command
-from cortext.stores.layout import shelves
+from cortext.stores.workspace_layout import shelves
 from cortext.tools.scan import TOOLS, own_home
 from cortext.workspace.known_folders import known_workspaces
 

@@ -13,7 +13,7 @@ from cortext.features.capture.capture_progress import path_of
 from cortext.features.capture.ledger import OUT, Taken, add_taken
 from cortext.model import record_dicts
 from cortext.stores.folder import FolderStore
-from cortext.stores.layout import Place
+from cortext.stores.workspace_layout import Place
 
 
 def take_again(root: str, place: Place, most: int | None) -> str:

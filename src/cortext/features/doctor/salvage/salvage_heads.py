@@ -20,8 +20,8 @@ from cortext.model.head import HEAD
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import generate_title
-from cortext.stores.checks import refuse_newer
-from cortext.stores.layout import is_type
+from cortext.stores.damage_report import refuse_newer
+from cortext.stores.workspace_layout import is_type
 
 Head = dict[str, Any]
 _Part = tuple[str, Any]

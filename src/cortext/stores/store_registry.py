@@ -14,8 +14,8 @@ STORES = {
     "workspace": ("cortext.stores.folder", "FolderStore"),
     "memory": ("cortext.stores.memory", "MemoryStore"),
 }
-_REDIS = ("cortext.stores.redis", "RedisStore")
-_POSTGRES = ("cortext.stores.postgres", "PostgresStore")
+_REDIS = ("cortext.stores.servers.redis_store", "RedisStore")
+_POSTGRES = ("cortext.stores.servers.postgres_store", "PostgresStore")
 SERVERS: dict[str, tuple[str, str]] = {
     "redis": _REDIS,
     "rediss": _REDIS,

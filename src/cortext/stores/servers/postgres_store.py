@@ -9,10 +9,10 @@ from typing import Any
 
 from cortext.errors import SessionLockedError, SessionStorageError
 from cortext.model.ids import check_id, new_id
-from cortext.stores import postgres_tables as tables
-from cortext.stores.postgres_link import Place, asked, link_to, place_of
-from cortext.stores.served import ServedStore
-from cortext.stores.served_parts import (
+from cortext.stores.servers import session_tables as tables
+from cortext.stores.servers.postgres_connection import Place, asked, link_to, place_of
+from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_records import (
     INNER,
     Change,
     Holder,

@@ -17,11 +17,20 @@ from cortext.errors import (
     SessionStorageError,
 )
 from cortext.model.ids import check_id, new_id
-from cortext.stores import redis_scripts as scripts
-from cortext.stores.redis_link import Link, Place, place_of
-from cortext.stores.served import ServedStore
-from cortext.stores.served_parts import INNER, Change, Holder, Listed, Mark, Parts, Row, Since
-from cortext.stores.served_parts import holder as _me
+from cortext.stores.servers import session_scripts as scripts
+from cortext.stores.servers.redis_connection import Link, Place, place_of
+from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_records import (
+    INNER,
+    Change,
+    Holder,
+    Listed,
+    Mark,
+    Parts,
+    Row,
+    Since,
+)
+from cortext.stores.servers.server_records import holder as _me
 
 log: logging.Logger = logging.getLogger("cortext.stores")
 ALONE = 8_000

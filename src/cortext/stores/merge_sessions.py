@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.stores.seen import Recent
+from cortext.stores.fingerprints import Recent
 
 
 class Known:

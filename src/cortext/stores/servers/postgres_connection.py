@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 from cortext.durability.file_lock import DEFAULT_WAIT
 from cortext.errors import NewerVersionError, SessionLockedError
-from cortext.stores import postgres_tables as tables
-from cortext.stores.postgres_patient import patient
-from cortext.stores.servers import (
+from cortext.stores.servers import session_tables as tables
+from cortext.stores.servers.postgres_timeouts import patient
+from cortext.stores.servers.server_access import (
     TIMEOUT,
     Address,
     address_of,

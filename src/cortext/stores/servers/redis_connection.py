@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from cortext.stores.redis_scripts import Script
-from cortext.stores.servers import (
+from cortext.stores.servers.server_access import (
     TIMEOUT,
     Address,
     address_of,
@@ -17,6 +16,7 @@ from cortext.stores.servers import (
     unanswered,
     until_answered,
 )
+from cortext.stores.servers.session_scripts import Script
 
 T = TypeVar("T")
 _PORTS = {"cluster": 6379, "sentinel": 26379}

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 from cortext.durability.file_lock import DEFAULT_WAIT
-from cortext.stores.servers import TIMEOUT
+from cortext.stores.servers.server_access import TIMEOUT
 
 SILENCE = DEFAULT_WAIT + TIMEOUT / 2
 """Seconds without a word of an answer, also none that somebody else has the session, after which a

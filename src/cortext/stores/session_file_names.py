@@ -8,7 +8,7 @@ import os
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import SessionStorageError
 from cortext.model.ids import check_id
-from cortext.stores.layout import is_folder
+from cortext.stores.workspace_layout import is_folder
 
 
 def session_names(folder: str, suffix: str) -> list[str]:

@@ -23,7 +23,7 @@ from cortext.model.head import check_head
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.stores.checks import (
+from cortext.stores.damage_report import (
     at,
     name_mismatch,
     raise_if_damaged,
@@ -31,10 +31,10 @@ from cortext.stores.checks import (
     refuse_newer,
     warn_of,
 )
-from cortext.stores.lines import Stored
-from cortext.stores.merge import Known, check_riders
+from cortext.stores.line_store import Stored
+from cortext.stores.merge_sessions import Known, check_riders
 from cortext.stores.port import Reading, SessionStore
-from cortext.stores.served_parts import Change, Listed, Mark, Parts, Row, Since
+from cortext.stores.servers.server_records import Change, Listed, Mark, Parts, Row, Since
 
 _LEFT_ALONE = "nothing was changed there; `read` gives everything else that it holds"
 _LONGEST_ID = 200

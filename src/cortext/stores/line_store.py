@@ -34,10 +34,10 @@ from cortext.formats.record_lines import (
 from cortext.model import record_dicts
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.stores.checks import at, name_mismatch, raise_if_damaged, refuse_newer
-from cortext.stores.merge import Known, check_riders
+from cortext.stores.damage_report import at, name_mismatch, raise_if_damaged, refuse_newer
+from cortext.stores.fingerprints import Recent
+from cortext.stores.merge_sessions import Known, check_riders
 from cortext.stores.port import Reading, SessionStore
-from cortext.stores.seen import Recent
 
 
 class Files(NamedTuple):
