@@ -16,7 +16,7 @@ from cortext.features.doctor.salvage.json_scan import fields_in
 from cortext.features.doctor.salvage.salvage_heads import session_of
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import MOST_DAMAGES, record_ids
-from cortext.mcp.tools import TOOLS, schema
+from cortext.mcp.tool_table import TOOLS, schema
 from cortext.model.head import newer_version
 from cortext.stores.log import LogStore
 from cortext.tools import jsonl

@@ -12,8 +12,8 @@ from mcp.server.stdio import stdio_server
 
 from cortext import MemoryConversationStore
 from cortext.asgi import create_app
-from cortext.mcp.malformed import answered
-from cortext.mcp.server import Face
+from cortext.mcp.malformed_requests import answered
+from cortext.mcp.mcp_server import Face
 from tests.command import begin, ok
 from tests.fuzz.target import Feed, Target
 

@@ -10,7 +10,7 @@ import mcp_types as types
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from cortext.mcp.server import Face
+from cortext.mcp.mcp_server import Face
 from tests.command import SCRIPT
 
 T = TypeVar("T")

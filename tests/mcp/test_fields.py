@@ -12,7 +12,7 @@ from mcp.client import Client
 
 from cortext import Session, SessionMessage
 from cortext.adapters.session_log import Kept
-from cortext.mcp.tools import TOOLS
+from cortext.mcp.tool_table import TOOLS
 from tests.command import begin, change_head, folder_of, head_of
 from tests.inert import END, HOSTILE, leaks_in, leaks_of
 from tests.mcp.asking import ask, call, facts, text

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.mcp import reach
-from cortext.mcp.own import Own
+from cortext.mcp import visibility
+from cortext.mcp.own_session import Own
 from tests.command import begin, folder_of, ok
 from tests.homes import lay_out, move_project, said
 from tests.mcp.asking import call, facts, refused, text
@@ -93,9 +93,9 @@ def test_the_conversation_of_the_own_session(
     key = ok(workspace, "import", id).strip().removeprefix("imported: ")
     before = found()
     assert key in before
-    monkeypatch.setattr(reach, "own_session", lambda: Own("codex", (id,)))
+    monkeypatch.setattr(visibility, "own_session", lambda: Own("codex", (id,)))
     assert found() == before - {key}
-    monkeypatch.setattr(reach, "own_session", lambda: Own("claude", (id,)))
+    monkeypatch.setattr(visibility, "own_session", lambda: Own("claude", (id,)))
     assert found() == before
 
 

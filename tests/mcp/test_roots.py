@@ -8,7 +8,7 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
-from cortext.mcp.roots import folder_of
+from cortext.mcp.client_roots import folder_of
 from tests.mcp.asking import ask, facts, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:The roots capability is deprecated")
@@ -87,7 +87,7 @@ def test_a_client_that_does_not_say_its_roots_is_asked_once(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until it says that they changed."""
-    monkeypatch.setattr("cortext.mcp.roots._PATIENCE", 0.2)
+    monkeypatch.setattr("cortext.mcp.client_roots._PATIENCE", 0.2)
     asked = 0
 
     async def roots(context: Any) -> types.ListRootsResult:

@@ -35,7 +35,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Any:
         return read(row, state)
 
     monkeypatch.setattr("cortext.features.search.text_entries.read_new", slowly)
-    monkeypatch.setattr("cortext.mcp.server._WAIT", 0.3)
+    monkeypatch.setattr("cortext.mcp.mcp_server._WAIT", 0.3)
     yield let_go
     let_go.set()
 
@@ -113,7 +113,7 @@ def test_progress_is_told_to_a_client_that_wants_it(
         )
 
     monkeypatch.setattr("cortext.features.search.text_entries.read_new", slowly)
-    monkeypatch.setattr("cortext.mcp.server._WAIT", DEADLINE)
+    monkeypatch.setattr("cortext.mcp.mcp_server._WAIT", DEADLINE)
     assert facts(ask(work))["unread"] == 0
     assert told[:5] == [(float(n), 6.0) for n in range(1, 6)]
 

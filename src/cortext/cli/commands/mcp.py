@@ -27,11 +27,11 @@ def command(port: int | None) -> None:
     token, set CORTEXT_MCP_TOKEN.
     """
     if port is not None:
-        from cortext.mcp.http import serve_http
+        from cortext.mcp.http_transport import serve_http
 
         serve_http(port, _tell)
         return
-    from cortext.mcp.server import serve_stdio
+    from cortext.mcp.mcp_server import serve_stdio
 
     if sys.stdin.isatty():
         click.echo("serving MCP on stdin and stdout; an AI tool starts this by itself", err=True)

@@ -8,11 +8,11 @@ from cortext.catalog.row import AUR, Listed
 from cortext.errors import CortextError
 from cortext.features.slash.reply_texts import section
 from cortext.formats.briefing import escape_lines, render_text
-from cortext.mcp import asked
-from cortext.mcp.answers import Answer, Conversation, Facts, conversation, short
-from cortext.mcp.own import Own, own_session
-from cortext.mcp.reach import Reach
-from cortext.mcp.reading import BUDGET
+from cortext.mcp import tool_arguments
+from cortext.mcp.conversation_tools import BUDGET
+from cortext.mcp.own_session import Own, own_session
+from cortext.mcp.tool_answers import Answer, Conversation, Facts, conversation, short
+from cortext.mcp.visibility import Reach
 
 
 class Resumed(Facts, kw_only=True):
@@ -25,7 +25,7 @@ class Resumed(Facts, kw_only=True):
     briefing: str
 
 
-def resume_conversation(reach: Reach, given: asked.Resume) -> Answer:
+def resume_conversation(reach: Reach, given: tool_arguments.Resume) -> Answer:
     """Go on with a past conversation here: it becomes active, and you get where it stopped and what
     was said. Use it when the person wants to continue one."""
     from cortext.features.capture.capture import capture

@@ -23,13 +23,13 @@ from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import Wanted
 from cortext.features.search.background_refresh import Warming
 from cortext.formats.briefing import one_line
-from cortext.mcp.answers import make_inert, short, with_unread
-from cortext.mcp.malformed import answered
-from cortext.mcp.reach import Reach, folder_here
-from cortext.mcp.reading import page
-from cortext.mcp.resuming import continue_conversation, stop_conversation
-from cortext.mcp.roots import Roots
-from cortext.mcp.tools import TOOLS, Tool, schema
+from cortext.mcp.client_roots import Roots
+from cortext.mcp.conversation_tools import page
+from cortext.mcp.malformed_requests import answered
+from cortext.mcp.resume_tool import continue_conversation, stop_conversation
+from cortext.mcp.tool_answers import make_inert, short, with_unread
+from cortext.mcp.tool_table import TOOLS, Tool, schema
+from cortext.mcp.visibility import Reach, folder_here
 
 T = TypeVar("T")
 Request = ServerRequestContext[Any]

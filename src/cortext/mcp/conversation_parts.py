@@ -12,7 +12,7 @@ from cortext.errors import CortextError
 from cortext.features.listing.load_row import read_all
 from cortext.formats.briefing import Past
 from cortext.formats.message_history import history
-from cortext.mcp.reach import read_row
+from cortext.mcp.visibility import read_row
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

@@ -17,8 +17,9 @@ from cortext.features.search.results import Question
 from cortext.features.search.search import Hit, Narrow, Place
 from cortext.formats.text_search.search_query import folded, parse
 from cortext.formats.text_search.text_folding import bare
-from cortext.mcp import asked
-from cortext.mcp.answers import (
+from cortext.mcp import tool_arguments
+from cortext.mcp.no_matches import near
+from cortext.mcp.tool_answers import (
     NOTICE,
     Answer,
     Block,
@@ -34,8 +35,7 @@ from cortext.mcp.answers import (
     short,
     when,
 )
-from cortext.mcp.near import near
-from cortext.mcp.reach import Reach, read_row
+from cortext.mcp.visibility import Reach, read_row
 
 _PLACES = {"title": "its title", "document": "its document", "agents": "its sub-agents"}
 _PASSAGES = 3
@@ -114,7 +114,7 @@ class Decisions(Facts, kw_only=True):
     unread: int = 0
 
 
-def search_workspace(reach: Reach, given: asked.Search) -> Answer:
+def search_workspace(reach: Reach, given: tool_arguments.Search) -> Answer:
     """Find what was said in past conversations of this workspace, the newest first, whichever tool
     they were had in. Use it when the person refers to earlier work, or before you decide something
     that may have been decided already."""
@@ -170,7 +170,7 @@ def _nothing(reach: Reach, question: Question, everywhere: bool) -> Answer:
     return Answer(facts, fenced(nonce, told.first, blocks, last))
 
 
-def get_context(reach: Reach, given: asked.Context) -> Answer:
+def get_context(reach: Reach, given: tool_arguments.Context) -> Answer:
     """What past conversations of this workspace know about a topic: those that fit best, where each
     stopped, and what was said in it. Use it before you begin with something."""
     found = _by_conversation(reach, given.topic, given.everywhere)[: given.max_results]
@@ -193,7 +193,7 @@ def get_context(reach: Reach, given: asked.Context) -> Answer:
     return Answer(Context(conversations=known), fenced(nonce, first, blocks, last))
 
 
-def list_conversations(reach: Reach, given: asked.List) -> Answer:
+def list_conversations(reach: Reach, given: tool_arguments.List) -> Answer:
     """List the past conversations of this workspace, the latest first."""
     kind, span = reach.kind(given.type), date_range(given.date_range)
     wanted = Wanted(kind=kind, status=given.status, since=span.since)
@@ -216,7 +216,7 @@ def list_conversations(reach: Reach, given: asked.List) -> Answer:
     )
 
 
-def get_decisions(reach: Reach, given: asked.Decisions) -> Answer:
+def get_decisions(reach: Reach, given: tool_arguments.Decisions) -> Answer:
     """What was decided about a topic in past conversations of this workspace: the sentences, and
     the messages that they stand in. They were found by their words: read the message before you
     rely on one."""

@@ -19,7 +19,7 @@ from cortext.features.listing.time_ranges import Span
 from cortext.features.search.results import Finder
 from cortext.features.search.search import Hit, Narrow, Place
 from cortext.formats.briefing import escape_field, unescape
-from cortext.mcp.own import Own, own_session
+from cortext.mcp.own_session import Own, own_session
 from cortext.model.session import Session
 from cortext.workspace.conversation_types import Types, UnknownTypeError
 

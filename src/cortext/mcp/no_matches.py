@@ -11,7 +11,7 @@ from cortext.features.search.no_results import Nothing, why_nothing
 from cortext.features.search.partial_matches import nearly, told
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Hit
-from cortext.mcp.answers import short
+from cortext.mcp.tool_answers import short
 
 _ARGUMENTS = {"--type": "type", "--since": "date_range", "--until": "date_range"}
 _NOTHING = "Nothing was found."

@@ -16,7 +16,7 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
 from cortext.errors import CortextError
-from cortext.mcp.server import Face
+from cortext.mcp.mcp_server import Face
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

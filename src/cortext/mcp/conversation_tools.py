@@ -7,10 +7,18 @@ from collections.abc import Sequence
 from cortext.catalog.row import AUR, Listed
 from cortext.errors import CortextError
 from cortext.formats.briefing import Left, Past, escape, render_history, render_record
-from cortext.mcp import asked, parts
-from cortext.mcp.answers import NOTICE, Answer, Conversation, Facts, conversation, marked, new_nonce
-from cortext.mcp.parts import MESSAGES
-from cortext.mcp.reach import Reach
+from cortext.mcp import conversation_parts, tool_arguments
+from cortext.mcp.conversation_parts import MESSAGES
+from cortext.mcp.tool_answers import (
+    NOTICE,
+    Answer,
+    Conversation,
+    Facts,
+    conversation,
+    marked,
+    new_nonce,
+)
+from cortext.mcp.visibility import Reach
 from cortext.model import record_dicts
 
 BUDGET = 40_000
@@ -45,7 +53,7 @@ class Saved(Facts, kw_only=True):
     notes: list[str]
 
 
-def get_conversation(reach: Reach, given: asked.Get) -> Answer:
+def get_conversation(reach: Reach, given: tool_arguments.Get) -> Answer:
     """Read a past conversation, message by message. Tool calls are one line each unless `full`."""
     row = reach.one(given.id, everywhere=given.everywhere)
     return page(reach, row, first=given.first, limit=given.limit, full=given.full, part=given.part)
@@ -63,7 +71,9 @@ def page(
     """Messages of a conversation from a number on, in about `BUDGET` characters; or of another part
     of it."""
     id, nonce = reach.name(row), new_nonce()
-    total, told, option = parts.told(row, id, part, first=first, full=full, longest=BUDGET // 2)
+    total, told, option = conversation_parts.told(
+        row, id, part, first=first, full=full, longest=BUDGET // 2
+    )
     if first > max(total, 1):
         raise CortextError(
             f"{id} has {total} messages, so there is no message {first}",
@@ -90,7 +100,7 @@ def page(
     return Answer(facts, "\n".join(lines))
 
 
-def save_conversation(reach: Reach, given: asked.Save) -> Answer:
+def save_conversation(reach: Reach, given: tool_arguments.Save) -> Answer:
     """Save a conversation and pause it, with one sentence on where you stopped. What was said is
     taken from the tool's own transcript: never send messages."""
     row = reach.one(given.id, everywhere=given.everywhere)
@@ -101,7 +111,7 @@ def save_conversation(reach: Reach, given: asked.Save) -> Answer:
         )
     from cortext.features.manage.adopt import as_conversation
     from cortext.features.manage.stop import stop
-    from cortext.mcp.answers import short
+    from cortext.mcp.tool_answers import short
 
     row = as_conversation(row)
     stopped = stop(row, summary=given.summary)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from cortext.errors import CortextError
-from cortext.mcp import asked, finding, reading, resuming
-from cortext.mcp.answers import Answer, Facts
-from cortext.mcp.reach import Reach
+from cortext.mcp import conversation_tools, resume_tool, search_tools, tool_arguments
+from cortext.mcp.tool_answers import Answer, Facts
+from cortext.mcp.visibility import Reach
 
 _THEIRS = ("wait_for_previous",)
 """What Gemini CLI adds to the arguments of every tool, and passes on."""
@@ -53,42 +53,49 @@ class Tool(NamedTuple):
 
 TOOLS = {
     "search_workspace": Tool(
-        finding.search_workspace,
-        asked.Search,
-        finding.Found,
+        search_tools.search_workspace,
+        tool_arguments.Search,
+        search_tools.Found,
         "Search past conversations",
         reads_all=True,
     ),
     "get_context": Tool(
-        finding.get_context,
-        asked.Context,
-        finding.Context,
+        search_tools.get_context,
+        tool_arguments.Context,
+        search_tools.Context,
         "What is known about a topic",
         reads_all=True,
     ),
     "list_conversations": Tool(
-        finding.list_conversations,
-        asked.List,
-        finding.Listing,
+        search_tools.list_conversations,
+        tool_arguments.List,
+        search_tools.Listing,
         "List past conversations",
     ),
     "get_conversation": Tool(
-        reading.get_conversation, asked.Get, reading.Page, "Read a past conversation"
+        conversation_tools.get_conversation,
+        tool_arguments.Get,
+        conversation_tools.Page,
+        "Read a past conversation",
     ),
     "get_decisions": Tool(
-        finding.get_decisions,
-        asked.Decisions,
-        finding.Decisions,
+        search_tools.get_decisions,
+        tool_arguments.Decisions,
+        search_tools.Decisions,
         "What was decided",
         reads_all=True,
     ),
     "save_conversation": Tool(
-        reading.save_conversation, asked.Save, reading.Saved, "Save a conversation", changes=True
+        conversation_tools.save_conversation,
+        tool_arguments.Save,
+        conversation_tools.Saved,
+        "Save a conversation",
+        changes=True,
     ),
     "resume_conversation": Tool(
-        resuming.resume_conversation,
-        asked.Resume,
-        resuming.Resumed,
+        resume_tool.resume_conversation,
+        tool_arguments.Resume,
+        resume_tool.Resumed,
         "Go on with a conversation",
         changes=True,
     ),
