@@ -281,7 +281,7 @@ async def test_a_server_that_dies_in_its_answer(server: Background) -> None:
 async def test_who_does_not_listen_lets_the_server_wait(server: Background) -> None:
     """More events than are kept waiting here come all, once somebody listens."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cortext.client.following._MOST_WAITING", 20)
+        patch.setattr("cortext.client.event_follower._MOST_WAITING", 20)
         async with AsyncClient(server.url, TOKEN, timeout=PATIENCE) as client:
             id = await client.create()
             wanted = [str(number) for number in range(300)]

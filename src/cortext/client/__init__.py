@@ -8,16 +8,16 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cortext.client.asynchronous import AsyncClient
-    from cortext.client.failures import ServiceError
-    from cortext.client.synchronous import Client
+    from cortext.client.async_client import AsyncClient
+    from cortext.client.client_errors import ServiceError
+    from cortext.client.sync_client import Client
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]
 
 _HOMES = {
-    "AsyncClient": "cortext.client.asynchronous",
-    "Client": "cortext.client.synchronous",
-    "ServiceError": "cortext.client.failures",
+    "AsyncClient": "cortext.client.async_client",
+    "Client": "cortext.client.sync_client",
+    "ServiceError": "cortext.client.client_errors",
 }
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import httpcore
 import httpx
 
-from cortext.client.patience import left
+from cortext.client.deadlines import left
 
 LIMITS = httpx.Limits(
     # Those who follow conversations have one each; calls must not wait for them to end.

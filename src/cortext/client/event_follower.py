@@ -9,9 +9,9 @@ from contextlib import AbstractAsyncContextManager
 
 import httpx
 
-from cortext.client.answers import answer_of
-from cortext.client.calls import Call
-from cortext.client.stream import SILENCE, Following
+from cortext.client.event_stream import SILENCE, Following
+from cortext.client.requests import Call
+from cortext.client.responses import answer_of
 from cortext.service.stores.conversation_events import Event, Subscription, not_entered
 
 Stream = Callable[[Call, float], AbstractAsyncContextManager[httpx.Response]]

@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from cortext.client import failures
-from cortext.client.failures import ServiceError
+from cortext.client import client_errors
+from cortext.client.client_errors import ServiceError
 from cortext.errors import CortextError, InvalidIdError
 from cortext.model import json_codec, record_dicts
 from cortext.service.stores.base import not_found
@@ -64,7 +64,7 @@ def failure(id: str, answer: Answer) -> CortextError:
         return _redirect(answer)
     if not problem.code:
         return _of_somebody_else(answer)
-    said = failures.shown(problem.detail or problem.title or f"{answer.url} refused")
+    said = client_errors.shown(problem.detail or problem.title or f"{answer.url} refused")
     hint = problem.hint or _HINTS.get(problem.code, "")
     return ServiceError(said, code=problem.code, status=answer.status, hint=hint)
 
@@ -77,7 +77,7 @@ _HINTS = {
 
 def _redirect(answer: Answer) -> ServiceError:
     """A token is for the server that it was given for, so nobody goes where another one points."""
-    there = failures.shown(answer.location.partition("?")[0]) if answer.location else "nowhere"
+    there = client_errors.shown(answer.location.partition("?")[0]) if answer.location else "nowhere"
     return ServiceError(
         f"{answer.url} sends us elsewhere ({answer.status}): {there}",
         code="redirect",
@@ -87,7 +87,7 @@ def _redirect(answer: Answer) -> ServiceError:
 
 
 def _of_somebody_else(answer: Answer) -> ServiceError:
-    kind = f" with {failures.shown(answer.kind)}" if answer.kind else ""
+    kind = f" with {client_errors.shown(answer.kind)}" if answer.kind else ""
     hint = "a proxy answers in its place: is the server behind it running?"
     if answer.status not in _GATEWAY:
         hint = "is this the address of `cortext serve`? it was not it that answered"
@@ -119,4 +119,6 @@ def decode(answer: Answer, kind: type[_Struct]) -> _Struct:
         try:
             return record_dicts.convert(record_dicts.as_dict(json_codec.decode(answer.body)), kind)
         except ValueError as error:
-            raise failures.bad_answer(answer.url, failures.shown(error), answer.status) from None
+            raise client_errors.bad_answer(
+                answer.url, client_errors.shown(error), answer.status
+            ) from None

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cortext.client.answers import Answer, checked, decode, is_missing
-from cortext.client.failures import ServiceError, bad_answer
+from cortext.client.client_errors import ServiceError, bad_answer
+from cortext.client.responses import Answer, checked, decode, is_missing
 from cortext.model import json_codec
 from cortext.model.ids import check_id
 from cortext.service.stores.base import check_message, check_owner, could_be

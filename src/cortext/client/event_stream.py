@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import httpx
 
-from cortext.client import calls, failures
-from cortext.client.answers import Answer, failure, is_missing
-from cortext.client.calls import Call
-from cortext.client.patience import Patience, Until
+from cortext.client import client_errors, requests
+from cortext.client.deadlines import Patience, Until
+from cortext.client.requests import Call
+from cortext.client.responses import Answer, failure, is_missing
 from cortext.errors import CortextError
 from cortext.service.stores.conversation_events import Event
 from cortext.service.stores.port import Message
@@ -62,12 +62,12 @@ class Lines:
 
     def _event(self, kind: str, data: bytes) -> Event | None:
         if kind == "message":
-            return self._message(calls.parse_message(data))
+            return self._message(requests.parse_message(data))
         if kind in ("deleted", "expired"):
             return Event("deleted" if kind == "deleted" else "expired", self._id)
         if kind == "begin":
-            begin = calls.parse_begin(data)
-            self.last = begin if calls.can_ask_for(begin) else None
+            begin = requests.parse_begin(data)
+            self.last = begin if requests.can_ask_for(begin) else None
         elif kind == "gap":
             _log.warning("messages of conversation %s came too fast to be seen all", self._id)
         return None
@@ -76,7 +76,7 @@ class Lines:
         id = message.id or ""
         if id in self._unaskable:
             return None
-        if calls.can_ask_for(id):
+        if requests.can_ask_for(id):
             self.last = id
             self._unaskable.clear()
         else:
@@ -100,12 +100,12 @@ class Following:
         self._was_connected = False
         self._refused: Answer | None = None
         self.has_ended: bool = False
-        calls.events(id, after)
+        requests.events(id, after)
 
     @property
     def call(self) -> Call:
         """What to ask for next."""
-        return calls.events(self._id, self._lines.last)
+        return requests.events(self._id, self._lines.last)
 
     def begin(self) -> Until:
         """Another connection is made: until when its answer has to begin."""
@@ -120,7 +120,9 @@ class Following:
             return False
         kind = headers.get("content-type", "").partition(";")[0].strip()
         if kind != _KIND:
-            raise failures.bad_answer(self._url, f"no events, but {kind or 'something'}", status)
+            raise client_errors.bad_answer(
+                self._url, f"no events, but {kind or 'something'}", status
+            )
         self._lines.begin()
         self._refused = None
         self._since = time.monotonic()
@@ -138,7 +140,7 @@ class Following:
     def lost(self, error: httpx.RequestError | None = None) -> float:
         """For how long to wait before the next connection; ServiceError if there was none for too
         long."""
-        pause = None if error is not None and not failures.passes(error) else self._wait("")
+        pause = None if error is not None and not client_errors.passes(error) else self._wait("")
         if pause is None:
             raise self._failure(error) from None
         return pause
@@ -155,12 +157,12 @@ class Following:
         return pause
 
     def _failure(self, error: httpx.RequestError | None) -> CortextError:
-        if self._refused is not None and error is not None and failures.is_late(error):
+        if self._refused is not None and error is not None and client_errors.is_late(error):
             return failure(self._id, self._refused)
         if error is None:
-            return failures.unreachable(self._url, _ENDS)
+            return client_errors.unreachable(self._url, _ENDS)
         seconds = SILENCE if self._since else self._allowed[0]
-        return failures.of_connection(self._url, error, seconds, is_safe=True)
+        return client_errors.of_connection(self._url, error, seconds, is_safe=True)
 
     def _wait(self, retry_after: str) -> float | None:
         has_held = self._since and time.monotonic() - self._since > _STEADY

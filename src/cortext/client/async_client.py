@@ -11,13 +11,13 @@ from weakref import WeakSet
 
 import httpx
 
-from cortext.client import calls, failures, options
-from cortext.client.answers import Answer, answer_of
-from cortext.client.calls import Call
-from cortext.client.following import Events
-from cortext.client.patience import Patience
-from cortext.client.stream import Following
-from cortext.client.wires import LIMITS, tls_of
+from cortext.client import client_errors, client_options, requests
+from cortext.client.deadlines import Patience
+from cortext.client.event_follower import Events
+from cortext.client.event_stream import Following
+from cortext.client.http_connections import LIMITS, tls_of
+from cortext.client.requests import Call
+from cortext.client.responses import Answer, answer_of
 from cortext.errors import CortextError
 from cortext.service.stores.conversation_events import Subscription
 from cortext.service.stores.port import (
@@ -43,15 +43,15 @@ class AsyncClient:
         url: str,
         token: str = "",
         *,
-        timeout: float = options.TIMEOUT,
+        timeout: float = client_options.TIMEOUT,
         retries: int | None = None,
         **others: Never,
     ) -> None:
-        options.no_others("AsyncClient", others)
-        self._url = options.base_url(url)
-        self._headers = options.headers_of(token)
-        self._timeout = options.seconds(timeout)
-        self._retries = options.repetitions(retries)
+        client_options.no_others("AsyncClient", others)
+        self._url = client_options.base_url(url)
+        self._headers = client_options.headers_of(token)
+        self._timeout = client_options.seconds(timeout)
+        self._retries = client_options.repetitions(retries)
         self._tls = tls_of(self._url)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._http: httpx.AsyncClient | None = None
@@ -65,14 +65,14 @@ class AsyncClient:
     ) -> str:
         """Begin an empty conversation; its id. `owner` is whose it is, among those that you divide
         yours among."""
-        options.no_others("create", others)
-        call = calls.create(metadata, owner)
-        return calls.conversation(call, await self._ask(call)).id
+        client_options.no_others("create", others)
+        call = requests.create(metadata, owner)
+        return requests.conversation(call, await self._ask(call)).id
 
     async def get(self, id: str) -> Conversation | None:
         """The conversation with the messages of its window; None if there is none."""
-        call = calls.get(id)
-        return calls.found(call, await self._ask(call))
+        call = requests.get(id)
+        return requests.found(call, await self._ask(call))
 
     async def get_or_create(
         self,
@@ -84,9 +84,9 @@ class AsyncClient:
     ) -> Conversation:
         """The conversation, if it is this owner's; else a new one of theirs, under another id, with
         this metadata. None is any owner of yours; a new conversation is nobody's then."""
-        options.no_others("get_or_create", others)
-        call = calls.create(metadata, owner, id)
-        return calls.conversation(call, await self._ask(call))
+        client_options.no_others("get_or_create", others)
+        call = requests.create(metadata, owner, id)
+        return requests.conversation(call, await self._ask(call))
 
     async def add_message(self, id: str, message: Message) -> None:
         """Add a message at the end; SessionNotFoundError if there is no such conversation."""
@@ -95,24 +95,24 @@ class AsyncClient:
     async def add_if_new(self, id: str, message: Message) -> bool:
         """As `add_message`, and whether it was added: False if it was there, which it also is when
         an answer was lost and the call repeated."""
-        call = calls.add_message(id, message)
-        return calls.added(call, await self._ask(call))
+        call = requests.add_message(id, message)
+        return requests.added(call, await self._ask(call))
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         """The last messages, oldest first; none if there is no such conversation."""
-        call = calls.get_history(id, limit)
-        return calls.history(call, await self._ask(call), limit)
+        call = requests.get_history(id, limit)
+        return requests.history(call, await self._ask(call), limit)
 
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Change these keys of the metadata, and no others; one whose value is None goes. All of
         the metadata as it is then."""
-        call = calls.set_metadata(id, changes)
-        return calls.conversation(call, await self._ask(call)).metadata
+        call = requests.set_metadata(id, changes)
+        return requests.conversation(call, await self._ask(call)).metadata
 
     async def summary(self, id: str) -> ConversationSummary | None:
         """What is needed to route the next message; None without a conversation."""
-        call = calls.summary(id)
-        return calls.in_short(call, await self._ask(call))
+        call = requests.summary(id)
+        return requests.in_short(call, await self._ask(call))
 
     async def resolve_reference(self, id: str, text: str) -> Reference:
         """What "the second one", "it", "the last" or a name in `text` means, by the structured
@@ -121,8 +121,8 @@ class AsyncClient:
 
     async def delete(self, id: str) -> None:
         """Remove the conversation for good; nothing happens if there is none."""
-        call = calls.delete(id)
-        calls.deleted(call, await self._ask(call))
+        call = requests.delete(id)
+        requests.deleted(call, await self._ask(call))
 
     async def addMessage(self, id: str, message: Message) -> None:
         """`add_message`, under its name in the service's interface."""
@@ -192,13 +192,15 @@ class AsyncClient:
                     return answer
                 last = answer
             except httpx.RequestError as error:
-                if failures.passes(error) and (call.again or not failures.was_sent(error)):
+                if client_errors.passes(error) and (
+                    call.again or not client_errors.was_sent(error)
+                ):
                     pause = patience.pause()
-                if pause is None and last is not None and failures.is_late(error):
+                if pause is None and last is not None and client_errors.is_late(error):
                     # It says more than that the next one did not come.
                     return last
                 if pause is None:
-                    raise failures.of_connection(
+                    raise client_errors.of_connection(
                         self._url, error, self._timeout, is_safe=call.again
                     ) from None
             await asyncio.sleep(pause)
@@ -226,8 +228,8 @@ class AsyncClient:
     ) -> list[ConversationEntry]:
         """Your conversations, or those of one of your owners ("" is none), newest first; a limit of
         None is all."""
-        options.no_others("list", others)
-        pages = calls.Pages(limit, owner)
+        client_options.no_others("list", others)
+        pages = requests.Pages(limit, owner)
         patience = Patience(self._timeout, self._retries)
         while (call := pages.call) is not None:
             pages.take(call, await self._ask(call, patience))
