@@ -9,7 +9,7 @@ from cortext.errors import NewerVersionError
 from cortext.model import json_codec as codec
 from cortext.model.session import Session
 from cortext.stores.port import SessionStore
-from cortext.testing.base import message, session
+from cortext.testing.suite_base import message, session
 from tests.stores.files import KINDS, Place
 
 

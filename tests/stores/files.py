@@ -14,7 +14,7 @@ _SESSION = "conversations/2025-11-22/s/.session"
 
 
 class Place(NamedTuple):
-    """Where session `s` of one store is, as `cortext.testing.base.session` makes it."""
+    """Where session `s` of one store is, as `cortext.testing.suite_base.session` makes it."""
 
     kind: str
     root: Path

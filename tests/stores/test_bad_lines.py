@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import SessionCorruptedError
-from cortext.testing.base import message, session, texts
+from cortext.testing.suite_base import message, session, texts
 from tests.stores.files import KINDS, LINES, Place
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
-from cortext.testing.base import message, session, texts
+from cortext.testing.suite_base import message, session, texts
 from tests.stores.files import KINDS, Place
 
 TARGETS = [("document", "head"), ("log", "head"), ("workspace", "head"), ("workspace", "lines")]

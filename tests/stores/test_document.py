@@ -10,7 +10,7 @@ from cortext import clock
 from cortext.errors import InvalidIdError, NewerVersionError, SessionCorruptedError
 from cortext.model.session import Session
 from cortext.stores.document import SessionStorage
-from cortext.testing.base import message, session, texts
+from cortext.testing.suite_base import message, session, texts
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import SessionLockedError
-from cortext.testing.base import finish, message, session, start_child, texts
+from cortext.testing.suite_base import finish, message, session, start_child, texts
 from tests.stores.files import KINDS, Place
 
 HOLD = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import SessionStorageError
-from cortext.testing.base import message, session, texts
+from cortext.testing.suite_base import message, session, texts
 from tests.stores.files import KINDS, Place
 
 
@@ -68,8 +68,8 @@ def test_symlinked_side_files_are_not_followed(place: Place, tmp_path: Path) -> 
 MODES = """
 import os, sys
 os.umask(0)
-from cortext.testing.base import message, session
-from cortext.testing.child import open_store
+from cortext.testing.suite_base import message, session
+from cortext.testing.child_process import open_store
 store = open_store(sys.argv[1])
 store.save(session("s", message("one")))
 store.append("s", message("two", 1))

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cortext.stores.store_registry import STORES, open_session_store
-from cortext.testing.base import message, session
-from cortext.testing.child import open_store
+from cortext.testing.child_process import open_store
+from cortext.testing.suite_base import message, session
 
 URLS = ("document:{}", "log:{}", "workspace:{}", "memory:")
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.stores.document import SessionStorage
 from cortext.stores.memory import MemoryStore
-from cortext.testing.base import START, call, message, session
+from cortext.testing.suite_base import START, call, message, session
 from tests.stores.files import Place
 
 JUNK = st.sampled_from(

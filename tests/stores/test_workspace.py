@@ -8,7 +8,7 @@ import pytest
 from cortext.errors import SessionStorageError
 from cortext.model.session import Session
 from cortext.stores.folder import FolderStore
-from cortext.testing.base import START, message, session, texts
+from cortext.testing.suite_base import START, message, session, texts
 
 
 @pytest.fixture

@@ -22,12 +22,12 @@ imported here.
 
 from __future__ import annotations
 
-from cortext.testing.concurrency import ConcurrencyTests
-from cortext.testing.contract import ContractTests
-from cortext.testing.crash import CrashTests
-from cortext.testing.hostile import HostileTests
-from cortext.testing.sharing import SharingTests
-from cortext.testing.toolcalls import ToolCallTests
+from cortext.testing.concurrency_tests import ConcurrencyTests
+from cortext.testing.contract_tests import ContractTests
+from cortext.testing.crash_tests import CrashTests
+from cortext.testing.hostile_tests import HostileTests
+from cortext.testing.sharing_tests import SharingTests
+from cortext.testing.tool_call_tests import ToolCallTests
 
 __all__ = ["SessionStoreSuite"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cortext.model.session import Session
-from cortext.testing.base import Suite, call, message, place, session
+from cortext.testing.suite_base import Suite, call, message, place, session
 
 
 def names(found: Session) -> list[str]:

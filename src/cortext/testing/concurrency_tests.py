@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
-from cortext.testing.base import (
+from cortext.testing.suite_base import (
     PATIENCE,
     Suite,
     finish,

@@ -1,4 +1,4 @@
-"""The other process of the suite: `python -m cortext.testing.child URL VERB ID NAME COUNT`.
+"""The other process of the suite: `python -m cortext.testing.child_process URL VERB ID NAME COUNT`.
 
 Says one line for each write that was acknowledged. A COUNT of 0 never ends.
 """
@@ -13,7 +13,7 @@ from importlib import import_module
 from cortext.model.session import Session
 from cortext.stores.port import SessionStore
 from cortext.stores.store_registry import open_session_store
-from cortext.testing.base import message
+from cortext.testing.suite_base import message
 
 
 def open_store(url: str) -> SessionStore:

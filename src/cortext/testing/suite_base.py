@@ -123,10 +123,10 @@ def full_session(id: str = "full") -> Session:
 
 
 def start_child(*arguments: str) -> subprocess.Popen[str]:
-    """Another Python that runs `cortext.testing.child`, with the modules that we can import."""
+    """Another Python that runs `cortext.testing.child_process`, with the modules that we can import."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-m", "cortext.testing.child", *arguments],
+        [sys.executable, "-m", "cortext.testing.child_process", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

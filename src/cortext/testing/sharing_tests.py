@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cortext.model.session import Session
-from cortext.testing.base import Suite, message, needs, place, session, texts
+from cortext.testing.suite_base import Suite, message, needs, place, session, texts
 
 
 class SharingTests(Suite):

@@ -6,7 +6,7 @@ from pathlib import Path
 from subprocess import Popen
 
 from cortext.model.session import Session
-from cortext.testing.base import Suite, message, needs, place, session, start_child, texts
+from cortext.testing.suite_base import Suite, message, needs, place, session, start_child, texts
 
 
 def kill_after(child: Popen[str], acknowledgements: int) -> list[str]:

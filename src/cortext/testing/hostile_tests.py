@@ -11,7 +11,7 @@ from cortext.errors import InvalidIdError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.port import SessionStore
-from cortext.testing.base import START, Suite, message, place, session, texts
+from cortext.testing.suite_base import START, Suite, message, place, session, texts
 
 BAD_IDS: tuple[Any, ...] = (
     "../x", "..", ".", "", "a/b", "/abs", "a/../b", "../../around", "-x", ".hidden", "x" * 300,

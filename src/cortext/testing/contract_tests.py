@@ -7,7 +7,16 @@ from pathlib import Path
 
 from cortext.errors import SessionNotFoundError
 from cortext.model.session import Session
-from cortext.testing.base import START, Suite, full_session, message, needs, place, session, texts
+from cortext.testing.suite_base import (
+    START,
+    Suite,
+    full_session,
+    message,
+    needs,
+    place,
+    session,
+    texts,
+)
 
 
 class ContractTests(Suite):
