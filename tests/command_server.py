@@ -146,7 +146,7 @@ def _load() -> None:
     import gc
     from importlib import import_module
 
-    from cortext.cli.group import LISTED
+    from cortext.cli.command_group import LISTED
 
     for name in LISTED:
         import_module(f"cortext.cli.commands.{'import_' if name == 'import' else name}")
@@ -165,9 +165,9 @@ PRELOADED = (
     "cortext.features.resume.reopen",
     "cortext.features.doctor.report",
     "cortext.features.secrets.scan",
-    "cortext.cli.choose",
-    "cortext.cli.hits",
-    "cortext.cli.lists",
+    "cortext.cli.select_conversation",
+    "cortext.cli.views.search_view",
+    "cortext.cli.views.list_view",
     "cortext.catalog.workspace_rows",
 )
 

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
-from cortext.cli.group import LISTED
+from cortext.cli.command_group import LISTED
 
 SOURCE = Path(__file__).parent.parent / "src/cortext"
 WITH_EXTRAS = {"adapters", "client"}

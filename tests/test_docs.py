@@ -63,7 +63,7 @@ def test_every_public_name_is_in_the_reference() -> None:
 
 def test_every_command_is_in_the_reference() -> None:
     """Each has a section with its help."""
-    from cortext.cli.group import LISTED
+    from cortext.cli.command_group import LISTED
 
     text = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
     assert [name for name in LISTED if f"## cortext {name}\n" not in text] == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.cli.errors import report
+from cortext.cli.error_output import report
 from tests.cli.test_lists import terminal
 from tests.command import SCRIPT, begin, cortext, folder_of, ok
 

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from cortext import Session, SessionMessage
-from cortext.cli.group import cortext as group
+from cortext.cli.command_group import cortext as group
 from cortext.stores.folder import FolderStore
 from tests.command import SCRIPT, change_head, cortext, folder_of, head_of, ok
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.cli.quoting import quoted
-from cortext.cli.reopening import command_line
+from cortext.cli.launch_tool import command_line
+from cortext.cli.shell_quoting import quoted
 from cortext.model.safe_text import clean
 from cortext.tools.launch import Plan
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cortext.catalog.row import Listed
-from cortext.cli.spawning import clean_old
+from cortext.cli.spawn_actions import clean_old
 from cortext.durability.trash_folder import TrashEntry
 from cortext.features.spawn import cleanup
 from tests.cli.repl.terminal import CTRL_D, Terminal, plain

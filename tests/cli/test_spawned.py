@@ -14,7 +14,7 @@ from unicodedata import east_asian_width
 import pytest
 
 from cortext import paths
-from cortext.cli.spawned import HEADINGS, local_times, quick
+from cortext.cli.views.spawn_list import HEADINGS, local_times, quick
 from cortext.features.spawn.spawn_sessions import Spawned
 from tests.cli.test_lists import harmless, terminal
 

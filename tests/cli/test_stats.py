@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.cli.chart import bar, can_draw, columns
-from cortext.cli.text import cells, fit
+from cortext.cli.terminal_text import cells, fit
+from cortext.cli.views.bar_chart import bar, can_draw, columns
 from tests.cli.test_show import HOSTILE, STYLE, assert_harmless, cortext, in_terminal
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from cortext.cli.waiting import Bar
+from cortext.cli.progress import Bar
 
 
 class Screen(io.StringIO):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext import paths
-from cortext.cli.hooks import run as run_hook
+from cortext.cli.hook_entry import run as run_hook
 from cortext.features.archive.archive_state import Memory
 from cortext.features.secrets.archive_redactions import Masks
 from cortext.features.secrets.redact_value import (

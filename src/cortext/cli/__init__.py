@@ -66,7 +66,7 @@ def _try(program: str) -> tuple[int, bool]:
     except BaseException as error:  # noqa: BLE001  a person gets a sentence for any of them
         if _reader_has_gone(error):
             return 0, False
-        from cortext.cli.errors import report
+        from cortext.cli.error_output import report
 
         return report(error), False
     return code, light
@@ -111,7 +111,7 @@ def _parse_and_run(program: str) -> int:
     if program == "aur":
         from cortext.cli.aur import aur as group
     else:
-        from cortext.cli.group import cortext as group
+        from cortext.cli.command_group import cortext as group
 
     code = group.main(prog_name=program, standalone_mode=False)
     return code if isinstance(code, int) else 0

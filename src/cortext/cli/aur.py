@@ -8,7 +8,7 @@ import click
 
 from cortext import __version__
 from cortext.cli.commands.spawn import command
-from cortext.cli.errors import debugging
+from cortext.cli.error_output import debugging
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

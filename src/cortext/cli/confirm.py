@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from cortext.cli.chart import counted
+from cortext.cli.views.bar_chart import counted
 from cortext.errors import CortextError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,7 +23,7 @@ def agree(question: str, yes: bool) -> None:
     """Return if the person agrees, or gave `--yes`; otherwise leave the command."""
     if yes:
         return
-    from cortext.cli.choose import can_ask
+    from cortext.cli.select_conversation import can_ask
 
     if not can_ask():
         raise CortextError(NOBODY_TO_ASK, hint="run it again with --yes")

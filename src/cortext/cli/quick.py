@@ -10,7 +10,7 @@ def quick_list(arguments: list[str], program: str = "cortext") -> bool:
     """Whether the arguments are those of a list with no option but `--all`, or of the list of
     `spawn`, or none at all where nobody can pick: then it has been shown."""
     if arguments[:2] == ["spawn", "--list-sessions"]:
-        from cortext.cli.spawned import quick as quick_spawned
+        from cortext.cli.views.spawn_list import quick as quick_spawned
 
         return quick_spawned(arguments[2:])
     everywhere = arguments[-1:] == ["--all"] and len(arguments) > 1
@@ -20,7 +20,7 @@ def quick_list(arguments: list[str], program: str = "cortext") -> bool:
     if not words and _can_pick():
         return False
     spare_typing_extensions()
-    from cortext.cli.lists import show_conversations, show_resumable
+    from cortext.cli.views.list_view import show_conversations, show_resumable
 
     show = show_resumable if words[:1] == ["resume"] else show_conversations
     show(everywhere=everywhere)
@@ -33,7 +33,7 @@ def quick(arguments: list[str], program: str = "cortext") -> bool:
     if program != "cortext":
         return False
     if arguments[:1] == ["hook"] and len(arguments) > 2 and "--help" not in arguments[:3]:
-        from cortext.cli.hooks import run
+        from cortext.cli.hook_entry import run
 
         spare_typing_extensions()
         run(arguments[1:])
@@ -72,7 +72,7 @@ def quick_search(arguments: list[str], program: str = "cortext") -> int | None:
         return None
     if "_CORTEXT_COMPLETE" in os.environ:
         return None
-    from cortext.cli.hits import search, typed
+    from cortext.cli.views.search_view import search, typed
     from cortext.features.search.results import Question
 
     return search(Question(typed(words)))

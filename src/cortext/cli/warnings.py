@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from copy import copy
 
-from cortext.cli.text import clean
+from cortext.cli.terminal_text import clean
 
 _FORMAT = "warning: %(message)s"
 _MISSED = ("passed over", "could not read")

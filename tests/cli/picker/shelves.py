@@ -7,8 +7,8 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from cortext.catalog.row import Listed
-from cortext.cli.picker.app import Picker
-from cortext.cli.picker.shelf import Chosen, Shelf
+from cortext.cli.picker.items import Chosen, Shelf
+from cortext.cli.picker.picker_app import Picker
 
 Story = Callable[[Pilot[Chosen | None], Picker], Awaitable[None]]
 PATIENCE = 60.0

@@ -7,10 +7,10 @@ import pytest
 from textual import events
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.cli.picker import background
-from cortext.cli.picker.app import LOOKING, Picker
-from cortext.cli.picker.background import Contents
-from cortext.cli.picker.shelf import Chosen
+from cortext.cli.picker import workers
+from cortext.cli.picker.items import Chosen
+from cortext.cli.picker.picker_app import LOOKING, Picker
+from cortext.cli.picker.workers import Contents
 from tests.cli.picker.shelves import make_workspace, play, screen, shows, titles, until
 from tests.command import begin, folder_of, ok
 
@@ -46,7 +46,7 @@ def test_every_conversation_in_which_it_was_said() -> None:
 @pytest.mark.usefixtures("workspace")
 def test_when_there_are_more_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plus stands for those that are not in the list."""
-    monkeypatch.setattr(background, "_MOST", 1)
+    monkeypatch.setattr(workers, "_MOST", 1)
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"kafka")
@@ -88,7 +88,7 @@ def test_enter_waits_for_what_is_being_looked_for(monkeypatch: pytest.MonkeyPatc
     """That is said meanwhile; another letter takes it back, and the next Enter waits again."""
     found, find = Event(), Contents.find
 
-    def slow(self: Contents, asked: background.Asked) -> background.Said:
+    def slow(self: Contents, asked: workers.Asked) -> workers.Said:
         assert found.wait(20)
         return find(self, asked)
 

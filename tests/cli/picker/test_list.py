@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.cli.picker.preview import Preview
+from cortext.cli.picker.preview_page import Preview
 from cortext.cli.picker.widgets import Rows
 from tests.cli.picker.shelves import make_workspace, play, screen, shows, titles, until
 from tests.command import begin, ok, say

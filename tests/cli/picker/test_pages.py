@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.cli.picker.pages import Page, Wanted, as_typed, make
-from cortext.cli.picker.shelf import Shelf
+from cortext.cli.picker.items import Shelf
+from cortext.cli.picker.preview_content import Page, Wanted, as_typed, make
 from tests.cli.picker.shelves import make_workspace
 from tests.command import begin
 

@@ -4,7 +4,7 @@ import pytest
 from rich.cells import cell_len
 
 from cortext.catalog.row import Listed, facts, tool_root
-from cortext.cli.picker.rows import laid_out
+from cortext.cli.picker.row_format import laid_out
 
 TITLE = "Why does the theme swallow the footnotes of translated pages?"
 

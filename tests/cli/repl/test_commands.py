@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.cli.repl.commands import COMMANDS, is_command
+from cortext.cli.repl.repl_commands import COMMANDS, is_command
 from tests.cli.repl.conftest import Person
 from tests.cli.repl.terminal import Terminal
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from cortext import paths
-from cortext.cli.repl import loop
-from cortext.cli.repl.loop import run
+from cortext.cli.repl import repl_loop
+from cortext.cli.repl.repl_loop import run
 from cortext.features.spawn.agents import Agent
 from cortext.features.spawn.run_agent import Runner
 from cortext.features.spawn.spawn_sessions import Spawned
@@ -102,7 +102,7 @@ def test_nobody_to_tell_that_it_ended(
     def broken(text: str) -> None:
         raise BrokenPipeError
 
-    monkeypatch.setattr(loop, "tell", broken)
+    monkeypatch.setattr(repl_loop, "tell", broken)
     with pytest.raises(BrokenPipeError):
         talk("one", "/exit")
     assert (status(), said()) == ("completed", ["one", "one"])
@@ -133,13 +133,13 @@ def test_an_interrupt_while_something_is_told(
     talk: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The prompt comes again."""
-    tell_error = loop.tell_error
+    tell_error = repl_loop.tell_error
 
     def interrupted(error: Any) -> None:
         tell_error(error)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(loop, "tell_error", interrupted)
+    monkeypatch.setattr(repl_loop, "tell_error", interrupted)
     assert talk("/history x", "one") == 0
     assert said() == ["one", "one"]
 

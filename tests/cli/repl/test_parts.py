@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.cli.repl import history
-from cortext.cli.repl.blocks import Blocks, rows
-from cortext.cli.repl.completing import complete
-from cortext.cli.repl.reading import goes_on
-from cortext.cli.repl.signals import Ended, Signals
+from cortext.cli.repl import prompt_history
+from cortext.cli.repl.completion import complete
+from cortext.cli.repl.end_signals import Ended, Signals
+from cortext.cli.repl.markdown_stream import Blocks, rows
+from cortext.cli.repl.prompt_input import goes_on
 from cortext.durability.file_lock import FileLock
 
 TEXT = "One\ntwo\n\n```sh\n\necho\n```\n\n1. a\n\n   b\n\n2. c\n\nlast\n"
@@ -123,23 +123,23 @@ def aurora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_history_is_the_latest_first(aurora: Path) -> None:
     """Of any text; what cannot be read costs nothing but itself."""
-    assert history.latest() == []
+    assert prompt_history.latest() == []
     for text in ("one", "two\nlines", "\ud800 half", "漢"):
-        history.add(text)
-    with open(history.history_file(), "ab") as file:
+        prompt_history.add(text)
+    with open(prompt_history.history_file(), "ab") as file:
         file.write(b'{"no": "text"}\nbroken\n')
-    history.add("last")
-    assert history.latest() == ["last", "漢", "\ud800 half", "two\nlines", "one"]
-    assert os.stat(history.history_file()).st_mode & 0o777 == 0o600
+    prompt_history.add("last")
+    assert prompt_history.latest() == ["last", "漢", "\ud800 half", "two\nlines", "one"]
+    assert os.stat(prompt_history.history_file()).st_mode & 0o777 == 0o600
 
 
 def test_history_does_not_grow_for_ever(aurora: Path) -> None:
     """It keeps its last part, whole lines of it; a large paste is not in it."""
     for number in range(300):
-        history.add(f"{number} {'x' * 19_000}")
-    history.add("y" * 100_000)
-    assert os.path.getsize(history.history_file()) <= 5 << 20
-    found = history.latest()
+        prompt_history.add(f"{number} {'x' * 19_000}")
+    prompt_history.add("y" * 100_000)
+    assert os.path.getsize(prompt_history.history_file()) <= 5 << 20
+    found = prompt_history.latest()
     assert found[0].startswith("299 ")
     assert len(found) > 50
 
@@ -147,8 +147,8 @@ def test_history_does_not_grow_for_ever(aurora: Path) -> None:
 def test_history_that_cannot_be_written(aurora: Path, data_home: Path) -> None:
     """Nothing is raised: the message is on its way; the log has the reason."""
     (aurora / "spawn/history").mkdir(parents=True)
-    history.add("one")
-    assert history.latest() == []
+    prompt_history.add("one")
+    assert prompt_history.latest() == []
     assert "history" in (data_home / "cortext/errors.log").read_text(encoding="utf-8")
 
 
@@ -157,44 +157,44 @@ def test_history_is_not_lost_by_a_full_disk(
 ) -> None:
     """While it is made shorter it stays as it is, until the shorter one is there."""
     for number in range(20):
-        history.add(f"{number}")
-    monkeypatch.setattr(history, "_MOST_BYTES", 50)
-    monkeypatch.setattr(history, "_KEPT_BYTES", 20)
+        prompt_history.add(f"{number}")
+    monkeypatch.setattr(prompt_history, "_MOST_BYTES", 50)
+    monkeypatch.setattr(prompt_history, "_KEPT_BYTES", 20)
 
     def full(fd: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, "no space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
-        history.add("lost")
-    assert history.latest()[-1] == "0"
-    history.add("20")
-    assert history.latest() == ["20", "19", "18", "17"]
+        prompt_history.add("lost")
+    assert prompt_history.latest()[-1] == "0"
+    prompt_history.add("20")
+    assert prompt_history.latest() == ["20", "19", "18", "17"]
 
 
 def test_history_is_written_by_one_at_a_time(
     aurora: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who does not get his turn says so in the log, and waits no longer."""
-    history.add("one")
-    monkeypatch.setattr(history, "_PATIENCE", 0)
-    with FileLock(f"{history.history_file()}.lock"):
-        history.add("two")
-    history.add("three")
-    assert history.latest() == ["three", "one"]
+    prompt_history.add("one")
+    monkeypatch.setattr(prompt_history, "_PATIENCE", 0)
+    with FileLock(f"{prompt_history.history_file()}.lock"):
+        prompt_history.add("two")
+    prompt_history.add("three")
+    assert prompt_history.latest() == ["three", "one"]
     assert "history" in (data_home / "cortext/errors.log").read_text(encoding="utf-8")
 
 
 def test_history_that_is_a_pipe(aurora: Path, data_home: Path) -> None:
     """Nobody waits for its other end, whether somebody has it open or not."""
     (aurora / "spawn").mkdir(parents=True)
-    os.mkfifo(history.history_file())
-    history.add("one")
-    other = os.open(history.history_file(), os.O_RDONLY | os.O_NONBLOCK)
-    history.add("two")
+    os.mkfifo(prompt_history.history_file())
+    prompt_history.add("one")
+    other = os.open(prompt_history.history_file(), os.O_RDONLY | os.O_NONBLOCK)
+    prompt_history.add("two")
     assert os.read(other, 100) == b""
     os.close(other)
-    assert history.latest() == []
+    assert prompt_history.latest() == []
 
 
 def save(signals: Signals, number: int) -> None:

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from cortext.cli.options import complete_id, json_option, print_json
-from cortext.cli.reopening import pick_tool, tool_option
-from cortext.cli.text import clean
+from cortext.cli.common_options import complete_id, json_option, print_json
+from cortext.cli.launch_tool import pick_tool, tool_option
+from cortext.cli.terminal_text import clean
 
 
 @click.command("ask")
@@ -25,7 +25,7 @@ def command(query: str, text: str, tool: str | None, everywhere: bool, as_json: 
     --json also the id of the copy, which is not kept, and the tokens, where the tool says them.
     """
     from cortext import paths
-    from cortext.cli.choose import choose
+    from cortext.cli.select_conversation import choose
     from cortext.config import Config
     from cortext.features.resume.ask import ask, require_question
     from cortext.tools.json_answers import REPORTING, read_report

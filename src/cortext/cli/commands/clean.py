@@ -10,11 +10,11 @@ import click
 
 from cortext import paths
 from cortext.catalog.row import Listed
-from cortext.cli.chart import counted
-from cortext.cli.choose import describe
+from cortext.cli.common_options import Number, all_option
 from cortext.cli.confirm import agree, expire, yes_option
-from cortext.cli.options import Number, all_option
-from cortext.cli.text import clean
+from cortext.cli.select_conversation import describe
+from cortext.cli.terminal_text import clean
+from cortext.cli.views.bar_chart import counted
 from cortext.errors import CortextError, reason_of
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.manage.delete import delete, rests_since

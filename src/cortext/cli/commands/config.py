@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from cortext.cli.options import json_option, print_json
-from cortext.cli.text import clean
+from cortext.cli.common_options import json_option, print_json
+from cortext.cli.terminal_text import clean
 from cortext.config import SETTINGS, BadSettingError, Config, Setting, UnknownSettingError
 from cortext.errors import CortextError
 from cortext.features.setup.config_file import current, files, set_value, unset

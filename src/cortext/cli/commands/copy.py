@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.options import check_store
-from cortext.cli.text import clean
+from cortext.cli.common_options import check_store
+from cortext.cli.terminal_text import clean
 from cortext.features.listing.store_sessions import open_readable
 from cortext.features.transfer.copy_sessions import copy_sessions
 from cortext.stores.store_registry import open_session_store

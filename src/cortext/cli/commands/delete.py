@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from cortext.catalog.row import AUR, Listed
-from cortext.cli.chart import counted
-from cortext.cli.choose import choose, describe
+from cortext.cli.common_options import complete_id
 from cortext.cli.confirm import agree, expire, yes_option
-from cortext.cli.options import complete_id
-from cortext.cli.telling_apart import not_deleted
-from cortext.cli.text import clean
+from cortext.cli.select_conversation import choose, describe
+from cortext.cli.standalone_refusals import not_deleted
+from cortext.cli.terminal_text import clean
+from cortext.cli.views.bar_chart import counted
 from cortext.features.manage.delete import delete, delete_log, files_of_log
 
 
@@ -23,7 +23,7 @@ def command(id: tuple[str, ...], yes: bool) -> None:
     keeps by an adapter, all that the adapter keeps of it, as the checkpoints of a thread."""
     row = choose(" ".join(id), origins=False)
     if row.tool == AUR:
-        from cortext.cli.spawning import delete_one
+        from cortext.cli.spawn_actions import delete_one
 
         agree(f"Delete session {row.key}?", yes)
         delete_one(row.key)

@@ -10,7 +10,7 @@ import tempfile
 
 import click
 
-from cortext.cli.text import clean
+from cortext.cli.terminal_text import clean
 from cortext.features.setup.demo import tour
 
 _PLACES = (

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cortext.cli.choose import can_ask
+from cortext.cli.common_options import json_option, print_json
 from cortext.cli.confirm import NOBODY_TO_ASK, yes_option
-from cortext.cli.options import json_option, print_json
-from cortext.cli.text import clean
+from cortext.cli.select_conversation import can_ask
+from cortext.cli.terminal_text import clean
 
 if TYPE_CHECKING:
     from cortext.features.doctor.repair import Outcome
@@ -50,7 +50,7 @@ def command(fix: bool, deep: bool, verbose: bool, yes: bool, as_json: bool) -> N
 
 
 def _look(deep: bool) -> Examined:
-    from cortext.cli.waiting import Bar
+    from cortext.cli.progress import Bar
     from cortext.features.doctor.report import diagnose
 
     bar = Bar("bytes looked at")
@@ -134,7 +134,7 @@ def _done(outcome: Outcome) -> list[str]:
 
 
 def _sentences(health: Health, verbose: bool) -> list[str]:
-    from cortext.cli.lists import short
+    from cortext.cli.views.list_view import short
 
     where = f"at {short(health.program)}" if health.program else "not on the PATH"
     lines = [f"cortext {health.version}, {where}"]
@@ -183,7 +183,7 @@ def _of_conversations(health: Health) -> list[str]:
     """Nothing, where there are none."""
     if not health.conversations:
         return []
-    from cortext.cli.chart import counted
+    from cortext.cli.views.bar_chart import counted
 
     looked = counted(health.conversations, "conversation")
     rest = health.conversations - health.read
@@ -192,7 +192,7 @@ def _of_conversations(health: Health) -> list[str]:
 
 
 def _of_places() -> str:
-    from cortext.cli.lists import short
+    from cortext.cli.views.list_view import short
     from cortext.features.doctor.history_locations import looked
 
     places = [
@@ -203,7 +203,7 @@ def _of_places() -> str:
 
 
 def _of_tool(tool: ToolHealth) -> str:
-    from cortext.cli.lists import short
+    from cortext.cli.views.list_view import short
 
     at = short(tool.program) if tool.program else "its program is not on the PATH"
     at += f" {tool.version}" if tool.version else ""
@@ -239,8 +239,8 @@ def _of_server(health: Health) -> list[str]:
 
 
 def _of_archive(archive: ArchiveHealth) -> str:
-    from cortext.cli.chart import counted, size
-    from cortext.cli.lists import short
+    from cortext.cli.views.bar_chart import counted, size
+    from cortext.cli.views.list_view import short
     from cortext.clock import ago
 
     if archive.enabled is None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.choose import choose_active
 from cortext.cli.commands.stop import end
-from cortext.cli.options import complete_id, plain_words
+from cortext.cli.common_options import complete_id, plain_words
+from cortext.cli.select_conversation import choose_active
 
 
 @click.command("done", context_settings={"ignore_unknown_options": True})

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import click
 
-from cortext.cli.options import check_store, complete_id
-from cortext.cli.text import clean
+from cortext.cli.common_options import check_store, complete_id
+from cortext.cli.terminal_text import clean
 from cortext.errors import SessionNotFoundError
 from cortext.features.transfer.export import FORMATS, format_for, target_file, write_export
 from cortext.formats.record_lines import Damage
@@ -56,7 +56,7 @@ class _Found(NamedTuple):
 
 
 def _find(query: str, store: str | None) -> _Found:
-    from cortext.cli.choose import choose
+    from cortext.cli.select_conversation import choose
     from cortext.features.capture.capture_pending import take_in
     from cortext.features.listing.load_row import read_all
     from cortext.features.listing.store_sessions import show_session
@@ -74,7 +74,7 @@ def _find(query: str, store: str | None) -> _Found:
 
 def _may_overwrite(path: str) -> bool:
     """Whether the person says so; without one to ask, writing will say what is in the way."""
-    from cortext.cli.choose import can_ask
+    from cortext.cli.select_conversation import can_ask
 
     if not (os.path.lexists(path) and can_ask()):
         return False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.choose import choose_ours
-from cortext.cli.options import Number, complete_id
+from cortext.cli.common_options import Number, complete_id
+from cortext.cli.select_conversation import choose_ours
 from cortext.features.manage.edit import fork
 
 

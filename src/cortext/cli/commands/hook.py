@@ -43,6 +43,6 @@ def command(tool: str, event: str, payload: str | None) -> None:
     """Called by the hooks of AI tools: keeps what was said. JSON comes on standard input, or as
     PAYLOAD. Nothing fails the tool; errors go to a log that `cortext doctor` shows.
     """
-    from cortext.cli.hooks import run
+    from cortext.cli.hook_entry import run
 
     run([tool, event, *([payload] if payload else [])])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from cortext.cli.options import check_store, complete_among, json_option, print_json
-from cortext.cli.text import clean
+from cortext.cli.common_options import check_store, complete_among, json_option, print_json
+from cortext.cli.terminal_text import clean
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.transfer.import_file import Read, parse_export, put, read_export, refuse_large
 from cortext.features.transfer.import_sqlite import (
@@ -121,7 +121,7 @@ def _joined(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _import_session(query: str, id: str | None, store: str | None) -> list[_Done]:
     """A conversation of a tool's session; those that were had in it, if there are."""
-    from cortext.cli.choose import choose
+    from cortext.cli.select_conversation import choose
     from cortext.features.transfer.import_session import already_kept, import_session
 
     if id is not None or store is not None:
@@ -151,8 +151,8 @@ def _kept(row: Listed) -> _Done:
 
 
 def _say(done: _Done) -> None:
-    from cortext.cli.lists import short
-    from cortext.cli.quoting import quoted
+    from cortext.cli.shell_quoting import quoted
+    from cortext.cli.views.list_view import short
 
     if not done.elsewhere:
         click.echo(f"{'imported' if done.new else 'already here'}: {done.id}")

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import click
 
 from cortext import paths
-from cortext.cli.choose import can_ask
 from cortext.cli.commands.setup import complete_tools, tool_names
-from cortext.cli.text import clean, one_line
+from cortext.cli.select_conversation import can_ask
+from cortext.cli.terminal_text import clean, one_line
 from cortext.errors import CortextError
 from cortext.workspace.init_workspace import Initialized, initialize
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.cli.filters import Source, filters, wanted
-from cortext.cli.lists import as_json as conversations_as_json
-from cortext.cli.lists import columns, list_here, short, show_conversations
-from cortext.cli.options import json_option, print_json, store_option
-from cortext.cli.text import clean, local, one_line, say
+from cortext.cli.common_options import json_option, print_json, store_option
+from cortext.cli.list_options import Source, filters, wanted
+from cortext.cli.terminal_text import clean, local, one_line, say
+from cortext.cli.views.list_view import as_json as conversations_as_json
+from cortext.cli.views.list_view import columns, list_here, short, show_conversations
 
 if TYPE_CHECKING:
     from cortext.model.summary import SessionSummary

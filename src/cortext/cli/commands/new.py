@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cortext import paths
-from cortext.cli.options import complete_type, plain_words
+from cortext.cli.common_options import complete_type, plain_words
 from cortext.features.capture.agent_config import note_config_here
 from cortext.workspace.conversation_types import Types
 from cortext.workspace.workspace import Workspace

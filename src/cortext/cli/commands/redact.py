@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from cortext.cli.commands.scan import lasting, listed, look, named, print_findings, theirs, told
+from cortext.cli.common_options import Number, all_option, complete_id
 from cortext.cli.confirm import agree, yes_option
-from cortext.cli.options import Number, all_option, complete_id
 
 if TYPE_CHECKING:
     from cortext.catalog.row import Listed
@@ -118,7 +118,7 @@ def _plan(row: Listed, found: Sequence[Finding], number: int | None) -> _Plan:
 
 
 def _show(plans: Sequence[_Plan], archive: bool) -> None:
-    from cortext.cli.choose import describe
+    from cortext.cli.select_conversation import describe
 
     for plan in plans:
         click.echo(told(describe(plan.row)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.choose import choose_ours
-from cortext.cli.options import complete_id, plain_words
-from cortext.cli.text import clean
+from cortext.cli.common_options import complete_id, plain_words
+from cortext.cli.select_conversation import choose_ours
+from cortext.cli.terminal_text import clean
 from cortext.features.manage.edit import as_title, rename
 
 

@@ -10,12 +10,8 @@ import click
 
 from cortext import paths
 from cortext.catalog.row import AUR
-from cortext.cli.filters import filters, wanted
-from cortext.cli.lists import as_json as rows_as_json
-from cortext.cli.lists import keep_up, list_here, say_nothing_to_resume, say_paused, show_resumable
-from cortext.cli.options import Number, complete_id, json_option, plain_words, print_json
-from cortext.cli.quick import spare_typing_extensions
-from cortext.cli.reopening import (
+from cortext.cli.common_options import Number, complete_id, json_option, plain_words, print_json
+from cortext.cli.launch_tool import (
     can_launch,
     can_talk,
     command_line,
@@ -28,7 +24,17 @@ from cortext.cli.reopening import (
     talk_plan,
     tool_option,
 )
-from cortext.cli.text import clean
+from cortext.cli.list_options import filters, wanted
+from cortext.cli.quick import spare_typing_extensions
+from cortext.cli.terminal_text import clean
+from cortext.cli.views.list_view import as_json as rows_as_json
+from cortext.cli.views.list_view import (
+    keep_up,
+    list_here,
+    say_nothing_to_resume,
+    say_paused,
+    show_resumable,
+)
 
 if TYPE_CHECKING:
     from cortext.catalog.row import Listed
@@ -99,7 +105,7 @@ def command(
     after `--` go to, or in `spawn`, if it was had there; without a terminal, or inside a tool, what
     an agent needs to go on with it is printed.
     """
-    from cortext.cli.choose import can_ask, choose
+    from cortext.cli.select_conversation import can_ask, choose
 
     if listing or not (query or last or context or (can_ask() and not as_json)):
         _list(as_json, everywhere=everywhere, limit=limit, words=" ".join(query), **which)
@@ -165,7 +171,7 @@ def _tell(
 
 def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> Listed:
     """The latest one, or the one that a person chooses."""
-    from cortext.cli.choose import ask
+    from cortext.cli.select_conversation import ask
     from cortext.features.listing.conversation_list import Conversations
 
     conversations = Conversations(paths.workspace_root(), everywhere=everywhere)

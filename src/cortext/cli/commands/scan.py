@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cortext.cli.filters import Source
-from cortext.cli.lists import say_missing
-from cortext.cli.options import all_option, complete_id, json_option, print_json
+from cortext.cli.common_options import all_option, complete_id, json_option, print_json
+from cortext.cli.list_options import Source
+from cortext.cli.views.list_view import say_missing
 
 if TYPE_CHECKING:
     from cortext.catalog.row import Listed
@@ -52,7 +52,7 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
 
 def named(query: str, tool: str | None = None) -> Listed:
     """The conversation that is meant; one that was deleted is found in the trash."""
-    from cortext.cli.choose import choose
+    from cortext.cli.select_conversation import choose
     from cortext.errors import SessionNotFoundError
     from cortext.features.listing.conversation_list import Wanted
     from cortext.features.manage.delete import find_entry
@@ -96,7 +96,7 @@ def _pass_over(notes: Sequence[str]) -> None:
 
 def look(rows: Sequence[Listed]) -> Scanned:
     """What is in them; a person who waits sees how far it is."""
-    from cortext.cli.waiting import Bar
+    from cortext.cli.progress import Bar
     from cortext.features.secrets.scan import scan
 
     bar = Bar("looking through conversations")
@@ -120,7 +120,7 @@ def place_of(one: Finding) -> str:
 def told(text: str) -> str:
     """As it may be shown to anybody, on one line: a tool's title is the first request, secrets
     included, and so may be what a file is called."""
-    from cortext.cli.text import one_line
+    from cortext.cli.terminal_text import one_line
     from cortext.model.secrets.detector import mask_text
 
     return one_line(mask_text(text)[0])
@@ -135,7 +135,7 @@ def told_path(path: str) -> str:
 
 def print_findings(found: Sequence[Finding]) -> None:
     """One line each, in columns."""
-    from cortext.cli.text import one_line
+    from cortext.cli.terminal_text import one_line
 
     lines = [(str(one.number), one.family, place_of(one), one.preview) for one in found]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -146,7 +146,7 @@ def print_findings(found: Sequence[Finding]) -> None:
 
 
 def _print(found: Sequence[Finding], names: dict[tuple[str, str], str]) -> None:
-    from cortext.cli.choose import describe
+    from cortext.cli.select_conversation import describe
 
     for _, group in groupby(found, key=lambda one: one.row.identity):
         each = list(group)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.cli.filters import Source, owner_option, wanted
-from cortext.cli.options import (
+from cortext.cli.common_options import (
     Number,
     Since,
     Until,
@@ -19,6 +18,7 @@ from cortext.cli.options import (
     no_such_option,
     plain_words,
 )
+from cortext.cli.list_options import Source, owner_option, wanted
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -152,7 +152,7 @@ def command(
     AND, OR and NOT in capitals and parentheses mean that; a * at the end of a word is for any
     ending. The exit code is 1 if no message has it all.
     """
-    from cortext.cli.hits import look, search, typed
+    from cortext.cli.views.search_view import look, search, typed
     from cortext.features.search.results import Question
 
     options.pop("all")  # it is what a search does
@@ -180,7 +180,7 @@ def _narrow(since: int | None, until: int | None, folder: str | None, role: str 
 
 def _one(name: str, finder: Finder) -> Listed:
     """The conversation that is meant."""
-    from cortext.cli.choose import choose
+    from cortext.cli.select_conversation import choose
 
     shown = finder.conversations.shown_as(name)
     found = [row for row in finder.rows if row.identity == shown]

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from cortext import paths
-from cortext.cli.options import Number
+from cortext.cli.common_options import Number
 
 _SPAN = re.compile(r"([0-9]{1,10}(?:\.[0-9]{1,6})?) ?([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cortext.cli.confirm import agree, yes_option
-from cortext.cli.text import clean
+from cortext.cli.terminal_text import clean
 from cortext.errors import CortextError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
 def show(plan: Plan, *, whole: bool) -> None:
     """What would be done: the files, and how those change that are there. With `whole` that is
     what was asked for: every line, on stdout."""
-    from cortext.cli.lists import short
+    from cortext.cli.views.list_view import short
     from cortext.workspace.init_workspace import difference
 
     for change in plan.changes:
@@ -150,7 +150,7 @@ def _say_consent() -> None:
     import os
     import shutil
 
-    from cortext.cli.lists import short
+    from cortext.cli.views.list_view import short
     from cortext.tools.scan import own_home
 
     path = os.path.join(own_home("gemini"), "policies", "cortext.toml")

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cortext.cli.opening import AGENTS, DOCUMENT, around, opened_at, told_around
-from cortext.cli.options import (
+from cortext.cli.common_options import (
     Number,
     all_option,
     complete_id,
@@ -21,9 +20,10 @@ from cortext.cli.options import (
     print_json,
     store_option,
 )
-from cortext.cli.paging import can_page, encodable, page_through
-from cortext.cli.render import Page, plain, rendered
-from cortext.cli.text import clean
+from cortext.cli.terminal_text import clean
+from cortext.cli.views.page_render import Page, plain, rendered
+from cortext.cli.views.pager import can_page, encodable, page_through
+from cortext.cli.views.show_part import AGENTS, DOCUMENT, around, opened_at, told_around
 from cortext.errors import InvalidIdError, SessionNotFoundError
 
 if TYPE_CHECKING:
@@ -159,8 +159,8 @@ def _in_store(store: str, id: str) -> _Found:
 def _conversation(words: str, everywhere: bool) -> _Found:
     from cortext import paths
     from cortext.catalog.lookup import is_number
-    from cortext.cli.choose import ask, choose
-    from cortext.cli.lists import keep_up
+    from cortext.cli.select_conversation import ask, choose
+    from cortext.cli.views.list_view import keep_up
     from cortext.features.listing.conversation_list import Conversations
     from cortext.features.listing.store_sessions import default_store
 
@@ -233,8 +233,8 @@ def _as_dict(found: _Found, wanted: range) -> dict[str, Any]:
 
 
 def _page(found: _Found, wanted: range, *, whole: bool, alone: bool, at: int | None = None) -> Page:
-    from cortext.cli.render import Block
-    from cortext.cli.telling import facts, in_full, short, side_by_side
+    from cortext.cli.views.page_render import Block
+    from cortext.cli.views.session_blocks import facts, in_full, short, side_by_side
 
     session, row = found.session, found.row
     files = [found.markdown] if found.markdown else []

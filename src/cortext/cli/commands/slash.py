@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cortext.cli.errors import debugging
+from cortext.cli.error_output import debugging
 from cortext.errors import CortextError
 
 if TYPE_CHECKING:

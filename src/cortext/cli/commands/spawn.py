@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cortext.cli.options import json_option
+from cortext.cli.common_options import json_option
 from cortext.features.spawn.spawn_list import SAME, STATUSES
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def command(task_file: str | None, **options: Any) -> int:
     Agents are markdown files in .workspace/agents/, .claude/agents/ and ~/.aurora/agents/.
     Sessions are files in ~/.aurora/spawn/sessions/, one line a turn.
     """
-    from cortext.cli import spawning
-    from cortext.cli.spawned import prepare, show_sessions
+    from cortext.cli import spawn_actions
+    from cortext.cli.views.spawn_list import prepare, show_sessions
     from cortext.features.spawn.cleanup import start_expiry
 
     _check(task_file, options)
@@ -118,14 +118,14 @@ def command(task_file: str | None, **options: Any) -> int:
         return 0
     start_expiry(settings)
     if options["delete_session"] is not None:
-        return spawning.delete_one(options["delete_session"])
+        return spawn_actions.delete_one(options["delete_session"])
     if options["clean_sessions"] is not None:
-        return spawning.clean_old(options["clean_sessions"])
+        return spawn_actions.clean_old(options["clean_sessions"])
     if options["last"]:
-        return spawning.go_on_with_last(options["agent"], options["tool"], settings)
+        return spawn_actions.go_on_with_last(options["agent"], options["tool"], settings)
     if options["resume"] is not None:
-        return spawning.go_on(options["resume"], options["agent"], options["tool"], settings)
-    return spawning.begin(options["session"], options["agent"], options["tool"], settings)
+        return spawn_actions.go_on(options["resume"], options["agent"], options["tool"], settings)
+    return spawn_actions.begin(options["session"], options["agent"], options["tool"], settings)
 
 
 def _check(task_file: str | None, options: dict[str, Any]) -> None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cortext import clock, paths
-from cortext.cli.chart import bar, can_draw, columns, counted, short, size
-from cortext.cli.filters import Source
-from cortext.cli.longest import names_of
-from cortext.cli.options import Since, all_option, json_option, print_json
-from cortext.cli.text import cells, clean, fit
-from cortext.cli.waiting import Bar
+from cortext.cli.common_options import Since, all_option, json_option, print_json
+from cortext.cli.list_options import Source
+from cortext.cli.progress import Bar
+from cortext.cli.terminal_text import cells, clean, fit
+from cortext.cli.views.bar_chart import bar, can_draw, columns, counted, short, size
+from cortext.cli.views.longest import names_of
 
 if TYPE_CHECKING:
     from cortext.features.archive.archive_state import Size

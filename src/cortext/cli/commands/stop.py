@@ -8,11 +8,11 @@ import click
 
 from cortext import paths
 from cortext.catalog.row import AUR, Listed
-from cortext.cli.choose import choose_active
-from cortext.cli.lists import short, short_id
-from cortext.cli.options import complete_id, plain_words
-from cortext.cli.telling_apart import not_stopped
-from cortext.cli.text import clean
+from cortext.cli.common_options import complete_id, plain_words
+from cortext.cli.select_conversation import choose_active
+from cortext.cli.standalone_refusals import not_stopped
+from cortext.cli.terminal_text import clean
+from cortext.cli.views.list_view import short, short_id
 from cortext.features.listing.folder_filters import is_below
 from cortext.features.manage.stop import Stopped, stop
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cortext.cli.chart import bar, can_draw, counted, size
 from cortext.cli.commands.setup import complete_tools
-from cortext.cli.options import json_option, print_json
-from cortext.cli.text import clean
+from cortext.cli.common_options import json_option, print_json
+from cortext.cli.terminal_text import clean
+from cortext.cli.views.bar_chart import bar, can_draw, counted, size
 from cortext.errors import SessionLockedError
 from cortext.features.archive.background import notice
 from cortext.tools.scan import TOOLS

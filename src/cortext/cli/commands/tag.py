@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.choose import choose, choose_ours
-from cortext.cli.options import complete_id
-from cortext.cli.text import clean
+from cortext.cli.common_options import complete_id
+from cortext.cli.select_conversation import choose, choose_ours
+from cortext.cli.terminal_text import clean
 from cortext.features.manage.edit import tag
 
 

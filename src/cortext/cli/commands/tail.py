@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cortext.cli.options import Number, all_option, complete_id, json_option
-from cortext.cli.render import Block, Page, plain, rendered
-from cortext.cli.text import clean
+from cortext.cli.common_options import Number, all_option, complete_id, json_option
+from cortext.cli.terminal_text import clean
+from cortext.cli.views.page_render import Block, Page, plain, rendered
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def command(
 def _find(words: str, everywhere: bool) -> tuple[Growing, Listed | None]:
     """As `show` finds it."""
     from cortext import paths
-    from cortext.cli.choose import ask, choose
-    from cortext.cli.lists import keep_up
+    from cortext.cli.select_conversation import ask, choose
+    from cortext.cli.views.list_view import keep_up
     from cortext.features.listing.conversation_list import Conversations
     from cortext.features.listing.store_sessions import default_store
     from cortext.features.watch.live_sources import growing, stored
@@ -149,7 +149,7 @@ class _Shown:
         if self._as_json:
             self._print_json(numbers)
             return
-        from cortext.cli.telling import facts
+        from cortext.cli.views.session_blocks import facts
 
         session, row = self._tail.session, self._row
         title = row.title if row else session.title
@@ -164,7 +164,7 @@ class _Shown:
             self._print(Page("", (), chain(late, self._blocks(numbers))), headed=False)
 
     def _blocks(self, numbers: Sequence[int]) -> Iterator[Block]:
-        from cortext.cli.telling import in_full, short
+        from cortext.cli.views.session_blocks import in_full, short
 
         session = self._tail.session
         for run in _runs(numbers):
@@ -209,7 +209,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[range]:
 
 def _late(session: Session, numbers: Sequence[int]) -> Iterator[Block]:
     """The calls that were shown before their results came, now with these."""
-    from cortext.cli.telling import short
+    from cortext.cli.views.session_blocks import short
     from cortext.formats.tool_call_stubs import id_of
 
     first = numbers[0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cortext import clock
-from cortext.cli.text import clean, local
+from cortext.cli.terminal_text import clean, local
 
 if TYPE_CHECKING:
     from types import FrameType

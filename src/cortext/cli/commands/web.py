@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from cortext.cli.options import Number
+from cortext.cli.common_options import Number
 
 
 @click.command("web")

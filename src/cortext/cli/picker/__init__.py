@@ -15,17 +15,17 @@ def can_pick() -> bool:
 
 def pick() -> None:
     """Let a person choose, and do what was chosen; it ends as that does."""
-    from cortext.cli.picker.shelf import Shelf
+    from cortext.cli.picker.items import Shelf
 
     shelf = Shelf.here()
     if not shelf.rows:
         shelf = Shelf.everywhere()
-    from cortext.cli.lists import keep_up
-    from cortext.cli.picker.app import run
+    from cortext.cli.picker.picker_app import run
+    from cortext.cli.views.list_view import keep_up
 
     chosen = run(shelf)
     keep_up(shelf.conversations)
     if chosen is not None:
-        from cortext.cli.picker.opening import go_on
+        from cortext.cli.picker.open_tool import go_on
 
         go_on(chosen)

@@ -21,8 +21,8 @@ from textual.widgets import Input
 
 from cortext import clock
 from cortext.catalog.row import Listed
-from cortext.cli.picker.keys import KEYS
-from cortext.cli.picker.rows import MARKS, laid_out
+from cortext.cli.picker.key_bindings import KEYS
+from cortext.cli.picker.row_format import MARKS, laid_out
 
 _DIM, _PLAIN, _BOLD = Style(dim=True), Style(), Style(bold=True)
 _FOUND = Style(color="yellow", underline=True)

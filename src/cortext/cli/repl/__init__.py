@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from cortext.cli.repl.loop import run as run
+from cortext.cli.repl.repl_loop import run as run

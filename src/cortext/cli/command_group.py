@@ -1,0 +1,145 @@
+"""The group of commands. A command is imported when it is called."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from importlib import import_module
+
+import click
+
+from cortext import __version__
+from cortext.cli.error_output import debugging
+
+GROUPS = {
+    "Daily": {
+        "resume": "Find a conversation and go on with it.",
+        "search": "Find what was said, in any tool.",
+        "list": "List conversations, the latest first.",
+        "show": "Show one conversation.",
+        "sync": "Copy what the AI tools keep into the archive.",
+        "new": "Begin a conversation.",
+        "stop": "Save a conversation and pause it.",
+        "done": "Save a conversation and mark it as completed.",
+        "doctor": "Say whether cortext and your AI tools work together.",
+    },
+    "Arrange": {
+        "rename": "Give a conversation another title.",
+        "tag": "Tag a conversation.",
+        "fork": "Begin a conversation with what was said in another.",
+        "delete": "Move a conversation to the trash.",
+        "restore": "Bring back what was deleted.",
+        "clean": "Move old completed conversations to the trash.",
+        "trash": "What was deleted: list, restore, empty.",
+        "export": "Write a conversation as md, html, json or jsonl.",
+        "import": "Make a conversation of a tool's session, or of an exported file.",
+    },
+    "Set up": {
+        "setup": "Connect cortext to your AI tools.",
+        "init": "Make a folder a workspace.",
+        "upgrade": "Bring the files of a workspace up to date.",
+        "config": "Show and change settings.",
+        "uninstall": "Take out of your AI tools what setup put in.",
+    },
+    "More": {
+        "ask": "Ask an old conversation a question.",
+        "spawn": "Talk to an agent in a session that is kept.",
+        "watch": "Follow your conversations while they are had.",
+        "tail": "Show a conversation as it grows.",
+        "serve": "Serve conversations to programs, over HTTP.",
+        "web": "Look at all conversations in a browser.",
+        "mcp": "Serve past conversations to AI tools.",
+        "hook": "What the hooks of AI tools call.",
+        "slash": "What the slash commands inside AI tools call.",
+        "scan": "Look for keys and passwords in conversations.",
+        "redact": "Mask keys and passwords in conversations.",
+        "stats": "How much you talk, with what, and when.",
+        "copy": "Copy sessions from one store to another.",
+        "demo": "A tour of the main job, on real files in a throw-away folder.",
+    },
+}
+LISTED = {name: text for group in GROUPS.values() for name, text in group.items()}
+
+
+_OTHER_WORDS = {
+    "ls": "list",
+    "rm": "delete",
+    "remove": "delete",
+    "start": "new",
+    "begin": "new",
+    "continue": "resume",
+    "open": "show",
+    "cat": "show",
+    "pause": "stop",
+    "undo": "trash restore",
+    "find": "search",
+    "grep": "search",
+    "help": "--help",
+    "check": "doctor",
+    "status": "doctor",
+    "version": "--version",
+}
+"""What other programs call it."""
+
+
+def nearest_command(given: str) -> str:
+    """The command that was probably meant; "" if none looks like it."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(given, LISTED, n=1)), "")
+
+
+class LazyGroup(click.Group):
+    """Commands by name, each a module of `cortext.cli.commands`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(LISTED)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in LISTED:
+            return None
+        module = "import_" if cmd_name == "import" else cmd_name
+        return import_module(f"cortext.cli.commands.{module}").command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            known = _OTHER_WORDS.get(args[0]) or nearest_command(args[0])
+            if known:
+                raise click.UsageError(f"{error.message} Did you mean `{known}`?", ctx) from None
+            if args[0].startswith("-"):
+                raise
+            other = f"`cortext search {shlex.join(args)}` looks for what was said."
+            raise click.UsageError(f"{error.message} {other}", ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl(list(commands.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="cortext")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def cortext(ctx: click.Context, debug: bool) -> None:
+    """cortext keeps every conversation that you have with AI agents.
+
+    Without a command it lets you pick one, in a terminal; elsewhere it lists them.
+    """
+    debugging.on = debug
+    if ctx.invoked_subcommand is None:
+        from cortext.cli.commands.list import command
+        from cortext.cli.picker import can_pick, pick
+
+        if can_pick() and not os.environ.get("CORTEXT_STORE"):
+            pick()
+        else:
+            ctx.invoke(command)

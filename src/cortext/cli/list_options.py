@@ -1,0 +1,87 @@
+"""The options that say which conversations a list holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cortext.catalog.row import AUR, DOCUMENT, SPAWN
+from cortext.cli.common_options import Number, Since, all_option
+from cortext.features.listing.conversation_list import Wanted
+from cortext.tools.scan import TOOLS
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+F = TypeVar("F", bound=Callable[..., Any])
+_STATUSES = ["active", "paused", "completed", "interrupted"]
+
+
+class Source(click.Choice[str]):
+    """What conversations were had in, as lists name it; `aur` is another word for `spawn`."""
+
+    def __init__(self) -> None:
+        super().__init__((*TOOLS, SPAWN, DOCUMENT), case_sensitive=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        name = str(value).lower()
+        return AUR if name in (AUR, SPAWN) else super().convert(name, param, ctx)
+
+
+def complete_owner(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The owners whose name begins so, for the shell."""
+    from click.shell_completion import CompletionItem
+
+    from cortext import paths
+    from cortext.features.listing.conversation_list import Conversations
+
+    rows = Conversations(paths.workspace_root(), everywhere=True).list().rows
+    owners = sorted({row.owner for row in rows if row.owner})
+    return [CompletionItem(owner) for owner in owners if owner.startswith(incomplete)]
+
+
+def owner_option(command: F) -> F:
+    return click.option(
+        "--owner",
+        metavar="NAME",
+        shell_complete=complete_owner,
+        help="Only those that a program keeps for this user.",
+    )(command)
+
+
+def filters(command: F) -> F:
+    """The options that say which conversations a list holds."""
+    options = (
+        all_option,
+        click.option("--type", "kind", metavar="TYPE", help="Only of this type."),
+        click.option(
+            "--status",
+            type=click.Choice(_STATUSES, case_sensitive=False),
+            help="Only with this status.",
+        ),
+        click.option("--tag", "tags", multiple=True, help="Only with this tag; repeatable."),
+        owner_option,
+        click.option(
+            "--since", type=Since(), help="Only those active since: 2026-01-31, yesterday, 7d, 3mo."
+        ),
+        click.option("-n", "--limit", "limit", type=Number(min=1), help="At most this many."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def wanted(
+    kind: str | None,
+    status: str | None,
+    tags: tuple[str, ...],
+    since: int | None,
+    **more: Any,
+) -> Wanted:
+    # `aur` says interrupted where we say paused.
+    word = "paused" if status == "interrupted" else status
+    return Wanted(kind=kind, status=word, tags=tags, since=since, **more)

@@ -1,0 +1,108 @@
+"""What the picker asks: for a line of text, for one of several, or nothing, when it helps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from cortext.cli.picker.key_bindings import KEYS
+from cortext.model.safe_text import clean
+
+
+class _Box(ModalScreen[str | None]):
+    """Something in the middle of the screen, that Esc takes away."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", show=False, priority=True),
+        # They mean what they say only below.
+        *(Binding(key, "nothing", show=False, priority=True) for key in ("tab", "shift+tab")),
+    ]
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)
+
+    def action_nothing(self) -> None:
+        """So that nothing below it hears of it."""
+
+
+class Line(_Box):
+    """A line of text; None if the person would rather not."""
+
+    def __init__(self, question: str, value: str, note: str = "") -> None:
+        super().__init__()
+        self._question, self._value, self._note = question, value, note
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box"):
+            yield Static(Text(clean(self._question, lines=False), style="bold"))
+            yield Input(self._value, compact=True, select_on_focus=False)
+            if self._note:
+                yield Static(Text(self._note, style="dim"))
+            yield Static(Text("Enter to do it, Esc to leave it as it is", style="dim"))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value)
+
+
+class Choice(_Box):
+    """One of several, by its first letter or its number; None for none of them."""
+
+    def __init__(self, question: str, among: Sequence[str], note: str = "") -> None:
+        super().__init__()
+        self._question, self._among, self._note = question, among, note
+        self._letters = _letters(among)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box"):
+            yield Static(Text(clean(self._question, lines=False), style="bold"))
+            yield Static(self._options())
+            note = self._note or "press its letter, or Esc to leave it"
+            yield Static(Text(note, style="dim"))
+
+    def _options(self) -> Text:
+        lines = [
+            Text.assemble("  ", (letter, "bold cyan"), f"  {name}")
+            for letter, name in zip(self._letters, self._among, strict=True)
+        ]
+        return Text("\n").join(lines)
+
+    def on_key(self, event: object) -> None:
+        pressed = getattr(event, "character", None) or ""
+        if pressed in self._letters and pressed:
+            self.dismiss(self._among[self._letters.index(pressed)])
+
+
+def _letters(names: Sequence[str]) -> list[str]:
+    """A letter of each, that no other has."""
+    found: list[str] = []
+    for number, name in enumerate(names, 1):
+        free = (letter for letter in name.lower() if letter.isalnum() and letter not in found)
+        found.append(next(free, str(number)))
+    return found
+
+
+class Help(_Box):
+    """All the keys."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,question_mark,enter,f1", "cancel", show=False, priority=True)
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box help"):
+            yield Static(Text("cortext: pick a conversation", style="bold"))
+            yield Static(Text("What you type filters: titles first, then what was said.\n"))
+            yield Static(self._keys())
+
+    def _keys(self) -> Text:
+        lines = [
+            Text.assemble((key.shown.ljust(11), "bold cyan"), key.said) for key in KEYS if key.said
+        ]
+        return Text("\n").join(lines)

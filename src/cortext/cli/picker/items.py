@@ -1,0 +1,111 @@
+"""What there is to pick from, and which of it has what was typed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cortext import paths
+from cortext.catalog.row import AUR, Listed
+from cortext.features.listing.conversation_list import Conversations
+
+
+class Shelf:
+    """Conversations, the latest first: those of this project, or all."""
+
+    def __init__(self, rows: list[Listed], conversations: Conversations) -> None:
+        self.rows = rows
+        self.conversations = conversations
+        self.folder: str = conversations.folder
+        self.is_everywhere: bool = conversations.everywhere
+        self._texts: list[tuple[str, Listed]] = []
+
+    @classmethod
+    def here(cls) -> Shelf:
+        return cls._listed(everywhere=False)
+
+    @classmethod
+    def everywhere(cls) -> Shelf:
+        return cls._listed(everywhere=True)
+
+    @classmethod
+    def _listed(cls, *, everywhere: bool) -> Shelf:
+        conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+        return cls(conversations.list().rows, conversations)
+
+    def titled(self, text: str) -> list[Listed]:
+        """Those that have all the words in title, summary, tags, id, type or tool. A quotation mark
+        is where a phrase begins, of which there may be no word yet."""
+        words = text.casefold().replace('"', " ").split()
+        if not words:
+            return self.rows
+        self.get_ready()
+        found = self._texts
+        for word in sorted(words, key=len, reverse=True):
+            found = [pair for pair in found if word in pair[0]]
+        return [row for _, row in found]
+
+    def get_ready(self) -> None:
+        """Make what the first question would else wait for."""
+        if not self._texts:
+            self._texts = [(_text(row), row) for row in self.rows]
+
+    def why_empty(self) -> list[str]:
+        """What is said of it where it has nothing."""
+        if not self.is_everywhere:
+            return ["no conversations here yet", "Tab for those of other folders"]
+        return _nothing_at_all()
+
+    def read_on(self) -> str:
+        """Begin to read transcripts that there was no time for; what a person should know."""
+        left, self.conversations.left = self.conversations.left, 0
+        if not left:
+            return ""
+        from cortext.features.listing.list_refresh import read_the_rest
+
+        how = "being read now: Tab Tab lists them" if read_the_rest() else "not read yet"
+        return f"{left} older transcript{'s are' if left > 1 else ' is'} {how}"
+
+
+class Found(NamedTuple):
+    """A conversation in which something was said, the number of the message, and whether it has
+    the signs that were typed."""
+
+    row: Listed
+    number: int
+    exact: bool = True
+
+
+class Chosen(NamedTuple):
+    """What to go on with, in which tool, "" being the usual one, and whether in a copy."""
+
+    row: Listed
+    tool: str = ""
+    fork: bool = False
+
+
+def is_spawned(row: Listed) -> bool:
+    """Whether it is a session of `spawn`, which keeps its own."""
+    return row.tool == AUR
+
+
+def _text(row: Listed) -> str:
+    # As they stand in it: taking each by its name takes three times as long.
+    _, kind, title, summary, tags, *_ = row.text.split("\n", 5)
+    tools = " ".join((row.tool, *row.tool_names)) if row.tool or ":" in row.text else ""
+    return f"{title}\n{summary}\n{tags}\n{kind}\n{row.key}\n{tools}".casefold()
+
+
+def _nothing_at_all() -> list[str]:
+    """Where conversations were looked for, when there is none."""
+    from cortext.catalog.row import TOOL_NAMES
+    from cortext.cli.views.list_view import short
+    from cortext.features.doctor.history_locations import looked
+
+    return [
+        "no conversations yet; looked in:",
+        "",
+        *(f"{TOOL_NAMES[place.tool]}: {short(place.folder)}" for place in looked()),
+        "",
+        "what is said in these tools is listed here",
+        '`cortext new brainstorm "your topic"` begins one of yours',
+    ]

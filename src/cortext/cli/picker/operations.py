@@ -1,0 +1,114 @@
+"""What the picker does to a conversation. Each returns what is said of it then."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from cortext.catalog.row import TOOL_NAMES, Listed
+from cortext.cli.picker.items import is_spawned
+from cortext.cli.standalone_refusals import not_deleted, not_stopped
+from cortext.errors import CortextError
+from cortext.model.safe_text import clean
+
+if TYPE_CHECKING:
+    from cortext.durability.trash_folder import TrashEntry
+
+
+def name_of(row: Listed) -> str:
+    """How it is called in a sentence."""
+    title = row.title or row.key
+    return f'"{title if len(title) <= 40 else title[:39] + "…"}"'
+
+
+def told(error: Exception) -> str:
+    """What went wrong, in a sentence, and what can be done."""
+    if not isinstance(error, (CortextError, OSError)):
+        return f"something unexpected: {type(error).__name__}: {error}"
+    hint = getattr(error, "hint", "")
+    return f"{error}; {hint}" if hint else str(error)
+
+
+def rename(row: Listed, title: str) -> str:
+    from cortext.features.manage import edit
+
+    text = edit.as_title(title)  # before anything is made of it
+    session = edit.rename(edit.ours(row), text)
+    return f'it is now "{clean(session.title, lines=False)}"'
+
+
+def tag(row: Listed, text: str) -> str:
+    """Have these tags and no others, with spaces or commas between them."""
+    from cortext.features.manage import edit
+
+    wanted = text.replace(",", " ").split()
+    bare = [name.lstrip("#") for name in wanted]
+    old = [name for name in row.tags if name not in bare]
+    found = edit.tag(edit.ours(row), add=wanted, remove=old).tags
+    return f"tagged {' '.join(f'#{name}' for name in found)}" if found else "it has no tags now"
+
+
+def export(row: Listed, path: str) -> str:
+    """Write it to a file whose name says the format. Nothing is written over."""
+    from cortext.features.capture.capture_pending import take_in
+    from cortext.features.listing.load_row import read
+    from cortext.features.transfer.export import format_for, target_file, write_export
+    from cortext.formats.exports.export_codec import encode
+
+    if not row.status:
+        raise CortextError("only its own file is there", hint=f"it is {row.path}")
+    given = os.path.expanduser(path.strip())
+    if not given:
+        raise CortextError("say which file")
+    try:
+        format = format_for(given)
+    except CortextError as error:
+        error.hint = "the ending says how: .md, .html, .json, .jsonl"
+        raise
+    session, damages = read(take_in(row))
+    target = target_file(given, session.id, format)
+    if os.path.lexists(target):
+        raise CortextError(f"{target} is there already", hint="give it another name")
+    write_export(target, encode(session, format), overwrite=False)
+    lost = f"; {len(damages)} parts could not be read" if damages else ""
+    return f"it is in {clean(target, lines=False)}{lost}"
+
+
+def stop(row: Listed, *, completed: bool) -> str:
+    from cortext.features.manage import stop as stopping
+
+    if is_spawned(row):
+        raise not_stopped(row)
+    done = stopping.stop(row, summary=None, completed=completed)
+    notes = "".join(f"; {clean(note, lines=False)}" for note in done.notes)
+    return f"{name_of(row)} is {'completed' if completed else 'paused'}{notes}"
+
+
+def delete(row: Listed) -> tuple[str, TrashEntry | None]:
+    """Into the trash; what to restore, if anything can be."""
+    if is_spawned(row):
+        from cortext.features.spawn import cleanup
+
+        return f"{name_of(row)} is in the trash", cleanup.delete(row.key)
+    if not row.tool:
+        from cortext.features.manage import delete as trash
+
+        return f"{name_of(row)} is in the trash", trash.delete(row)
+    if row.is_log:
+        from cortext.features.manage import delete as trash
+
+        return f"{name_of(row)} is in the trash", trash.delete_log(row)
+    if row.is_apart:
+        raise not_deleted(row)
+    from cortext.features.archive.archive_sync import forget
+
+    done = forget(row.tool, row.key, row.title)
+    ours = f"our copy of {name_of(row)} is in the trash" if done.entry else "there was no copy"
+    theirs = f"{TOOL_NAMES.get(row.tool, row.tool)} keeps its own" if done.remains else ""
+    return "; ".join(filter(None, (ours, theirs))), done.entry
+
+
+def undo(entry: TrashEntry) -> str:
+    from cortext.features.manage import delete as trash
+
+    return f"back again: {clean(trash.restore(entry.id).label, lines=False)}"

@@ -1,0 +1,91 @@
+"""A conversation on one line of the picker."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len, set_cell_size
+
+from cortext.catalog.row import Listed
+from cortext.cli.views.list_view import age
+from cortext.model.safe_text import clean
+
+MARKS = {"active": "●", "completed": "✓"}
+_AGE, _SIGN, _TOOL = 3, 3, 8
+_FOLDER, _FOLDERS = 8, 16
+"""Columns that the name of a folder may take from a title, and those that it takes of what is
+free."""
+_LEAST = 18
+"""Columns of a title, before anything but its age stands beside it."""
+_ROOMY = 60
+"""Columns of a line that has room for the names of tools."""
+
+
+def laid_out(row: Listed, room: int, now: float, *, with_folder: bool) -> tuple[str, str, str]:
+    """A line of so many columns in three parts: the title, tags as far as there is room, and what
+    stands to the right of them."""
+    right = age(row.last_active, now).rjust(_AGE)
+    if room - _AGE - _SIGN - 2 >= _LEAST:
+        tool = set_cell_size(_tool(row), _TOOL) if room >= _ROOMY else sign(row)
+        right = f"{tool} {right}"
+    title = row.title or "(no title)"
+    free = room - cell_len(right) - 1
+    if with_folder and free - _FOLDER - 1 >= _LEAST:
+        name = where(row)
+        wide = min(max(free - cell_len(title) - 1, _FOLDER), _FOLDERS, cell_len(name))
+        right = f"{cut(name, wide)} {right}"
+        free -= wide + 1
+    shown = cut(title, min(cell_len(title), free))
+    left = max(free - cell_len(shown), 0)
+    return shown, filled(_tags(row, left), left), f" {right}"
+
+
+def sign(row: Listed) -> str:
+    """The beginning of the name of its tool; a + stands for others."""
+    tools = row.tool_names
+    shown = f"{tools[0][: _SIGN - 1]}+" if len(tools) > 1 else "".join(tools)[:_SIGN]
+    return shown.ljust(_SIGN)
+
+
+def _tool(row: Listed) -> str:
+    tools = row.tool_names
+    return f"{tools[0]}+" if len(tools) > 1 else "".join(tools)
+
+
+def _tags(row: Listed, room: int) -> str:
+    """As many as there is room for, each of them whole."""
+    shown = ""
+    for tag in row.tags:
+        if cell_len(f"{shown} #{tag}") > room:
+            break
+        shown += f" #{tag}"
+    return shown
+
+
+def cut(text: str, width: int) -> str:
+    """In exactly so many columns, with a sign where something was cut off."""
+    if cell_len(text) <= width:
+        return filled(text, width)
+    return set_cell_size(text, width - 1) + "…" if width > 0 else ""
+
+
+def filled(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
+
+
+def where(row: Listed) -> str:
+    """The name of the folder that it was had in."""
+    return clean(row.where.rstrip("/").rpartition("/")[2], lines=False)
+
+
+def facts(row: Listed, now: float) -> str:
+    """What there is to say about it beside its title, on one line."""
+    from cortext.cli.views.list_view import short, short_id
+    from cortext.clock import ago
+
+    found = [row.kind or "chat", row.status or "no session", ago(row.last_active, now)]
+    found += row.tool_names
+    if not row.tool or row.is_apart:
+        count = row.messages
+        found.append("1 message" if count == 1 else f"{count} messages")
+    found += [f"#{tag}" for tag in row.tags]
+    found += [short(row.where) or "no folder known", short_id(row)]
+    return clean(" · ".join(found), lines=False)

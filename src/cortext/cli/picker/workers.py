@@ -1,0 +1,153 @@
+"""What the picker has done beside itself: reading pages, and looking into what was said.
+
+Each has a thread of its own, so that its database connections are always used by the same one.
+Of several questions only the latest is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from cortext.cli.picker.items import Found, Shelf
+from cortext.cli.picker.preview_content import as_typed
+
+if TYPE_CHECKING:
+    from cortext.catalog.fulltext.fulltext_index import Identity
+    from cortext.catalog.row import Listed
+    from cortext.features.search.results import Finder
+
+SAID = "said in these"
+LOOSE = "with the words, not the signs"
+_MOST = 60
+"""Conversations."""
+_FEW = 20
+"""Conversations that are read before anybody needs to know of it."""
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class ClosedError(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Latest(Generic[Q, A]):
+    """Answers the latest question that was asked, in a thread."""
+
+    def __init__(
+        self,
+        answer: Callable[[Q], A],
+        tell: Callable[[Q, A], None],
+        fail: Callable[[Exception], None],
+    ) -> None:
+        self._answer, self._tell, self._fail = answer, tell, fail
+        self._asked: SimpleQueue[Q | None] = SimpleQueue()
+        self.is_closed: bool = False
+        # A person who leaves does not wait for what is being read.
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def ask(self, question: Q) -> None:
+        self._asked.put(question)
+
+    def close(self) -> None:
+        self.is_closed = True
+        self._asked.put(None)
+
+    def _run(self) -> None:
+        while (question := self._latest()) is not None:
+            try:
+                answer = self._answer(question)
+                if self._asked.empty():
+                    self._tell(question, answer)
+            except ClosedError:
+                return
+            except Exception as error:  # noqa: BLE001  the next question is answered all the same
+                self._fail(error)
+
+    def _latest(self) -> Q | None:
+        question = self._asked.get()
+        while not self._asked.empty():
+            question = self._asked.get()
+        return None if self.is_closed else question
+
+
+class Asked(NamedTuple):
+    """What was typed, among what to look, and whether something is called so there."""
+
+    text: str
+    shelf: Shelf
+    is_titled: bool = False
+
+
+class Said(NamedTuple):
+    """Where it was said, the latest first, and whether in more than that. If nowhere, what else
+    there is to say, and with `near` what was found comes only near."""
+
+    found: Sequence[Found] = ()
+    more: bool = False
+    instead: Sequence[str] = ()
+    near: bool = False
+
+    def below(self, titled: Sequence[Listed]) -> Sequence[Listed | str]:
+        """What stands in the list below those that are called so, with lines that say why."""
+        known = {row.identity for row in titled}
+        said = [one for one in self.found if one.row.identity not in known]
+        if self.near:
+            return [*self.instead, *(one.row for one in said)]
+        exact = [one.row for one in said if one.exact]
+        loose = [one.row for one in said if not one.exact]
+        return [*([SAID, *exact] if exact else ()), *([LOOSE, *loose] if loose else ())]
+
+
+def having(finder: Finder, text: str, rows: dict[Identity, Listed]) -> Said:
+    """Those of the rows in which it was said; nothing is read of what was."""
+    from cortext.features.search.search import Narrow
+    from cortext.formats.text_search.search_query import parse
+
+    query = parse(as_typed(text))
+    if not query:
+        return Said()
+    spots, loose = finder.telling_signs(query, rows, Narrow(), most=_MOST + 1)
+    found = [Found(rows[key], spot.number, key not in loose) for key, spot in spots.items()]
+    found.sort(key=lambda one: not one.exact)
+    return Said(found[:_MOST], more=len(found) > _MOST)
+
+
+class Contents:
+    """Finds what was said. The first question has everything read that is new."""
+
+    def __init__(self, say: Callable[[str], None], is_closed: Callable[[], bool]) -> None:
+        self._say, self._is_closed = say, is_closed
+        self._finder: Finder | None = None
+        self._of: Shelf | None = None
+        self._has_said = False
+
+    def find(self, asked: Asked) -> Said:
+        """Conversations of the shelf in which it was said."""
+        finder = self._up_to_date(asked.shelf)
+        said = having(finder, asked.text, {row.identity: row for row in asked.shelf.rows})
+        if said.found or asked.is_titled:
+            return said
+        from cortext.cli.picker.empty_list import instead
+
+        return instead(finder, asked)
+
+    def _up_to_date(self, shelf: Shelf) -> Finder:
+        from cortext.features.search.results import Finder
+
+        if self._finder is None or self._of is not shelf:
+            self._finder, self._of = Finder(), shelf
+            self._finder.refresh(progress=self._progress)
+            if self._has_said:
+                self._say("")
+        return self._finder
+
+    def _progress(self, done: int, of: int) -> None:
+        if self._is_closed():
+            raise ClosedError
+        if of > _FEW and done % _FEW == 0:
+            self._has_said = True
+            self._say(f"reading what was said: {done} of {of}")

@@ -1,0 +1,96 @@
+"""Files of a conversation: `/save`, `/export` and `/import`."""
+
+from __future__ import annotations
+
+import os
+
+from cortext.cli.repl.repl_state import Repl, has_person, tell
+from cortext.cli.views.bar_chart import counted
+from cortext.errors import CortextError, SessionStorageError
+
+
+def save(repl: Repl, given: str) -> None:
+    """The conversation as the ending of the file's name says; markdown if it says nothing."""
+    _save(repl, given, over=False)
+
+
+def save_over(repl: Repl, given: str) -> None:
+    _save(repl, given, over=True)
+
+
+def export(repl: Repl, given: str) -> None:
+    """The session's own file, as it is."""
+    _export(repl, given, over=False)
+
+
+def export_over(repl: Repl, given: str) -> None:
+    _export(repl, given, over=True)
+
+
+def take_in(repl: Repl, given: str) -> None:
+    """The turns of another conversation, after those of this one; those that are in it are not
+    added twice."""
+    from cortext.features.transfer.import_file import read_export
+
+    found = read_export(_path(repl, given, "import"))
+    for warning in found.warnings:
+        tell(f"warning: {warning}")
+    known = {turn.id for turn in repl.session.turns()}
+    turns = [turn for turn in found.session.messages if turn.content]
+    new = [turn for turn in turns if turn.id not in known]
+    with repl.signals.hold():
+        repl.session.take_in(new)
+    added, known_already = len(new), len(turns) - len(new)
+    here = f"; {known_already} {_were(known_already)} here already" if known_already else ""
+    tell(f"{counted(added, 'turn')} of {found.session.id} {_were(added)} added{here}.")
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _save(repl: Repl, given: str, *, over: bool) -> None:
+    from cortext.features.transfer.export import format_for, target_file
+    from cortext.formats.exports.export_codec import encode
+
+    path = _path(repl, given, "save")
+    try:
+        format = format_for(path)
+    except CortextError as error:
+        error.hint = "name it .md, .html, .json or .jsonl"
+        raise
+    path = target_file(path, repl.session.id, format)
+    _write(path, encode(repl.session.whole(), format), "save", over=over)
+
+
+def _export(repl: Repl, given: str, *, over: bool) -> None:
+    from cortext.durability.read_files import read_file
+    from cortext.durability.replace_file import storage_errors
+    from cortext.features.transfer.export import target_file
+    from cortext.formats import log
+
+    path = target_file(_path(repl, given, "export"), repl.session.id, "jsonl")
+    with storage_errors("read", repl.session.path):
+        try:
+            data = read_file(repl.session.path)
+        except FileNotFoundError:
+            data = log.encode(repl.session.whole())
+    _write(path, data, "export", over=over)
+
+
+def _path(repl: Repl, given: str, name: str) -> str:
+    if len(given) > 1 and given[0] == given[-1] and given[0] in "'\"":
+        given = given[1:-1]
+    if not given:
+        raise CortextError(f"/{name} needs the name of a file")
+    return os.path.join(repl.cwd, os.path.expanduser(given))
+
+
+def _write(path: str, data: bytes, name: str, *, over: bool) -> None:
+    from cortext.features.transfer.export import write_export
+
+    if not over and os.path.lexists(path):
+        hint = f"/{name}! writes over it" if has_person() else "give it another name"
+        raise SessionStorageError(f"{path} is there already", path=path, hint=hint)
+    write_export(path, data, overwrite=over)
+    tell(f"written: {path}")

@@ -1,0 +1,193 @@
+"""What the person says next: typed at a prompt with all its comforts, or read line by line.
+
+Only this module imports prompt_toolkit, and only where there is a terminal to use it on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cortext.cli.repl import prompt_history
+from cortext.cli.repl.answer_output import is_screen, screen_size
+from cortext.cli.repl.completion import complete
+from cortext.cli.repl.end_signals import Ended
+from cortext.cli.terminal_text import clean
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.output import Output
+
+    from cortext.cli.repl.repl_state import Repl
+
+
+class Reader(Protocol):
+    def read(self, name: str) -> str | None:
+        """What is said to the one of this name; None at the end. KeyboardInterrupt for a line that
+        was given up."""
+        ...
+
+
+def open_reader(repl: Repl, commands: Iterable[str]) -> Reader:
+    """The way to read that stdin and stdout allow."""
+    if sys.stdin.isatty() and is_screen():
+        return _Typed(repl, commands)
+    return _Lines()
+
+
+def goes_on(text: str) -> bool:
+    """Whether a line ends in a backslash that is not itself written with one."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
+
+
+class _Lines:
+    """For scripts, and for people whose answers go elsewhere."""
+
+    def read(self, name: str) -> str | None:
+        lines: list[str] = []
+        while True:
+            if sys.stdin.isatty():
+                sys.stderr.write("... " if lines else f"{clean(name, lines=False)}> ")
+                sys.stderr.flush()
+            line = sys.stdin.buffer.readline().decode("utf-8", "replace")
+            if not line:
+                return "\n".join(lines) if lines else None
+            line = line.removesuffix("\n").removesuffix("\r")
+            if not goes_on(line):
+                return "\n".join((*lines, line))
+            lines.append(line[:-1])
+
+
+class _Typed:
+    """For people. The line is edited by prompt_toolkit, in a loop of its own: signals are passed
+    on to it, so that it leaves the terminal as it was."""
+
+    def __init__(self, repl: Repl, commands: Iterable[str]) -> None:
+        self._repl = repl
+        self._prompt = _prompt_session(repl, [f"/{name}" for name in commands])
+
+    def read(self, name: str) -> str | None:
+        signals, app = self._repl.signals, self._prompt.app
+
+        def leave(error: Ended) -> None:
+            if app.is_running and not app.is_done:
+                app.exit(exception=error)
+
+        def end(error: Ended) -> None:
+            if app.loop is None or not app.is_running:
+                raise error
+            app.loop.call_soon_threadsafe(leave, error)
+
+        signals.tell = end
+        try:
+            text = self._prompt.prompt(_prompt_text(name))
+        except EOFError:
+            text = None
+        finally:
+            signals.tell = None
+        if signals.ended is not None:
+            raise signals.ended  # it came with the last key, or as the terminal went away
+        return text
+
+
+def _prompt_text(name: str) -> Any:
+    text = f"{clean(name, lines=False)}> "
+    return text if os.environ.get("NO_COLOR") else [("bold", text)]
+
+
+def _prompt_session(repl: Repl, commands: list[str]) -> PromptSession[str]:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.shortcuts import CompleteStyle
+
+    return PromptSession(
+        history=_history(),
+        completer=_completer(repl, commands),
+        complete_style=CompleteStyle.READLINE_LIKE,
+        complete_while_typing=False,
+        reserve_space_for_menu=0,
+        key_bindings=_keys(),
+        multiline=True,
+        # A line that is only too long for the screen is still one.
+        prompt_continuation=lambda width, number, wraps: "" if wraps else "... ",
+        enable_suspend=True,
+        output=_output(),
+    )
+
+
+def _output() -> Output:
+    """Without the question where the cursor is: an answer that comes late looks like something
+    typed, and no answer costs seconds."""
+    from prompt_toolkit.data_structures import Size
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    def size() -> Size:
+        columns, lines = screen_size()
+        return Size(rows=lines or 24, columns=columns or 80)
+
+    term = os.environ.get("TERM")
+    return Vt100_Output(sys.stdout, size, term=term, enable_cpr=False)
+
+
+def _keys() -> KeyBindings:
+    from prompt_toolkit.enums import DEFAULT_BUFFER
+    from prompt_toolkit.filters import has_focus
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.keys import Keys
+
+    keys = KeyBindings()
+
+    def enter(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.document.is_cursor_at_the_end and goes_on(buffer.text):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            buffer.validate_and_handle()
+
+    def newline(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    def pass_over(event: KeyPressEvent) -> None:
+        """No mouse is asked for: this is a colour in a text that was not marked as a paste, of
+        which prompt_toolkit would make an error."""
+
+    keys.add("enter", filter=has_focus(DEFAULT_BUFFER))(enter)
+    keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(newline)
+    keys.add(Keys.Vt100MouseEvent)(pass_over)
+    return keys
+
+
+def _history() -> Any:
+    from prompt_toolkit.history import History
+
+    class OfAllSessions(History):
+        def load_history_strings(self) -> Iterable[str]:
+            return prompt_history.latest()
+
+        def store_string(self, string: str) -> None:
+            prompt_history.add(string)
+
+    return OfAllSessions()
+
+
+def _completer(repl: Repl, commands: list[str]) -> Any:
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+    from prompt_toolkit.document import Document
+
+    def agents() -> Iterable[str]:
+        from cortext.features.spawn.agents import find_agents
+
+        return find_agents(repl.cwd)
+
+    class Ours(Completer):
+        def get_completions(
+            self, document: Document, complete_event: CompleteEvent
+        ) -> Iterable[Completion]:
+            before = document.text_before_cursor
+            for text, size in complete(before, commands=commands, agents=agents, cwd=repl.cwd):
+                yield Completion(text, start_position=-size)
+
+    return Ours()

@@ -1,0 +1,235 @@
+"""Finding the conversation that a person means, and asking where several are meant."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from cortext import paths
+from cortext.catalog.row import Listed
+from cortext.cli.progress import Bar
+from cortext.cli.terminal_text import cells, clean, fit, one_line, say, to_edge
+from cortext.cli.views.bar_chart import counted
+from cortext.cli.views.list_view import brief_ids, keep_up, say_missing, say_paused, short, short_id
+from cortext.clock import ago
+from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
+from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted
+
+_SHOWN = 20
+_NARROWEST = 20
+
+
+def choose(
+    query: str,
+    *,
+    everywhere: bool = False,
+    forgiving: bool = False,
+    origins: bool = True,
+    wanted: Wanted = EVERYTHING,
+) -> Listed:
+    """The one that is meant. Several: a person is asked; a program gets AmbiguousIdError. Where
+    nothing is lost by it, be `forgiving`: words that were said in it, or a misspelt title, are
+    good enough, and that is said. Without `origins`, a conversation is not named by the session
+    that it was made of, while there is that."""
+    if not query.strip():
+        raise click.UsageError("say which conversation: its id, or words of its title")
+    conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
+    bar = Bar("reading conversations")
+    try:
+        found = conversations.find(query, wanted, contents=forgiving, progress=bar.progress)
+    finally:
+        bar.clear()
+    keep_up(conversations)
+    if conversations.searched:
+        _say_searched(found, *conversations.searched)
+    if not found and forgiving:
+        found = _misspelt(query, conversations, wanted)
+    if not found:
+        for root in conversations.missing:
+            say_missing(root)
+        _say_nearest(query, conversations, _say_other_words(query) if forgiving else {})
+        raise _not_found(query)
+    if conversations.origin and len(found) == 1 and not origins:
+        raise _is_another(conversations.origin, found[0])
+    row = found[0] if len(found) == 1 else ask(found, query)
+    say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
+    return row
+
+
+def _is_another(origin: str, row: Listed) -> CortextError:
+    return CortextError(
+        f"{origin} is kept as the conversation {row.key} by now, and there are both",
+        hint=f"`cortext delete {row.key}` deletes the conversation; lists have {origin} again then",
+    )
+
+
+def _not_found(query: str) -> SessionNotFoundError:
+    error = SessionNotFoundError(query)
+    error.hint = "`cortext list --all` shows all that there are"
+    if query.strip().isdecimal():
+        error.hint = "a number is one of the last list in the same terminal; " + error.hint
+    return error
+
+
+def _say_searched(found: Sequence[Listed], looked: int, of: int) -> None:
+    if found:
+        which = f"{short_id(found[0])}: {found[0].title}" if len(found) == 1 else "these"
+        line = one_line(f"nothing is called that; the words were said in {which}")
+        click.echo(to_edge(line, err=True), err=True)
+    if looked < of:
+        click.echo(f"{of - looked} of {of} were not looked through", err=True)
+
+
+def choose_ours(query: str) -> Listed:
+    """The conversation that is meant, to be changed: of a session of a tool or a program, one that
+    is made of it now, and that is said."""
+    row = choose(query)
+    if not row.tool:
+        return row
+    from cortext.features.manage.edit import ours
+
+    made = ours(row)
+    where = "" if made.root == paths.workspace_root() else f" in {short(made.root)}"
+    click.echo(one_line(f"{row.key} is kept as {made.key}{where} from now on"), err=True)
+    return made
+
+
+def choose_active(words: tuple[str, ...]) -> Listed:
+    """The one that is named; else, inside a tool, that of its session; else the only one that is
+    active, and never a guess."""
+    if words:
+        return choose(" ".join(words))
+    from cortext.features.capture.current_session import conversation_of_session
+
+    conversations = Conversations(paths.workspace_root())
+    bound = conversation_of_session(conversations)
+    if bound is not None:
+        return bound
+    active = conversations.active()
+    if len(active) == 1:
+        return active[0]
+    if active:
+        return ask(active)
+    raise CortextError(
+        "no conversation is active", hint="name one: `cortext resume --list` shows them"
+    )
+
+
+def ask(rows: Sequence[Listed], query: str = "") -> Listed:
+    """One of several, by its number or by words that only it has."""
+    if not can_ask():
+        raise _several(rows, query)
+    shown = rows[:_SHOWN]
+    for number, (row, name) in enumerate(zip(shown, brief_ids(shown), strict=True), 1):
+        click.echo(_to_choose(number, row, name), err=True)
+    if len(rows) > _SHOWN:
+        click.echo(f"     and {len(rows) - _SHOWN} more", err=True)
+    answer = click.prompt("which one? (number, words to filter, q to leave)", err=True).strip()
+    if answer == "q":
+        click.echo("nothing was done", err=True)
+        raise click.exceptions.Exit(1)
+    numeric = len(answer) < 7 and answer.isascii() and answer.isdecimal()
+    if numeric and 0 < int(answer) <= len(rows):
+        return rows[int(answer) - 1]
+    words = answer.casefold().split()
+    left = [row for row in rows if all(word in _text(row) for word in words)]
+    if len(left) == 1:
+        return left[0]
+    if not left:
+        why = f"there are {len(rows)}" if numeric else f"none of them has {answer!r}"
+        click.echo(why, err=True)
+    return ask(left or rows, query)
+
+
+def can_ask() -> bool:
+    """Whether there is a person to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _several(rows: Sequence[Listed], query: str) -> AmbiguousIdError:
+    """For a program: each of them on a line, by the id that names it, and the error."""
+    from cortext.features.listing.conversation_names import Names
+
+    names = Names(rows)
+    for row in rows[:_SHOWN]:
+        click.echo(one_line(f"{names.of(row)}  {_told(row)}"), err=True)
+    error = AmbiguousIdError(query, [names.of(row) for row in rows])
+    # The ids stand above, with what they are.
+    what = f"match {query}" if query else "are active"
+    if not query and any(row.status != "active" for row in rows):
+        what = "may be meant"
+    error.args = (f"{counted(len(rows), 'conversation')} {what}",)
+    return error
+
+
+def _to_choose(number: int, row: Listed, name: str) -> str:
+    """A conversation on one line of a terminal: its title, as far as there is room beside what
+    tells it from one of the same title."""
+    import shutil
+
+    facts = f"  ({', '.join([*_facts(row), name])})"
+    room = shutil.get_terminal_size().columns - cells(facts) - len("123. ")
+    title = one_line(row.title)
+    title = title if cells(title) <= room else fit(title, max(room, _NARROWEST))
+    return to_edge(f"{number:3}. {title}{one_line(facts)}", err=True)
+
+
+def describe(row: Listed) -> str:
+    """A conversation on one line, what tells it from one of the same title first."""
+    return one_line(f"{short_id(row)}  {_told(row)}")
+
+
+def _told(row: Listed) -> str:
+    return f"({', '.join(_facts(row))}) [{row.kind or 'chat'}] {row.title}"
+
+
+def _facts(row: Listed) -> list[str]:
+    return [*row.tool_names, ago(row.last_active), row.status or "no session"]
+
+
+def _text(row: Listed) -> str:
+    return f"{row.key} {row.tool} {row.tool_name} {row.kind} {row.title} {row.summary}".casefold()
+
+
+def _misspelt(query: str, conversations: Conversations, wanted: Wanted) -> list[Listed]:
+    """Return the conversations with similar titles, and say that these are only similar."""
+    from cortext.catalog.lookup import misspelt
+
+    found: list[Listed] = []
+    for everywhere in dict.fromkeys((conversations.everywhere, True)):
+        found = found or misspelt(query, conversations.list(wanted, everywhere=everywhere).rows)
+    if found:
+        which = f"taking it for {found[0].key}: {found[0].title}"
+        which = which if len(found) == 1 else "these titles are similar"
+        click.echo(one_line(f"nothing is called that; {which}"), err=True)
+    return found
+
+
+def _say_other_words(query: str) -> dict[str, str]:
+    """Say which words nobody ever said, and which may have been meant instead of each."""
+    from cortext.catalog.fulltext.spelling import unknown
+    from cortext.formats.text_search.search_query import parse
+
+    tokens = [token for term in parse(query).terms for token in term.tokens]
+    instead = {word: near for word, near in unknown(tokens).items() if near}
+    for word, near in instead.items():
+        say(f'"{clean(word)}" was not found anywhere; did you mean "{clean(near)}"?')
+    return instead
+
+
+def _say_nearest(query: str, conversations: Conversations, instead: dict[str, str]) -> None:
+    """Say which titles have the words that were meant; else, which look like those that were
+    typed."""
+    from cortext.catalog.lookup import OFFERED, nearest, with_words
+
+    here, found = conversations.list().rows, list[Listed]()
+    if instead:
+        meant = " ".join(instead.get(word, word) for word in query.casefold().split())
+        everywhere = conversations.list(everywhere=True).rows
+        found = with_words(meant, here) or with_words(meant, everywhere)
+    one_word = bool(instead) and len(query.split()) == 1
+    for row in found[:OFFERED] if found or one_word else nearest(query, here):
+        line = one_line(f"did you mean {short_id(row)}: {row.title}")
+        click.echo(to_edge(line if line.endswith("?") else f"{line}?", err=True), err=True)

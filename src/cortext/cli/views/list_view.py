@@ -1,0 +1,398 @@
+"""Lists of conversations, as people see them. No option is parsed here: a list without options
+does without the parser (`quick.py`), which takes longer to load than the list to make."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from cortext import paths
+from cortext.catalog.row import AUR, DOCUMENT, TOOL_NAMES, Listed
+from cortext.cli.terminal_text import cells, fit, local, say, say_damaged, show, to_edge
+from cortext.clock import ago, from_micros
+from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Listing, Wanted
+from cortext.model.safe_text import clean
+
+_FEW = 3
+_WIDEST = 32
+_NAMES = 13
+_FOR_TOOL = 10
+_ROOMY = 100
+"""Columns of a terminal that has room for everything."""
+_LITTLE = 14
+"""Columns of a name, and of a folder, in one that has not."""
+_TIGHT = 60
+"""Columns of one in which a time is told as how long ago it is."""
+_LEAST = 16
+"""Columns of a title, before there is room for what can be done without."""
+_SPARE = ("OWNER", "MESSAGES", "STATUS", "ID", "WORKSPACE", "TOOL")
+"""What can be done without, the first before the others."""
+_STEPS = ((60, "m"), (24, "h"), (7, "d"), (52, "w"))
+_NUMBER = 3
+"""Digits of a conversation's id before its type."""
+_LONG = 36
+"""Characters of an id that nobody types."""
+_RESUMABLE = Wanted(with_session=True)
+_BEGIN = (
+    'hint: begin one with `cortext new brainstorm "your topic"`, or with '
+    "`/workspace.brainstorm` in your AI tool"
+)
+
+
+def show_conversations(
+    wanted: Wanted = EVERYTHING, *, everywhere: bool = False, limit: int | None = None
+) -> None:
+    """A table of conversations, or why there is none."""
+    rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
+    if rows:
+        show(table(rows, everywhere=everywhere))
+    else:
+        anything = wanted._replace(order="updated_at") == EVERYTHING
+        what = "no conversations here yet" if anything else "no conversation matches"
+        _say_none(what, "list", wanted, everywhere=everywhere, begin=anything)
+
+
+def show_resumable(
+    wanted: Wanted = _RESUMABLE, *, everywhere: bool = False, limit: int | None = None
+) -> None:
+    """What can be resumed, to choose from, or why there is nothing."""
+    rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
+    if rows:
+        show(entries(rows, everywhere=everywhere))
+    else:
+        say_nothing_to_resume(wanted, everywhere=everywhere)
+
+
+def say_nothing_to_resume(wanted: Wanted = _RESUMABLE, *, everywhere: bool = False) -> None:
+    anything = wanted == _RESUMABLE
+    what = "no resumable conversations" if anything else "no conversation matches"
+    _say_none(what, "resume --list", wanted, everywhere=everywhere, begin=anything)
+
+
+def _say_none(what: str, command: str, wanted: Wanted, *, everywhere: bool, begin: bool) -> None:
+    """Why a list is empty: nothing is here, or nothing at all."""
+    others = 0 if everywhere else len(_elsewhere(wanted))
+    if wanted.kind and not others:
+        _check_type(wanted.kind)
+    if others:
+        none = what.removesuffix(" here yet")
+        say(f"{none} here; {others} in other folders: `cortext {command} --all`")
+    else:
+        say(what)
+    if begin:
+        for line in [_BEGIN] if others else nothing_yet():
+            say(line)
+    elif wanted.words:
+        say("hint: `cortext search` finds what was said, not only titles and summaries")
+
+
+def _check_type(kind: str) -> None:
+    """Raise UnknownTypeError for a type that no conversation can have here."""
+    from cortext.workspace.conversation_types import Types, UnknownTypeError
+
+    known = ["chat", *Types(paths.workspace_root()).names()]
+    if kind not in known:
+        raise UnknownTypeError(kind, known)
+
+
+def nothing_yet() -> list[str]:
+    """What there is to say before anything exists: where was looked, and how to begin."""
+    from cortext.features.doctor.history_locations import looked
+
+    places = looked()
+    names = [TOOL_NAMES[place.tool] for place in places]
+    said = [f"{place.variable} is {'' if place.is_set else 'not '}set" for place in places]
+    return [
+        f"no history of {', '.join(names[:-1])} or {names[-1]} was found",
+        f"looked in {', '.join(short(place.folder) for place in places)}",
+        f"({', '.join(said)})",
+        _BEGIN,
+    ]
+
+
+def _elsewhere(wanted: Wanted) -> Sequence[Listed]:
+    with Conversations(paths.workspace_root(), everywhere=True) as conversations:
+        return conversations.list(wanted).rows
+
+
+def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Listed]:
+    """The rows to show: in a terminal the newest, else all."""
+    with Conversations(paths.workspace_root(), everywhere=everywhere) as conversations:
+        if limit is None and sys.stdout.isatty():
+            limit = int(conversations.config["list.limit"])
+        listing = conversations.list(wanted)
+        _say(conversations, listing)
+        rows = listing.rows if limit is None else listing.rows[:limit]
+        if sys.stdout.isatty():
+            conversations.remember_shown(rows)
+        if len(rows) < len(listing.rows):
+            say(f"{len(listing.rows)} in all; -n {len(listing.rows)} shows them")
+        keep_up(conversations)
+    return rows
+
+
+def keep_up(conversations: Conversations) -> None:
+    """Let catalog and archive follow what tools wrote, without anybody waiting for it. Whether
+    something is new to the archive is not asked here: the catalog may have seen it long before."""
+    if not conversations.has_transcripts:
+        return
+    from cortext.features.archive.background import notice, start_in_background
+    from cortext.features.listing.list_refresh import read_the_rest
+
+    if left := conversations.left:
+        what = "1 older transcript is" if left == 1 else f"{left} older transcripts are"
+        how = "being read now" if read_the_rest() else "not read yet"
+        say(f"{what} {how}; the next list has more")
+    start_in_background(conversations.config)
+    if told := notice():
+        say(told)
+
+
+def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
+    """What `--json` prints of each conversation."""
+    return [
+        {
+            "id": row.key,
+            "type": row.kind,
+            "title": row.title,
+            "status": row.status or None,
+            "created_at": _iso(row.created_at),
+            "last_active": _iso(row.last_active),
+            "messages": row.messages if _counts(row) else None,
+            "tokens": row.tokens if _counts(row) else None,
+            "summary": row.summary,
+            "tags": row.tags,
+            "model": row.model or None,
+            "agent": row.agent or None,
+            "owner": row.owner or None,
+            "parent_id": row.parent_id or None,
+            "tool": row.tool_name or None,
+            "tools": row.tool_names,
+            **where_it_is(row),
+            "damage": row.note or None,
+        }
+        for row in rows
+    ]
+
+
+def where_it_is(row: Listed) -> dict[str, str | None]:
+    """What `--json` says of the places of a conversation: its workspace and its own folder in it,
+    the folder that it took place in, and the file of a session that is in no workspace."""
+    return {
+        "workspace": None if row.tool else row.root,
+        "folder": None if row.tool else row.place.folder,
+        "cwd": row.where or None,
+        "transcript": row.path if row.tool else None,
+    }
+
+
+def entries(rows: Iterable[Listed], *, everywhere: bool) -> str:
+    """A list as people choose from it: three lines each, numbered."""
+    lines: list[str] = []
+    now, width = time.time(), _width()
+    for number, row in enumerate(rows, 1):
+        root, _, key, status, last_active, text = row
+        _, kind, title, summary, _ = text.split("\n", 4)
+        where = ""
+        if not root.startswith("/"):
+            where = f" | Tool: {row.tool_name}"
+        if everywhere:
+            where += f" | In: {short(row.cwd) or 'no folder known'}"
+        key = short_id(row) if width else key
+        facts = f"   {key} | Last active: {ago(last_active, now)} | Status: {status}{where}"
+        lines += [f"{number}. [{kind or 'chat'}] {title}", *_wrapped(facts, width)]
+        # Nobody ever sums up what a tool alone has.
+        if summary or root.startswith("/"):
+            lines.append(f"   Summary: {summary or 'none yet'}")
+    return "\n".join(lines)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line of facts; where a terminal is too narrow for it, several, broken between facts."""
+    if not width or cells(line) <= width:
+        return [line]
+    lines: list[str] = []
+    for fact in line.strip().split(" | "):
+        if lines and cells(f"{lines[-1]} | {fact}") <= width:
+            lines[-1] += f" | {fact}"
+        else:
+            lines.append(f"   {fact}")
+    return lines
+
+
+def _width() -> int:
+    """The columns of the terminal that a list goes to; 0 if there is none."""
+    if not sys.stdout.isatty():
+        return 0
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
+    """A list as people skim it: a line each. A terminal numbers them, and a narrow one leaves out
+    what would push the titles out."""
+    width = _width()
+    narrow = 0 < width < _ROOMY
+    shown: dict[str, list[str]] = {}
+    if width:
+        shown["#"] = [str(number) for number in range(1, len(rows) + 1)]
+    ids = brief_ids(rows) if narrow else [short_id(row) for row in rows]
+    shown["ID"] = ids if width else [row.key for row in rows]
+    if everywhere:
+        # The end of a path tells more than its beginning.
+        folders = [short(row.where) for row in rows]
+        if narrow:
+            folders = [path.rpartition("/")[2] or path for path in folders]
+        shown["WORKSPACE"] = folders
+    if 0 < width < _TIGHT:
+        now = time.time()
+        shown["AGE"] = [age(row.last_active, now) for row in rows]
+    else:
+        shown["LAST ACTIVE"] = [_when(row, narrow=narrow) for row in rows]
+    if not (narrow and everywhere):
+        shown["STATUS"] = [row.status or "-" for row in rows]
+    # Nobody counts the messages of a transcript to list it.
+    counts = [str(row.messages) if _counts(row) else "-" for row in rows]
+    if not narrow and any(count != "-" for count in counts):
+        shown["MESSAGES"] = counts
+    if any(row.tools for row in rows):
+        shown["TOOL"] = [",".join(row.tool_names) for row in rows]
+    owners = () if narrow else [row.owner for row in rows]
+    if any(owners):
+        shown["OWNER"] = [*owners]
+    shown["TITLE"] = [_titled(row) for row in rows]
+    return columns([*shown], [list(line) for line in zip(*shown.values(), strict=True)])
+
+
+def short_id(row: Listed) -> str:
+    """Of a tool's long id, as much as names a session; a conversation has a short one. People and
+    programs give ids too, and those are whole."""
+    tool, key = row.tool, row.key
+    is_given = tool in ("", AUR) or (tool == DOCUMENT and len(key) != _LONG)
+    return key if is_given else key[:_NAMES]
+
+
+def brief_ids(rows: Sequence[Listed]) -> list[str]:
+    """For a narrow terminal, as much of each id as names it among these rows: of a conversation its
+    number; where several have that, some more, or its day too."""
+    long = [row for row in rows if not row.tool and len(row.key) > _LITTLE]
+    starts = Counter(start for row in long for start in _starts(row))
+    brief = {
+        row.identity: next((start for start in _starts(row) if starts[start] == 1), row.key)
+        for row in long
+    }
+    return [brief.get(row.identity) or short_id(row) for row in rows]
+
+
+def _starts(row: Listed) -> tuple[str, ...]:
+    """Beginnings of a conversation's names, each of which finds it if no other has it."""
+    return row.id[:_NUMBER], row.id[:_LITTLE], row.address[:_LITTLE]
+
+
+def _counts(row: Listed) -> bool:
+    """Whether it is known how many messages it has."""
+    return row.tool in ("", AUR, DOCUMENT)
+
+
+def _when(row: Listed, *, narrow: bool) -> str:
+    """When it was last active; the year, or the time, is what there may be no room for."""
+    at = local(row.active_at)
+    if not narrow:
+        return at
+    return at[5:] if at[:4] == time.strftime("%Y") else at[:10]
+
+
+def age(micros: int, now: float) -> str:
+    """How long ago, in at most three characters or so."""
+    count = max(int(now - micros / 1_000_000) // 60, 0)
+    if not count:
+        return "now"
+    for size, name in _STEPS:
+        if count < size:
+            return f"{count}{name}"
+        count //= size
+    return f"{count}y"
+
+
+def columns(headings: list[str], rows: list[list[str]]) -> str:
+    """Columns of text; only a terminal cuts lines off at its edge, and a narrow one has those that
+    leave room for the titles."""
+    widths = [max(map(cells, column)) for column in zip(headings, *rows, strict=True)]
+    if edge := _width():
+        # What names a conversation must not push out what it is about, nor where it was had.
+        widest = _WIDEST - _FOR_TOOL if "TOOL" in headings else _WIDEST
+        widest = widest if edge >= _ROOMY else _LITTLE
+        widths = [
+            min(width, widest) if name in ("ID", "WORKSPACE", "OWNER") else width
+            for name, width in zip(headings, widths, strict=True)
+        ]
+        kept = _kept(dict(zip(headings, widths, strict=True)), edge)
+        widths = [widths[n] for n in kept]
+        headings, *rows = [[line[n] for n in kept] for line in (headings, *rows)]
+    return "\n".join(
+        to_edge(
+            "  ".join(
+                cell.rjust(width) if heading in ("#", "MESSAGES") else fit(cell, width)
+                for heading, cell, width in zip(headings, row, widths, strict=True)
+            ).rstrip()
+        )
+        for row in (headings, *rows)
+    )
+
+
+def _kept(widths: dict[str, int], edge: int) -> list[int]:
+    """Which columns there is room for beside the titles. A number names a row as well as its id."""
+    left = dict(widths)
+    title = min(left.pop("TITLE", 0), _LEAST)
+    for name in _SPARE:
+        if sum(left.values()) + 2 * len(left) + title <= edge:
+            break
+        if name != "ID" or "#" in left:
+            left.pop(name, None)
+    return [n for n, name in enumerate(widths) if name in left or name == "TITLE"]
+
+
+def _titled(row: Listed) -> str:
+    return " ".join([row.title, *(f"#{tag}" for tag in row.tags)])
+
+
+def short(path: str) -> str:
+    """A path as people write it, with `~` for home."""
+    import os
+
+    home = os.path.expanduser("~")
+    text = f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
+    return clean(text, lines=False)
+
+
+def _iso(micros: int) -> str:
+    return from_micros(micros).isoformat().replace("+00:00", "Z")
+
+
+def _say(conversations: Conversations, listing: Listing) -> None:
+    damaged = [row.note for row in listing.rows if row.is_damaged]
+    say_damaged([*damaged, *conversations.damaged])
+    for root in listing.missing:
+        say_missing(root)
+    say_paused(conversations, conversations.idle)
+
+
+def say_missing(root: str) -> None:
+    """Name a workspace that was moved or deleted."""
+    say(f"warning: the workspace {short(root)} is not there now (`list --forget` forgets it)")
+
+
+def say_paused(conversations: Conversations, idle: list[Listed]) -> None:
+    """Pause idle conversations on disk, and announce each of them once."""
+    paused = conversations.pause_idle(idle)
+    rest = timedelta(minutes=conversations.pause_minutes)
+    for row in paused[:_FEW]:
+        at = local(row.active_at + rest)[-5:]
+        say(to_edge(f'"{row.title}" was auto-saved and paused at {at}', err=True))
+    if len(paused) > _FEW:
+        say(f"and {len(paused) - _FEW} more were auto-saved and paused")

@@ -1,0 +1,246 @@
+"""A conversation as a page: plain text anywhere, rendered markdown in a terminal.
+
+Only this module imports rich, and only when something is rendered with it. Text is cleaned
+before it is laid out, and again after: markdown has its own ways to write any character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from cortext.cli.terminal_text import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.markdown import Markdown
+
+_WIDEST = 100
+# Parsers and highlighters run over the text: on what is short, and only well-known ones.
+_LONGEST_MARKDOWN = 40_000
+_LONGEST_CODE = 20_000
+_LANGUAGES = frozenset(
+    [
+        "bash",
+        "c",
+        "cpp",
+        "css",
+        "diff",
+        "go",
+        "html",
+        "ini",
+        "java",
+        "javascript",
+        "js",
+        "json",
+        "jsx",
+        "kotlin",
+        "lua",
+        "make",
+        "markdown",
+        "php",
+        "python",
+        "py",
+        "ruby",
+        "rust",
+        "sh",
+        "shell",
+        "sql",
+        "swift",
+        "toml",
+        "ts",
+        "tsx",
+        "typescript",
+        "xml",
+        "yaml",
+    ]
+)
+_ROLES = {"user": "bold cyan", "assistant": "bold green", "tool": "dim", "system": "bold yellow"}
+
+
+class Block(NamedTuple):
+    """A piece of a page. One without a heading belongs to the one before it; what is not
+    `markdown` is shown as it is."""
+
+    heading: str
+    role: str
+    text: str
+    markdown: bool = False
+
+
+class Page(NamedTuple):
+    """A conversation to be shown: what it is, facts about it, a line each, and its text."""
+
+    title: str
+    facts: Sequence[str]
+    blocks: Iterable[Block]
+
+
+def plain(page: Page) -> Iterator[str]:
+    """Line by line of the file, with nothing left out and nothing wrapped."""
+    yield clean(page.title, lines=False) or "(no title)"
+    for fact in page.facts:
+        yield clean(fact, lines=False)
+    for block in page.blocks:
+        if block.heading:
+            yield f"\n{clean(block.heading, lines=False)}"
+        if block.text:
+            yield _cleaned(block.text)
+
+
+def rendered(page: Page, *, width: int, colour: bool) -> Iterator[str]:
+    """As `plain`, with markdown rendered to the width of a terminal."""
+    from rich.text import Text
+
+    console = _console(min(width, _WIDEST), colour)
+    head = [Text(clean(page.title, lines=False) or "(no title)", style="bold")]
+    # A path is left to the terminal to wrap: so it can be copied whole.
+    for fact in page.facts:
+        whole = fact.startswith("/")
+        overflow = "ignore" if whole else None
+        head.append(
+            Text(clean(fact, lines=False), style="dim", no_wrap=whole or None, overflow=overflow)
+        )
+    yield _drawn(console, *head)
+    for block in page.blocks:
+        yield from _block(console, block)
+
+
+def _cleaned(text: str) -> str:
+    # Most lines are clean at a glance, and a text of many lines is not.
+    return "\n".join([clean(line) for line in text.split("\n")])
+
+
+def _block(console: Console, block: Block) -> Iterator[str]:
+    from rich.padding import Padding
+    from rich.rule import Rule
+    from rich.text import Text
+
+    if block.heading:
+        title = Text(clean(block.heading, lines=False), style=_ROLES.get(block.role, "bold"))
+        line = Rule(title, align="left", style="dim", characters="─")
+        yield "\n" + _drawn(console, line)
+    text = _cleaned(block.text)
+    markdown = _markdown(text, console.width) if block.markdown else None
+    if markdown:
+        yield "\n" + _drawn(console, markdown)
+    elif text:
+        style = "dim" if block.role == "tool" else ""
+        shown = Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, 2))
+        yield "\n" + _drawn(console, shown)
+
+
+def _console(width: int, colour: bool) -> Console:
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.theme import Theme
+
+    return Console(
+        file=StringIO(),
+        # Its own has a black background, which not every terminal has.
+        theme=Theme({"markdown.code": "cyan", "markdown.h1": "bold underline"}),
+        force_terminal=True,
+        color_system="standard",
+        no_color=not colour,
+        width=max(width, 20),
+        markup=False,
+        emoji=False,
+        highlight=False,
+        legacy_windows=False,
+    )
+
+
+def _drawn(console: Console, *things: RenderableType) -> str:
+    from rich.segment import Segment
+
+    with console.capture() as capture:
+        for thing in things:
+            segments = [
+                Segment(clean(segment.text), segment.style)
+                for segment in console.render(thing)
+                if not segment.control
+            ]
+            console.print(_Segments(segments), end="", soft_wrap=True)
+    lines = capture.get().split("\n")
+    return "\n".join(line.rstrip() for line in lines).rstrip("\n")
+
+
+class _Segments:
+    """What is laid out already."""
+
+    def __init__(self, segments: Sequence[Any]) -> None:
+        self._segments = segments
+
+    def __rich_console__(self, console: Any, options: Any) -> Sequence[Any]:
+        return self._segments
+
+
+def _markdown(text: str, width: int) -> Markdown | None:
+    """Nothing that stands in the text is hidden: HTML, comments, the targets of links and of
+    images are shown as text, and what was on two lines stays on two. None for what is too long,
+    or nested so deeply that nothing would be left of it."""
+    if not text or len(text) > _LONGEST_MARKDOWN:
+        return None
+    found = _markdown_class()("", hyperlinks=False)
+    found.parsed = _parser().parse(text)
+    if max((token.level for token in found.parsed), default=0) * 8 > width:
+        return None
+    for token in found.parsed:
+        for child in token.children or ():
+            if child.type == "softbreak":
+                child.type = "hardbreak"
+    return found
+
+
+@cache
+def _parser() -> Any:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 100})
+    parser.enable(["strikethrough", "table"])
+    return parser.disable(["autolink", "html_block", "html_inline", "image", "reference"])
+
+
+@cache
+def _markdown_class() -> type[Markdown]:
+    from rich import markdown
+    from rich.console import ConsoleOptions, RenderResult
+    from rich.syntax import Syntax
+    from rich.table import Table
+
+    class Heading(markdown.Heading):
+        LEVEL_ALIGN = dict.fromkeys(markdown.Heading.LEVEL_ALIGN, "left")
+
+    class CodeBlock(markdown.CodeBlock):
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            code, name = str(self.text).rstrip("\n"), self.lexer_name.lower()
+            known = name in _LANGUAGES and len(code) <= _LONGEST_CODE
+            yield Syntax(
+                code,
+                name if known else "text",
+                theme="ansi_dark",
+                background_color="default",
+                word_wrap=True,
+                padding=(0, 2),
+            )
+
+    class TableElement(markdown.TableElement):
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            for table in super().__rich_console__(console, options):
+                if isinstance(table, Table):
+                    for column in table.columns:
+                        column.overflow = "fold"
+                yield table
+
+    class Shown(markdown.Markdown):
+        elements: ClassVar[dict[str, type[markdown.MarkdownElement]]] = {
+            **markdown.Markdown.elements,
+            "heading_open": Heading,
+            "fence": CodeBlock,
+            "code_block": CodeBlock,
+            "table_open": TableElement,
+        }
+
+    return Shown

@@ -1,0 +1,158 @@
+"""A search as a person has it: what is new is read, what was found is shown, and where nothing was,
+why. No option is parsed here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cortext.cli.progress import Bar
+from cortext.cli.terminal_text import clean, say, say_damaged, show
+from cortext.cli.views.list_view import keep_up, say_missing, where_it_is
+from cortext.features.search.results import Answer, Finder, Question
+from cortext.features.search.search import Hit
+
+if TYPE_CHECKING:
+    from cortext.features.listing.conversation_names import Names
+
+
+def search(
+    question: Question, finder: Finder | None = None, *, as_json: bool = False, paged: bool = True
+) -> int:
+    """Find it and show it; 1 if no text has it, as `grep` has it, even if others come near."""
+    finder = finder or look()
+    answer = finder.answer(question)
+    found = bool(answer.groups)
+    if as_json:
+        _show_json(finder, answer, question)
+    elif found:
+        _show(finder, answer, question, paged=paged)
+    if not found:
+        answer = _nothing(finder, question, as_json=as_json, paged=paged)
+    _say_dropped(question)
+    _say_loose(answer.exact)
+    if answer.more:
+        say(f"there is more: -n {2 * question.most} shows it")
+    keep_up(finder.conversations)
+    finder.close()
+    return 0 if found else 1
+
+
+def _nothing(finder: Finder, question: Question, *, as_json: bool, paged: bool) -> Answer:
+    """Say why there is nothing, and show what comes near; for programs only what was asked for is
+    an answer."""
+    from cortext.cli.views.search_failure import say_why
+
+    near = say_why(finder, question)
+    # What is not there, or cannot be read, may have what was asked for.
+    say_damaged(finder.conversations.damaged)
+    for root in finder.missing:
+        say_missing(root)
+    if as_json or not near.groups:
+        return Answer([], more=False)
+    _show(finder, near, question, paged=paged)
+    return near
+
+
+def _say_loose(exact: Sequence[bool]) -> None:
+    """Of those that were shown, how many have not the signs that were typed."""
+    if count := exact.count(False):
+        which = "1 of these has" if count == 1 else f"{count} of these have"
+        which = which if any(exact) else "these have"
+        say(f"{which} the words, but not the signs with them")
+
+
+def _say_dropped(question: Question) -> None:
+    from cortext.formats.text_search.search_query import parse
+
+    query = parse(question.text)
+    if query.cut:
+        say("of so long a question only the first words were looked for: 40, or 2,000 characters")
+    for term in query.dropped if query else ():
+        say(f'NOT "{clean(" ".join(term.tokens))}" is left out: it stands alone, beside OR')
+
+
+def look() -> Finder:
+    """All that can be searched, with what is new in it."""
+    finder, bar = Finder(), Bar("reading conversations")
+    try:
+        new = finder.refresh(progress=bar.progress)
+    finally:
+        bar.clear()
+    if new.left:
+        what = "1 conversation is" if new.left == 1 else f"{new.left:,} conversations are"
+        why = f": {clean(new.why, lines=False)}" if new.why else "; the next search has more"
+        say(f"{what} not read yet{why}")
+    return finder
+
+
+def typed(words: Sequence[str]) -> str:
+    """The question that words of a command line are: the shell has taken the quotes of a phrase.
+    What stands alone is a question as it is."""
+    if len(words) == 1:
+        return words[0]
+    return " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
+
+
+def _show(finder: Finder, answer: Answer, question: Question, *, paged: bool) -> None:
+    from cortext.cli.views.search_hits import HitPage
+
+    page = HitPage(finder.rows, question)
+    lines: list[str] = []
+    for number, group in enumerate(answer.groups, 1):
+        lines += [""] if number > 1 else []
+        lines += page.lines(number, group)
+    if sys.stdout.isatty():
+        finder.conversations.remember_shown([group.row for group in answer.groups])
+        if paged and _paged(lines):
+            return
+    for line in lines:
+        show(line)
+
+
+def _paged(lines: list[str]) -> bool:
+    """Whether they were too many for the screen, and were shown with a pager."""
+    from cortext.cli.views.pager import can_page, encodable, is_long, page_through
+
+    if not (is_long(len(lines)) and sys.stdin.isatty() and can_page()):
+        return False
+    page_through(map(encodable, lines))
+    return True
+
+
+def _show_json(finder: Finder, answer: Answer, question: Question) -> None:
+    from cortext.features.listing.conversation_names import Names
+    from cortext.model import json_codec
+
+    hits = [hit for group in answer.groups for hit in group.hits]
+    if not question.best:
+        hits.sort(key=lambda hit: hit.time, reverse=True)
+    names = Names(finder.rows)
+    show(json_codec.encode([_as_json(hit, names) for hit in hits]).decode())
+
+
+def _as_json(hit: Hit, names: Names) -> dict[str, Any]:
+    from cortext.cli.shell_quoting import quoted
+    from cortext.clock import from_micros
+    from cortext.features.listing.conversation_names import reopens
+    from cortext.model import record_dicts
+
+    row, name = hit.row, names.of(hit.row)
+    return {
+        "id": name,
+        "title": row.title,
+        "type": row.kind,
+        "tool": row.tool_name or None,
+        "tools": row.tool_names,
+        "status": row.status or None,
+        "owner": row.owner or None,
+        **where_it_is(row),
+        "message": hit.number if hit.number > 0 else None,
+        "role": hit.role,
+        "timestamp": record_dicts.iso(from_micros(hit.time)) if hit.time else None,
+        "exact": hit.exact,
+        "text": hit.snippet.text,
+        "matches": [list(span) for span in hit.snippet.spans],
+        "resume": reopens(row, name, quoted),
+    }

@@ -1,0 +1,161 @@
+"""A session as the blocks of a page: its tool calls short, or everything in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from cortext.cli.terminal_text import local
+from cortext.cli.views.bar_chart import counted
+from cortext.cli.views.page_render import Block
+from cortext.formats import tool_call_stubs
+from cortext.formats.head_and_lines import place_invocations
+from cortext.formats.message_history import history
+from cortext.formats.tool_call_stubs import Call, Result
+from cortext.model import json_codec
+from cortext.model.message import SessionMessage, ToolInvocation
+from cortext.model.session import Session
+
+_SPOKEN = ("user", "assistant")
+
+
+def facts(session: Session, key: str, status: str) -> list[str]:
+    """What there is to say about a session: on one line, and its summary on another."""
+    found = [key, session.kind, status, local(session.updated_at), session.model]
+    found += [f"#{tag}" for tag in session.tags]
+    found += [f"of {session.owner}"] if session.owner else []
+    found.append(counted(len(session.messages), "message"))
+    if session.total_tokens:
+        found.append(counted(session.total_tokens, "token"))
+    if session.tool_history:
+        found.append(counted(len(session.tool_history), "tool call"))
+    line = " · ".join(fact for fact in found if fact)
+    return [line, session.summary] if session.summary else [line]
+
+
+def short(session: Session, wanted: range) -> Iterator[Block]:
+    """Text in full, tool calls as stubs; each says which message has the whole."""
+    told = 0
+    for part in history(session, lambda number: f"--message {number}"):
+        number = part.number
+        if number not in wanted and session.messages:
+            continue
+        past = part.past
+        if number != told:
+            yield _head(session, number)
+        yield Block("", past.role, past.text, markdown=past.role in _SPOKEN)
+        told = number
+
+
+def side_by_side(sessions: Sequence[Session], *, whole: bool) -> Iterator[Block]:
+    """What sub-agents said, each below its name. Only in full is it told in full."""
+    for session in sessions:
+        told = counted(len(session.messages), "message")
+        name = session.title or session.id
+        yield Block(f"sub-agent · {session.id} · {told}", "tool", "" if whole else name)
+        if whole:
+            yield from in_full(session, range(1, len(session.messages) + 1), alone=False)
+
+
+def in_full(session: Session, wanted: range, *, alone: bool) -> Iterator[Block]:
+    """Messages with all that was recorded with them. Those that stand `alone` have the results
+    of their calls with them, which other messages hold."""
+    recorded = _recorded(session)
+    if not session.messages:
+        yield from (_call(*tool_call_stubs.read_invocation(item)) for item in recorded.get(0, ()))
+    results: dict[int, None] = {}
+    for number in wanted:
+        message = session.messages[number - 1]
+        yield from _message(session, number, recorded.get(number, ()))
+        if alone and message.tool_calls:
+            results |= dict.fromkeys(_results(session.messages, number))
+    for number in results:
+        if number not in wanted:
+            yield from _message(session, number, ())
+
+
+def _message(session: Session, number: int, recorded: Sequence[ToolInvocation]) -> Iterator[Block]:
+    message = session.messages[number - 1]
+    yield _head(session, number)
+    yield Block("", "", message.content, markdown=message.role in _SPOKEN)
+    for invocation in recorded:
+        yield _call(*tool_call_stubs.read_invocation(invocation))
+    for data in message.tool_calls or ():
+        yield _call(tool_call_stubs.read_call(data), tool_call_stubs.own_result(data))
+    if message.structured_data is not None:
+        yield Block("", "tool", f"data\n{_indented(message.structured_data)}")
+
+
+def _head(session: Session, number: int) -> Block:
+    """The line above a message."""
+    if number > len(session.messages):
+        return Block("tools", "tool", "")
+    message = session.messages[number - 1]
+    name = f" {message.name}" if message.name else ""
+    heading = f"#{number} {message.role}{name} · {local(message.timestamp)}"
+    return Block(heading, message.role, "")
+
+
+def _recorded(session: Session) -> dict[int, list[ToolInvocation]]:
+    """The tool calls beside the messages, by the number of the one after them; those after the
+    last by the number of the last. One that a message has made as well is that message's."""
+    made = {
+        tool_call_stubs.id_of(data)
+        for message in session.messages
+        for data in message.tool_calls or ()
+    }
+    found: dict[int, list[ToolInvocation]] = {}
+    for position, invocation in place_invocations(session):
+        if invocation.id not in made:
+            number = min(position + 1, len(session.messages))
+            found.setdefault(number, []).append(invocation)
+    return found
+
+
+def _results(messages: Sequence[SessionMessage], number: int) -> Iterator[int]:
+    """The numbers of the messages that hold the results of a message's calls."""
+    calls = messages[number - 1].tool_calls or ()
+    waiting = {tool_call_stubs.id_of(data) for data in calls}
+    following = True
+    for later, message in enumerate(messages[number:], number + 1):
+        following = following and message.role == "tool"
+        if message.role == "tool" and (message.tool_call_id or "") in waiting:
+            waiting.discard(message.tool_call_id or "")
+            yield later
+        elif following and not message.tool_call_id:
+            yield later
+        if not following and not waiting - {""}:
+            return
+
+
+def _call(call: Call, result: Result | None) -> Block:
+    lines = [f"call {call.name}"]
+    if call.arguments:
+        lines.append(_indented(call.arguments))
+    if result is not None:
+        ended = "failed" if result.failed else "result"
+        lines.append(f"{ended}: {result.error}" if result.error else ended)
+        if result.value is not None:
+            lines.append(_indented(result.value))
+    return Block("", "tool", "\n".join(lines))
+
+
+def _indented(value: Any) -> str:
+    """A value as people read it: text as it is, below the name that it has."""
+    if not isinstance(value, dict):
+        return _shifted(_text(value))
+    lines: list[str] = []
+    for key, item in cast("dict[str, Any]", value).items():
+        text = _text(item)
+        lines.append(f"{key}:\n{_shifted(text)}" if "\n" in text else f"{key}: {text}")
+    return _shifted("\n".join(lines))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return json_codec.pretty(value).decode("utf-8", "replace")
+
+
+def _shifted(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))

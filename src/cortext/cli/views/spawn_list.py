@@ -1,0 +1,257 @@
+"""The list of `aur spawn --list-sessions`. No option is parsed by the parser here, which takes
+longer to load than the list to make."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from cortext.catalog.row import Listed
+from cortext.cli.terminal_text import cells, clean, fit, say, say_damaged, show, spawn
+from cortext.clock import from_micros
+from cortext.features.spawn.spawn_list import SAME, STATUSES, list_spawned, only
+
+if TYPE_CHECKING:
+    from cortext.features.spawn.spawn_settings import SpawnSettings
+
+HEADINGS = ("session_id", "agent", "turn_count", "created_at", "status", "title")
+_TURNS, _TIMES, _TITLES = 2, 3, 5
+_DATE = 10
+_LITTLE = 8
+_TITLE = 16
+_SHORT = 13
+"""Columns of an id that still names a session."""
+
+
+def quick(arguments: list[str]) -> bool:
+    """Whether the arguments after `spawn --list-sessions` are no more than its own, each written
+    plainly: then the list has been shown."""
+    wanted = _parse(arguments)
+    if wanted is None:
+        return False
+    show_sessions(prepare(), **wanted)
+    return True
+
+
+def prepare() -> SpawnSettings:
+    """The settings that hold. What is wrong with them, and what a clean-up did, is said."""
+    from cortext.features.spawn.cleanup import told
+    from cortext.features.spawn.spawn_settings import load
+
+    settings = load()
+    for warning in settings.warnings:
+        say(f"warning: {clean(warning, lines=False)}")
+    if went := told():
+        say(went)
+    return settings
+
+
+def _parse(arguments: list[str]) -> dict[str, Any] | None:
+    """What is asked for; None if the parser has to look at it."""
+    wanted: dict[str, Any] = {}
+    words = iter(arguments)
+    for word in words:
+        if word == "--json":
+            wanted["as_json"] = True
+        elif word in ("--agent", "--status"):
+            value = next(words, "")
+            if not value or value.startswith("-") or word[2:] in wanted:
+                return None
+            wanted[word[2:]] = value
+        else:
+            return None
+    status = wanted.get("status", "active")
+    return wanted if status in STATUSES or status in SAME else None
+
+
+def show_sessions(
+    settings: SpawnSettings,
+    *,
+    agent: str | None = None,
+    status: str | None = None,
+    as_json: bool = False,
+) -> None:
+    """The list with these filters. What is old goes to the trash, if the settings say so, when the
+    list has been shown."""
+    from cortext.features.spawn.cleanup import start_expiry
+
+    rows = list_spawned()
+    show_list(only(rows, agent, status), of=len(rows), json=as_json)
+    start_expiry(settings, rows)
+
+
+def show_list(rows: Sequence[Listed], *, of: int | None = None, json: bool = False) -> None:
+    """The rows as a table and how many they are, or as JSON; `of` are all that there are."""
+    if json:
+        from cortext.model.json_codec import encode
+
+        show(encode(as_json(rows)).decode())
+    elif rows:
+        show(table(rows))
+    sys.stdout.flush()
+    say_damaged([row.note for row in rows if row.is_damaged])
+    if not json:
+        say(_count(len(rows), len(rows) if of is None else of))
+
+
+def as_json(rows: Sequence[Listed]) -> list[dict[str, Any]]:
+    """What `--json` prints of each session."""
+    return [
+        {
+            "session_id": row.key,
+            "agent": row.agent,
+            "turn_count": row.messages,
+            "created_at": _iso(row.created_at),
+            "last_turn_at": _iso(row.last_active) if row.messages else None,
+            "status": row.status,
+            "title": row.title,
+            "path": row.path,
+            "damage": row.note or None,
+        }
+        for row in rows
+    ]
+
+
+def table(rows: Sequence[Listed]) -> str:
+    """A line for each; only a terminal cuts lines off at its edge."""
+    edge = _edge()
+    shown = [[name, *column] for name, column in zip(HEADINGS, _columns(rows), strict=True)]
+    widest = [_widest(column) for column in shown]
+    widths = widest
+    if edge and sum(widest) + 2 * (len(widest) - 1) > edge:
+        widths = _narrowed(widest, edge, _apart(row.key for row in rows))
+    lines = _lines(shown, widths, widest)
+    if edge:
+        lines = [line if cells(line) <= edge else fit(line, edge) for line in lines]
+    return "\n".join(lines)
+
+
+def _widest(texts: Sequence[str]) -> int:
+    # Most cells are the same as others: those that take long to measure are measured once.
+    return max(map(len, texts) if _is_plain(texts) else map(cells, set(texts)))
+
+
+def _is_plain(texts: Sequence[str]) -> bool:
+    """Whether each character of them takes one column."""
+    return "".join(texts).isascii()
+
+
+def _columns(rows: Sequence[Listed]) -> list[list[str]]:
+    """The cells below each heading. As whole columns, because a list has thousands of rows; only
+    what is shown of them is kept, because memory is what takes time here."""
+    ids: list[str] = []
+    agents: list[str] = []
+    turns: list[str] = []
+    began: list[str] = []
+    statuses: list[str] = []
+    titles: list[str] = []
+    for _, _, id, status, _, text in rows:
+        note, _, title, _, _, start, count, _, _, agent, _ = text.split("\n", 10)
+        ids.append(id)
+        agents.append(agent or "-")
+        turns.append(count)
+        began.append(start)
+        statuses.append("damaged" if note else status)
+        titles.append(title)
+    return [ids, agents, turns, local_times(began), statuses, titles]
+
+
+def _lines(columns: list[list[str]], widths: list[int], widest: list[int]) -> list[str]:
+    """The columns side by side. Python itself fills up cells that are plain and fit, which is
+    faster than to look at each."""
+    cells: list[list[str]] = []
+    template: list[str] = []
+    for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        align = "" if number == _TURNS else "-"
+        if number == _TITLES:
+            template.append("%s")
+        elif number == _TIMES and width != widest[number]:
+            template.append(f"%-{width}.{width}s")
+        elif width != widest[number] or not _is_plain(column):
+            column = [fit(cell, width) for cell in column]
+            template.append("%s")
+        else:
+            template.append(f"%{align}{width}s")
+        cells.append(column)
+    line = "  ".join(template)
+    return [(line % row).rstrip() for row in zip(*cells, strict=True)]
+
+
+def local_times(micros: Iterable[str]) -> list[str]:
+    """Times as the person's clock shows them, to the minute. The system is asked when the day is
+    another, not for each of the thousands of times of a list."""
+    two = [f"{number:02}" for number in range(60)]
+    minutes = [f"{hour}:{minute}" for hour in two[:24] for minute in two]
+    date, midnight, first, last = "", 0, 0, 0
+    shown: list[str] = []
+    for each in map(int, micros):
+        if not first <= each < last:
+            date, midnight, first, last = _day_of(each // 1_000_000)
+        shown.append(date + minutes[(each - midnight) // 60_000_000])
+    return shown
+
+
+def _day_of(seconds: int) -> tuple[str, int, int, int]:
+    """The date of a time, when it was midnight, and the times between which that is so, in
+    microseconds: if the clock is changed on that day, only this second."""
+    now = time.localtime(seconds)
+    midnight = seconds - now.tm_hour * 3600 - now.tm_min * 60 - now.tm_sec
+    first, last = midnight, midnight + 86_400
+    ahead = time.localtime(first).tm_gmtoff, time.localtime(last - 1).tm_gmtoff
+    if ahead != (now.tm_gmtoff, now.tm_gmtoff):
+        first, last = seconds, seconds + 1
+    date = f"{now.tm_year}-{now.tm_mon:02}-{now.tm_mday:02} "
+    return date, midnight * 1_000_000, first * 1_000_000, last * 1_000_000
+
+
+def _narrowed(widths: list[int], edge: int, apart: int) -> list[int]:
+    """Widths that leave room for titles in a terminal: times lose the hour, agents their ends, and
+    last the ids do; as long as there is a little room for titles, those stay `apart`."""
+    narrow = [*widths]
+    gaps = 2 * (len(narrow) - 1)
+    for column, least in ((_TIMES, _DATE), (1, _LITTLE), (0, _SHORT)):
+        over = sum(narrow[:-1]) + gaps + min(narrow[-1], _TITLE) - edge
+        if over > 0:
+            least = min(least, narrow[column])
+            narrow[column] = least if column == _TIMES else max(narrow[column] - over, least)
+    room = edge - sum(narrow[:-1]) - gaps - min(narrow[-1], _LITTLE)
+    narrow[0] = max(narrow[0], min(narrow[0] + room, apart, widths[0]))
+    return narrow
+
+
+def _apart(ids: Iterable[str]) -> int:
+    """The columns in which no two ids look the same, and what is shown of each is enough to name
+    it."""
+    same = 0
+    for one, next_one in pairwise(sorted(ids)):
+        while same < len(one) and one[: same + 1] == next_one[: same + 1]:
+            same += 1
+    return same + 2  # the first that differs, and the mark of what was cut off
+
+
+def _edge() -> int:
+    """The columns of the terminal that a list goes to; 0 if there is none."""
+    if not sys.stdout.isatty():
+        return 0
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def _count(shown: int, of: int) -> str:
+    if not of:
+        return f"no sessions yet\nhint: `{spawn()} -i` begins one"
+    if not shown:
+        return f"no session matches, of {_sessions(of)}"
+    return _sessions(of) if shown == of else f"{shown} of {_sessions(of)}"
+
+
+def _sessions(count: int) -> str:
+    return "1 session" if count == 1 else f"{count} sessions"
+
+
+def _iso(micros: int) -> str:
+    return from_micros(micros).isoformat().replace("+00:00", "Z")
