@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from tests.app.damage import Kept, torn
 from tests.command import SCRIPT
+from tests.features.damage import Kept, torn
 
 
 def answered(word: str) -> tuple[int, str]:

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from cortext.cli.commands import sync
-from tests.app.test_sync import say
 from tests.cli.test_arrange import listed, space
 from tests.cli.test_lists import put
 from tests.command import cortext, ok
+from tests.features.test_sync import say
 
 __all__ = ["space"]
 

@@ -278,7 +278,7 @@ def test_no_word_asks_a_tool_to_skip_its_questions() -> None:
             "tools/launch.py",
             "features/resume/reopen.py",
             "features/resume/ask.py",
-            "cli/reopening.py",
+            "cli/launch_tool.py",
         )
     )
     # What Codex says, by which its complaint is known: nothing that it is told.

@@ -14,10 +14,10 @@ import pytest
 
 from cortext.features.capture.bindings import Bound
 from cortext.installation import install_command
-from tests.app.captures import Bench
-from tests.app.test_sync import ID, archived, other, say
 from tests.cli.following import Running, await_, running
 from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok
+from tests.features.captures import Bench
+from tests.features.test_sync import ID, archived, other, say
 from tests.tools import test_claude
 from tests.tools.opencode_made import Made, text
 

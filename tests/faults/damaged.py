@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.app import damaged_home
 from tests.faults.acting import warm
 from tests.faults.campaign import Campaign
 from tests.faults.cases import Case, chosen
 from tests.faults.home import Home
 from tests.faults.kinds import Fault, Judging
 from tests.faults.scenes import Scene
+from tests.features import damaged_home
 
 NAME = "doctor --fix of all"
 _SCENE = Scene(("doctor", "--fix", "--yes"), lambda *_: iter(()))
@@ -22,7 +22,7 @@ Ids = dict[tuple[str, str], list[str]]
 
 
 class Damaged(Campaign):
-    """The home of `tests/app/damaged_home.py`; every case gets a copy of it."""
+    """The home of `tests/features/damaged_home.py`; every case gets a copy of it."""
 
     def __init__(self, folder: Path) -> None:
         self.home, self._prepared, self._folder = (

@@ -8,7 +8,6 @@ from contextlib import closing
 
 from cortext.features.setup.tool_setup import COMMANDS
 from cortext.tools.slash_commands import file_name
-from tests.app.test_import_agents import TABLES, add
 from tests.faults.home import CHAT, HELD, SPAWNED, Home
 from tests.faults.kept import kept_in
 from tests.faults.programs import ADAPTED, adapt
@@ -25,6 +24,7 @@ from tests.faults.scenes import (
     restored,
     secret_in,
 )
+from tests.features.test_import_agents import TABLES, add
 
 _OTHER, _PASSING, _OUT = "other", "passing", "out.md"
 _DATABASE, _AGENT = "agents.db", "parcel"

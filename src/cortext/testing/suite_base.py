@@ -123,7 +123,7 @@ def full_session(id: str = "full") -> Session:
 
 
 def start_child(*arguments: str) -> subprocess.Popen[str]:
-    """Another Python that runs `cortext.testing.child_process`, with the modules that we can import."""
+    """Start another Python that runs `child_process.py` with the modules that we can import."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
         [sys.executable, "-m", "cortext.testing.child_process", *arguments],

@@ -23,7 +23,7 @@ from cortext.tools.processes import Process, find_process
 from cortext.tools.registry import open_bridge
 from cortext.tools.tool_context import Inside
 from cortext.workspace.workspace import Workspace
-from tests.app.captures import Bench
+from tests.features.captures import Bench
 
 NONCE = "0123456789abcdef" * 2
 TIME = "2099-01-01T00:00:0{}.000Z"

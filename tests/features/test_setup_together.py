@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.app import setup_killed
-from tests.app.test_setup import CLAUDE, CODEX, GEMINI, files
 from tests.command import SCRIPT, ok
+from tests.features import setup_killed
+from tests.features.test_setup import CLAUDE, CODEX, GEMINI, files
 
 EVERY = "claude,opencode,gemini,codex"
 

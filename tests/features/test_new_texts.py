@@ -22,8 +22,8 @@ from cortext.tools.claude import subagents
 from cortext.tools.claude.reader import ClaudeBridge
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.registry import open_bridge
-from tests.app.captures import VERSIONS, Bench
 from tests.catalog.spaces import Space
+from tests.features.captures import VERSIONS, Bench
 from tests.homes import Homes, lay_out
 
 AGENT = "agent-0a1b2c3d.jsonl"

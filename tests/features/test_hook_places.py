@@ -13,9 +13,9 @@ from cortext.features.capture.hook_events import hook
 from cortext.features.errors_log import last_errors
 from cortext.features.manage.stop import stop
 from cortext.workspace.known_folders import remember_workspace
-from tests.app.captures import Bench
-from tests.app.test_hook import payload_of
 from tests.command import git
+from tests.features.captures import Bench
+from tests.features.test_hook import payload_of
 
 
 @pytest.fixture

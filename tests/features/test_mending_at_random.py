@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortext.errors import CortextError
-from tests.app.damage import DAMAGES, Damage, Kept
+from tests.features.damage import DAMAGES, Damage, Kept
 
 pytestmark = pytest.mark.long
 

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from tests.app.test_slash import ID
-from tests.app.test_slash import claude as claude
 from tests.command import begin, ok
+from tests.features.test_slash import ID
+from tests.features.test_slash import claude as claude
 
 
 def asked(tmp_path: Path, cwd: Path, text: str) -> None:

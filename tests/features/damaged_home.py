@@ -1,4 +1,4 @@
-"""A home in which everything is damaged that can be: `python -m tests.app.damaged_home FOLDER`."""
+"""A home in which everything is damaged that can be: `python -m tests.features.damaged_home FOLDER`."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cortext.features.archive.archive_sync import sync
 from cortext.workspace.known_folders import remember_workspace
-from tests.app.damage import DAMAGES, Kept, flipped_bit, from_the_future
+from tests.features.damage import DAMAGES, Kept, flipped_bit, from_the_future
 
 _SAID = ("first", "second", "third")
 FETCHED = "11111111-2222-4333-8444-555555555555"

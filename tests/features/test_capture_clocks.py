@@ -7,7 +7,7 @@ import pytest
 
 from cortext.features.capture.bindings import bind
 from cortext.features.capture.capture import capture
-from tests.app.captures import Bench
+from tests.features.captures import Bench
 
 
 @pytest.fixture

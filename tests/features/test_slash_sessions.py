@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.test_slash import ID, claude, fed
 from tests.command import begin, ok
+from tests.features.test_slash import ID, claude, fed
 
 __all__ = ["claude"]  # a fixture
 

@@ -9,8 +9,8 @@ import pytest
 from cortext.features.archive.archive_state import folder_of
 from cortext.features.archive.archive_sync import sync
 from cortext.tools.registry import open_bridge
-from tests.app.test_sync import archived, other, say
 from tests.command import cortext
+from tests.features.test_sync import archived, other, say
 
 SECRET = {"type": "user", "message": {"role": "user", "content": "a secret"}}
 

@@ -18,7 +18,7 @@ from cortext.features.doctor.checkup import look_over
 from cortext.features.secrets import archive_redactions
 from cortext.features.secrets.redact import redact
 from cortext.features.secrets.redact_archive import redact_copies
-from tests.app.captures import Bench
+from tests.features.captures import Bench
 from tests.secrets.made import KEYS, Maker
 
 TOKEN = next(make for name, make in KEYS if name == "github-token")(Maker(1))

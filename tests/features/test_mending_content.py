@@ -8,8 +8,8 @@ import pytest
 
 from cortext import Session
 from cortext.features.doctor.problem import NOTE, Mended
-from tests.app import damage
-from tests.app.damage import TEXTS, Damage, Kept
+from tests.features import damage
+from tests.features.damage import TEXTS, Damage, Kept
 
 ALL = ("workspace", "log", "document")
 LINES = ("workspace", "log")

@@ -25,8 +25,8 @@ from cortext.stores.workspace_layout import Place
 from cortext.tools.processes import find_process
 from cortext.tools.running import forget_running, note_running
 from cortext.tools.tool_context import Inside
-from tests.app.captures import Bench
 from tests.command import cortext, git, ok
+from tests.features.captures import Bench
 
 OTHER = "5e0c9d1e-aaaa-4bbb-8ccc-0123456789ab"
 

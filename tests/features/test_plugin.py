@@ -16,8 +16,8 @@ from cortext.features.doctor.report import examine
 from cortext.features.setup.tool_setup import has_hooks
 from cortext.tools.opencode.plugin import EVENTS, plugin_path, plugin_text
 from cortext.workspace.workspace import Workspace
-from tests.app.test_setup import files
 from tests.command import SCRIPT, cortext, ok
+from tests.features.test_setup import files
 from tests.tools.opencode_made import Made, text
 
 DRIVER = """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.damaged_home import FETCHED, GONE, Home, build
 from tests.command import SCRIPT, cortext
+from tests.features.damaged_home import FETCHED, GONE, Home, build
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -48,7 +48,7 @@ def told(home: Home) -> tuple[int, str]:
 
 
 def test_everything_is_named_and_mended(home: Home) -> None:
-    """The output is in tests/app/golden. What was readable is there afterwards, a second `--fix`
+    """The output is in tests/features/golden. What was readable is there afterwards, a second `--fix`
     has nothing to do, and only what is of a later version is left."""
     before = home.readable()
     transcript = home.transcript(FETCHED).read_bytes()

@@ -20,8 +20,8 @@ from cortext.features.capture.pending_bindings import bind_process, bound_to_pro
 from cortext.tools.mcp_servers import mcp_servers
 from cortext.tools.processes import find_process
 from cortext.tools.running import TOOLS, live_sessions, note_running
-from tests.app.captures import Bench
 from tests.command import SCRIPT, cortext, git, head_of, ok
+from tests.features.captures import Bench
 
 SESSION = "5e0c9d1e-aaaa-4bbb-8ccc-0123456789ab"
 

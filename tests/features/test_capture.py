@@ -18,7 +18,7 @@ from cortext.model.message import SessionMessage
 from cortext.tools.processes import Process
 from cortext.tools.registry import open_bridge
 from cortext.workspace.workspace import Workspace
-from tests.app.captures import GOLDEN, VERSIONS, Bench
+from tests.features.captures import GOLDEN, VERSIONS, Bench
 
 LATER = "2031-01-01T00:00:{:02}.000Z"
 

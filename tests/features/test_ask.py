@@ -21,8 +21,8 @@ from cortext.features.resume.ask import ask
 from cortext.tools.gemini.writer import GeminiWriter
 from cortext.tools.registry import open_bridge
 from cortext.tools.writer_protocol import Turn, Written
-from tests.app.captures import Bench
-from tests.app.spawn.test_running import gone
+from tests.features.captures import Bench
+from tests.features.spawn.test_running import gone
 
 
 def program(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:

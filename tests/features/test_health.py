@@ -35,8 +35,8 @@ from cortext.features.doctor.repair import mend_all
 from cortext.stores.log import LogStore
 from cortext.workspace.known_folders import remember_program, remember_workspace
 from cortext.workspace.workspace import Workspace
-from tests.app.captures import Bench
-from tests.app.damage import Kept, flipped_bit, half_emoji, nul_line, torn
+from tests.features.captures import Bench
+from tests.features.damage import Kept, flipped_bit, half_emoji, nul_line, torn
 
 HOLD = """
 import fcntl, os, sys

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cortext.features.secrets.redact_value import redaction_key
-from tests.app import damage
-from tests.app.damage import TEXTS, Kept
-from tests.app.test_mending_content import mended, texts
+from tests.features import damage
+from tests.features.damage import TEXTS, Kept
+from tests.features.test_mending_content import mended, texts
 from tests.secrets.made import KEYS, Maker
 
 TOKEN = next(make for name, make in KEYS if name == "github-token")(Maker(1))

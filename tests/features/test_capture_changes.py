@@ -17,7 +17,7 @@ from cortext.features.resume.native_sessions import find_native
 from cortext.formats.history_budget import render_briefing_history
 from cortext.model.message import SessionMessage
 from cortext.tools.writer_protocol import turns_of
-from tests.app.captures import GOLDEN, Bench
+from tests.features.captures import GOLDEN, Bench
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from cortext.features.archive.archive_sync import sync
 from cortext.features.secrets.redact import redact
 from cortext.features.secrets.redact_archive import redact_copies
 from cortext.features.secrets.scan import scan_one
-from tests.app.setup_killed import kill_at
 from tests.command import begin, folder_of, ok
+from tests.features.setup_killed import kill_at
 from tests.secrets.held import TOKEN, claude, holding
 
 pytestmark = pytest.mark.long

@@ -11,8 +11,8 @@ from cortext.features.capture.hook_events import hook
 from cortext.features.errors_log import last_errors
 from cortext.features.resume.handoff_files import MODELS, folder_of
 from cortext.tools.mcp_servers import merge_tools, record_tools
-from tests.app.captures import Bench
 from tests.command import head_of, ok
+from tests.features.captures import Bench
 
 SESSION = "5e0c9d1e-aaaa-4bbb-8ccc-0123456789ab"
 MODEL = "claude-sonnet-4-5-20250929"

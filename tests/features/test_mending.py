@@ -13,8 +13,8 @@ from cortext.features.doctor import check_conversations, check_documents, check_
 from cortext.features.doctor.problem import NOTE
 from cortext.features.doctor.repair import mend_all
 from cortext.stores.damage_report import refuse_damage
-from tests.app import damage
-from tests.app.damage import DAMAGES, LOST, Damage, Kept
+from tests.features import damage
+from tests.features.damage import DAMAGES, LOST, Damage, Kept
 
 CASES = [(how, kind) for how, kinds in DAMAGES.items() for kind in kinds]
 

@@ -20,7 +20,7 @@ from cortext.features.doctor.problem_kinds import MANY, repeated
 from cortext.features.doctor.repair import mend_all
 from cortext.features.doctor.salvage.json_scan import objects_in
 from cortext.workspace.known_folders import remember_program, remember_workspace
-from tests.app.damage import (
+from tests.features.damage import (
     DAY,
     Kept,
     change_lines,
