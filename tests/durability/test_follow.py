@@ -246,7 +246,7 @@ def test_a_full_disk_leaves_what_was_there(pair: Pair, monkeypatch: pytest.Monke
 
 CHILD = """
 import os, signal, sys
-from cortext.durability import follow as module
+from cortext.durability import incremental_copy as module
 from cortext.durability.incremental_copy import follow
 source, target, temp, calls = sys.argv[1:5]
 left = int(calls)

@@ -1,4 +1,4 @@
-"""A home in which everything is damaged that can be: `python -m tests.features.damaged_home FOLDER`."""
+"""Make a home in which everything is damaged: `python -m tests.features.damaged_home FOLDER`."""
 
 import json
 import os

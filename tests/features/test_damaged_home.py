@@ -48,8 +48,8 @@ def told(home: Home) -> tuple[int, str]:
 
 
 def test_everything_is_named_and_mended(home: Home) -> None:
-    """The output is in tests/features/golden. What was readable is there afterwards, a second `--fix`
-    has nothing to do, and only what is of a later version is left."""
+    """The output is in tests/features/golden. What was readable is there afterwards, a second
+    `--fix` has nothing to do, and only what is of a later version is left."""
     before = home.readable()
     transcript = home.transcript(FETCHED).read_bytes()
     code, said = told(home)

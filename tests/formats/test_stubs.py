@@ -16,7 +16,7 @@ from cortext.model.session import Session
 START = datetime(2025, 11, 22, tzinfo=UTC)
 PATCH = """*** Begin Patch
 *** Update File: src/a.py
- def f():
+@@ def f():
  x = 1
 -y = 2
 +y = 3
@@ -24,7 +24,7 @@ PATCH = """*** Begin Patch
 *** Add File: b.txt
 +hello
 *** End Patch"""
-DIFF = "--- a/src/a.py\n+++ b/src/a.py\n -1,2 +1 \n-old\n-older\n+new\n"
+DIFF = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1 @@\n-old\n-older\n+new\n"
 
 
 def message(role: Role, content: str = "", at: int = 0, **fields: Any) -> SessionMessage:

@@ -138,7 +138,7 @@ def test_what_the_tool_puts_into_a_persons_mouth(tmp_path: Path) -> None:
 
 def test_calls_of_every_kind(tmp_path: Path) -> None:
     """Shell calls old and new, a patch, a call of a server, and those without a result."""
-    patch = "*** Begin Patch\n*** Update File: a.py\n\n-x\n+y\n*** End Patch"
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
     old = json.dumps({"output": "no\n", "metadata": {"exit_code": 2, "duration_seconds": 0.1}})
     decoded = decode(
         tmp_path,

@@ -93,7 +93,7 @@ def cut(text: str, longest: int) -> str:
 
 
 def _is_patch(text: str) -> bool:
-    return "*** Begin Patch" in text[:400] or ("+++ " in text[:2000] and "\n " in text[:4000])
+    return "*** Begin Patch" in text[:400] or ("+++ " in text[:2000] and "\n@@ " in text[:4000])
 
 
 def _patched(patch: str) -> list[Change]:

@@ -26,7 +26,7 @@ _COMMAND = re.compile(r"\s*+/[A-Za-z][\w.:-]*+(?=\s|\Z)")
 _MARKER = re.compile(r"(?:#{1,6}\s|[-*+•]\s(?:\[[ xX]\]\s)?|\d{1,3}[.)]\s)\s*+|")
 _EMPHASIS = re.compile(r"\*\*|~~|`|(?<!\w)[*_](?=\w)|(?<=[\w.!?:])[*_](?!\w)")
 _NOISE = re.compile(
-    r'[|>{}<]|\$\s||\+\+\+|---|diff --git|Traceback \(|File "|at [^\s(]++ ?\(|import \w++$'
+    r'[|>{}<]|\$\s|@@|\+\+\+|---|diff --git|Traceback \(|File "|at [^\s(]++ ?\(|import \w++$'
     r"|from \S++ import|\[?\d{4}-\d\d-\d\d[T ]\d|\[?(?:ERROR|WARN|INFO|DEBUG)\b|\[Request"
 )
 _SYMBOLS = "{}()[]<>=;|\\_&^%$@+~\"'/:#*"

@@ -156,8 +156,12 @@ def test_what_nobody_thought_of(workspace: Path) -> None:
     """It ends in a sentence, on a screen that is the shell's again."""
     broken = workspace.parent / "broken"
     broken.mkdir()
-    code = "from cortext.cli.picker import rows\ndef age(*a): raise RuntimeError('no such age')\n"
-    (broken / "sitecustomize.py").write_text(f"{code}rows.age = age\n", encoding="utf-8")
+    code = (
+        "from cortext.cli.picker import row_format\n"
+        "def age(*a): raise RuntimeError('no such age')\n"
+        "row_format.age = age\n"
+    )
+    (broken / "sitecustomize.py").write_text(code, encoding="utf-8")
     with terminal(workspace, PYTHONPATH=str(broken)) as use:
         shown = use(until="ended with 1")
         assert "error: something unexpected: RuntimeError: no such age" in shown
