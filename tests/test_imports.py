@@ -47,7 +47,7 @@ def test_the_python_api_loads_no_loop_and_no_terminal(name: str) -> None:
     assert loaded_by(f"from cortext import {name}") & heavy == set()
 
 
-@pytest.mark.parametrize("name", ["Session", "SessionStorage", "SessionManager"])
+@pytest.mark.parametrize("name", ["Session", "SessionStorage"])
 def test_an_import_alone_loads_no_log(name: str) -> None:
     """Logging, and all that it needs, is loaded with what may have something to say."""
     assert loaded_by(f"from cortext import {name}") & {"logging", "traceback"} == set()

@@ -27,13 +27,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from cortext import paths
+from cortext.catalog.log_index import SpawnIndex
+from cortext.catalog.row import DOCUMENT
+from cortext.catalog.sanitize import shown
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError, SessionOwnerError
 from cortext.model import derived_ids
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.stores.document import SessionStorage
+from cortext.stores.line_store import LineStore
 from cortext.stores.log import LogStore
+from cortext.stores.memory import MemoryStore
 from cortext.stores.port import SessionStore
 from cortext.stores.servers.server_base import ServedStore
 from cortext.stores.servers.server_records import Holder, holder
@@ -297,10 +303,6 @@ class Kept:
 
 def _listed(folder: str, owner: str | None) -> list[Listed]:
     """The rows that `cortext list` has of a folder of logs, which may be the owner's."""
-    from cortext.catalog.log_index import SpawnIndex
-    from cortext.catalog.row import DOCUMENT
-    from cortext.catalog.sanitize import shown
-
     with SpawnIndex(folder, DOCUMENT) as index:
         listed = index.list()
     if owner is None:
@@ -325,8 +327,6 @@ def name_in(head: Session) -> str:
 
 def _remember(store: SessionStore) -> None:
     """Have lists show what is in a folder of files."""
-    from cortext.stores.document import SessionStorage
-
     if isinstance(store, LogStore):
         remember_program(store.folder)
     elif isinstance(store, SessionStorage):
@@ -355,10 +355,6 @@ def head_of(store: SessionStore, id: str) -> Session:
 def inner_store(store: SessionStore, name: str) -> SessionStore:
     """Where an adapter keeps what is no conversation: in a folder of its own, which no list
     shows."""
-    from cortext.stores.document import SessionStorage
-    from cortext.stores.line_store import LineStore
-    from cortext.stores.memory import MemoryStore
-
     if isinstance(store, ServedStore):
         return store.inner(name)
     if isinstance(store, LogStore):
@@ -377,9 +373,6 @@ def _set(session: Session, fields: Mapping[str, Any]) -> None:
 
 def _side_folder(store: SessionStore) -> str | None:
     """Where a store has its side folder; None if it has no files."""
-    from cortext.stores.document import SessionStorage
-    from cortext.stores.line_store import LineStore
-
     if isinstance(store, SessionStorage):
         return str(store.storage_dir)
     if isinstance(store, LogStore):

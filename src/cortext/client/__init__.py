@@ -6,6 +6,9 @@ programs without an event loop. Both need the extra `client`.
 
 from __future__ import annotations
 
+from cortext.errors import CortextError
+from cortext.installation import install_command
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cortext.client.async_client import AsyncClient
@@ -31,8 +34,6 @@ def __getattr__(name: str) -> object:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("httpx", "httpcore"):
             raise
-        from cortext.errors import CortextError
-        from cortext.installation import install_command
 
         raise CortextError(
             "the client of a server needs the package httpx",

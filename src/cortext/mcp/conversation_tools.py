@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from cortext.catalog.row import AUR, Listed
 from cortext.errors import CortextError
+from cortext.features.manage.adopt import as_conversation
+from cortext.features.manage.stop import stop
 from cortext.formats.briefing import Left, Past, escape, render_history, render_record
 from cortext.mcp import conversation_parts, tool_arguments
 from cortext.mcp.conversation_parts import MESSAGES
@@ -17,6 +19,7 @@ from cortext.mcp.tool_answers import (
     conversation,
     marked,
     new_nonce,
+    short,
 )
 from cortext.mcp.visibility import Reach
 from cortext.model import record_dicts
@@ -109,9 +112,6 @@ def save_conversation(reach: Reach, given: tool_arguments.Save) -> Answer:
             f"{reach.name(row)} is a session of `aur spawn`, which saves it itself",
             hint="nothing has to be done",
         )
-    from cortext.features.manage.adopt import as_conversation
-    from cortext.features.manage.stop import stop
-    from cortext.mcp.tool_answers import short
 
     row = as_conversation(row)
     stopped = stop(row, summary=given.summary)

@@ -6,6 +6,10 @@ from functools import partial
 
 from cortext.catalog.row import AUR, Listed
 from cortext.errors import CortextError
+from cortext.features.capture.bindings import bind
+from cortext.features.capture.capture import capture
+from cortext.features.manage.adopt import as_conversation
+from cortext.features.resume.agent_briefing import activate, brief, configured_servers, why_fixed
 from cortext.features.slash.reply_texts import section
 from cortext.formats.briefing import escape_lines, render_text
 from cortext.mcp import tool_arguments
@@ -28,15 +32,6 @@ class Resumed(Facts, kw_only=True):
 def resume_conversation(reach: Reach, given: tool_arguments.Resume) -> Answer:
     """Go on with a past conversation here: it becomes active, and you get where it stopped and what
     was said. Use it when the person wants to continue one."""
-    from cortext.features.capture.capture import capture
-    from cortext.features.manage.adopt import as_conversation
-    from cortext.features.resume.agent_briefing import (
-        activate,
-        brief,
-        configured_servers,
-        why_fixed,
-    )
-
     row = reach.one(given.id, everywhere=given.everywhere)
     _check(reach, row, reopen=given.reopen)
     row = as_conversation(row)
@@ -114,7 +109,6 @@ def _bind(row: Listed, own: Own | None, folder: str) -> bool:
     not known which session the client has."""
     if own is None or len(own.ids) != 1:
         return False
-    from cortext.features.capture.bindings import bind
 
     bind(row, own.tool, own.ids[0], cwd=folder)
     return True

@@ -14,6 +14,7 @@ from cortext.errors import AmbiguousIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.listing.conversation_names import Names
 from cortext.features.listing.folder_filters import is_below, once
+from cortext.features.listing.load_row import read
 from cortext.features.listing.standalone import called
 from cortext.features.listing.time_ranges import Span
 from cortext.features.search.results import Finder
@@ -204,6 +205,5 @@ def read_row(row: Listed) -> Session:
     """All that was said in a conversation, as far as it can be read."""
     if not row.status:
         return Session(row.id, title=row.title, kind=row.kind)
-    from cortext.features.listing.load_row import read
 
     return read(row)[0]

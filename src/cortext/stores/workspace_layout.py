@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from cortext.builtin import TYPES
+from cortext.durability.read_files import read_file
 from cortext.errors import SessionStorageError, reason_of
+from cortext.model.ids import check_workspace_id
 
 _DAY = "dddd-dd-dd"
 _NO_TYPES = frozenset(("conversations", "resume", "stop-conversation"))
@@ -119,8 +121,6 @@ def places(root: str) -> Iterator[Place]:
 
 def is_name(name: str) -> bool:
     """Whether a folder's name can be a conversation's id."""
-    from cortext.model.ids import check_workspace_id
-
     try:
         check_workspace_id(f"0000-00-00/{name}")
     except ValueError:
@@ -141,8 +141,6 @@ def document_in(folder: str) -> str:
 def title_in(folder: str) -> str:
     """The title in the markdown of a conversation; "" without one. OSError if it cannot be
     read."""
-    from cortext.durability.read_files import read_file
-
     name = document_in(folder)
     text = read_file(f"{folder}/{name}").decode("utf-8", "replace") if name else ""
     heading = next((line for line in text.split("\n") if line.startswith("# ")), "")

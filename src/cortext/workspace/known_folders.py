@@ -10,6 +10,9 @@ from __future__ import annotations
 import os
 
 from cortext import paths
+from cortext.durability.file_lock import FileLock
+from cortext.durability.replace_file import make_private_dir, replace, storage_errors
+from cortext.errors import SessionStorageError
 
 
 def known_workspaces() -> list[str]:
@@ -27,9 +30,6 @@ def remember_workspace(root: str) -> None:
 def forget_gone() -> list[str]:
     """Take the workspaces out of the file that are not there any more, and name them.
     SessionStorageError if the file cannot be read or written; then it is as before."""
-    from cortext.durability.file_lock import FileLock
-    from cortext.durability.replace_file import replace, storage_errors
-
     path = paths.known_workspaces()
     with storage_errors("read", path), FileLock(f"{path}.lock", guards=path):
         known = _all(path)
@@ -67,9 +67,6 @@ def remember_documents(folder: str) -> None:
 def _remember(path: str, folder: str) -> None:
     if folder in _read(path):
         return
-    from cortext.durability.file_lock import FileLock
-    from cortext.durability.replace_file import make_private_dir, replace
-    from cortext.errors import SessionStorageError
 
     try:
         make_private_dir(os.path.dirname(path))

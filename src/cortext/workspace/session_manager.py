@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cortext.catalog.document_index import SessionIndex
 from cortext.durability.lifetime_lock import LiveMark, mark_path
 from cortext.durability.replace_file import side_dir
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
@@ -46,7 +47,6 @@ class SessionManager:
     ) -> None:
         self.storage: SessionStorage = _open_storage(storage)
         # With SQLite, which an import alone does not need.
-        from cortext.catalog.document_index import SessionIndex
 
         self.index: SessionIndex = SessionIndex(self.storage)
         if self.storage.on_change is None:

@@ -21,8 +21,10 @@ from cortext.durability.replace_file import make_private_dir, side_dir, storage_
 from cortext.errors import InvalidTransitionError, SessionLockedError
 from cortext.formats.folder import FOLDER
 from cortext.formats.record_lines import decode_lines, first_records, in_time_order
+from cortext.model.extractive_summary import digest
 from cortext.model.ids import check_workspace_id
 from cortext.model.safe_text import clean
+from cortext.model.secrets.detector import mask_text
 from cortext.model.session import Session
 from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
@@ -31,6 +33,7 @@ from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import Place, conversations_dir, document_in, is_type, shelves
 from cortext.workspace.conversation_types import Types
 from cortext.workspace.inactivity import show_effective_status
+from cortext.workspace.init_workspace import initialize
 from cortext.workspace.known_folders import remember_workspace
 
 _MOST_TRIES = 10_000
@@ -59,8 +62,6 @@ class Workspace:
     @classmethod
     def init(cls, path: str | os.PathLike[str] = ".") -> Workspace:
         """Make a folder a workspace; what a person has changed in it is kept."""
-        from cortext.workspace.init_workspace import initialize
-
         root: str = os.path.abspath(os.fspath(path))
         initialize(root, overwrite=lambda name, difference: False)
         return cls(root)
@@ -161,8 +162,6 @@ class Workspace:
         self, session: Session, topic: str, text: bytes | None, lines: bytes | None = None
     ) -> Started:
         """Give a session its number, id and folder, and a markdown."""
-        from cortext.model.secrets.detector import mask_text
-
         kind = session.kind if is_type(session.kind) else "chat"
         day = _day(session.created_at)
         with storage_errors("write", self.root):
@@ -332,8 +331,6 @@ def _say_fork(started: Started, parent: Session) -> None:
 
 def _summarize(session: Session, told: bool) -> str:
     """`told`: nothing was said since the head was written."""
-    from cortext.model.extractive_summary import digest
-
     return (session.summary if told else "") or digest(session.messages) or session.summary
 
 

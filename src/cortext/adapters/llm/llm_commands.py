@@ -8,8 +8,16 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from cortext import paths
+from cortext.adapters.llm.call_repair import mended
+from cortext.adapters.llm.plugin import ORIGIN, migrated, one_at_a_time
 from cortext.adapters.missing_framework import needs
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
+from cortext.features.listing.conversation_list import Conversations
+from cortext.features.listing.conversation_names import Names
+from cortext.features.listing.load_row import read
+from cortext.features.transfer.import_sqlite import open_programs, put_items, read_database
+from cortext.formats.llm_messages import KEY, items_of
 
 with needs("llm"):
     import click
@@ -55,8 +63,6 @@ def continue_(words: tuple[str, ...], model_id: str | None, database: str | None
 
     It is named by its id or by words of its title. It stays as it is where it was had.
     """
-    from cortext.features.listing.load_row import read
-
     row = _choose(" ".join(words))
     session, damages = read(row)
     for damage in damages:
@@ -79,8 +85,6 @@ def keep(database: str | None) -> None:
 
     Only what is new is taken: it can be done again.
     """
-    from cortext.features.transfer.import_sqlite import open_programs, put_items, read_database
-
     path = database or str(llm.user_dir() / "logs.db")
     store = open_programs(None)
     new = 0
@@ -95,10 +99,6 @@ def keep(database: str | None) -> None:
 def put_conversation(session: Session, path: str, model_id: str) -> str:
     """Log what was said in a session as a conversation of llm, the newest there; gives its id."""
     from llm.logs import LogStore
-
-    from cortext.adapters.llm.call_repair import mended
-    from cortext.adapters.llm.plugin import ORIGIN, migrated, one_at_a_time
-    from cortext.formats.llm_messages import items_of
 
     items = mended(items_of(session.messages))
     if not items:
@@ -133,10 +133,6 @@ def put_conversation(session: Session, path: str, model_id: str) -> str:
 
 
 def _choose(query: str) -> Listed:
-    from cortext import paths
-    from cortext.features.listing.conversation_list import Conversations
-    from cortext.features.listing.conversation_names import Names
-
     found = Conversations(paths.workspace_root()).find(query, contents=True)
     if len(found) == 1:
         return found[0]
@@ -150,9 +146,6 @@ def _choose(query: str) -> Listed:
 
 def _is_there(session: Session, path: str) -> bool:
     """Whether it is a conversation that llm has, with all that is kept of it."""
-    from cortext.adapters.llm.plugin import migrated
-    from cortext.formats.llm_messages import KEY
-
     if session.metadata.get("framework") != KEY or not session.messages:
         return False
     query = "SELECT 1 FROM turns WHERE thread_id = ? AND tip_message_hash = ?"

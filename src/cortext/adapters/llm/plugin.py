@@ -11,7 +11,11 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from cortext import paths
+from cortext.adapters.llm.llm_log import Log
 from cortext.adapters.missing_framework import needs
+from cortext.durability.file_lock import FileLock
+from cortext.errors import CortextError
 
 with needs("llm"):
     from llm import hookimpl, models
@@ -71,9 +75,6 @@ def _keep(response: Response, db: Any) -> None:
     import logging
 
     try:
-        from cortext import paths
-        from cortext.adapters.llm.llm_log import Log
-
         head: dict[str, Any] = {"working_dir": paths.current_folder()}
         if origin := _origin(response, db):
             head |= {"parent_id": origin, "title": _name(response)}
@@ -115,9 +116,6 @@ def _file_of(db: Any) -> str:
 def one_at_a_time(path: str) -> Generator[None]:
     """Wait for others who log there. Where no lock can be had, llm does what it would without."""
     import logging
-
-    from cortext.durability.file_lock import FileLock
-    from cortext.errors import CortextError
 
     with ExitStack() as held:
         try:

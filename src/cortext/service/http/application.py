@@ -31,6 +31,7 @@ from cortext.service.http.routes import data_router
 from cortext.service.stores.adapter import adapt_store
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.port import ConversationStore
+from cortext.web.live_updates import Ending
 
 if TYPE_CHECKING:
     from cortext.service.http.browser_login import Entrance
@@ -157,7 +158,6 @@ def _litestar(
 
     handlers: list[Any] = [healthz, readyz, metrics_page, data_router(sessions=sessions)]
     if pages:
-        from cortext.web.live_updates import Ending
         from cortext.web.router import pages_router
 
         state.ending = Ending()
