@@ -12,7 +12,7 @@ from cortext import paths
 from cortext.features.errors_log import write_error
 from cortext.features.setup.manifest import digest
 from tests.command import SCRIPT, cortext, ok
-from tests.features.damage import Kept, change_lines, nul_line, torn
+from tests.features.doctor.damage import Kept, change_lines, nul_line, torn
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from cortext import paths
 from tests.command import SCRIPT
-from tests.features.damage import Kept, torn
+from tests.features.doctor.damage import Kept, torn
 
 
 def answered(word: str) -> tuple[int, str]:

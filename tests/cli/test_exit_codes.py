@@ -13,7 +13,7 @@ from cortext.cli.commands import sync
 from tests.cli.test_arrange import listed, space
 from tests.cli.test_lists import put
 from tests.command import cortext, ok
-from tests.features.test_sync import say
+from tests.features.archive.test_archive_sync import say
 
 __all__ = ["space"]
 

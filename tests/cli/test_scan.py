@@ -14,7 +14,7 @@ import pytest
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
 from cortext.durability.lifetime_lock import LiveMark, mark_path
 from tests.command import begin, change_head, cortext, folder_of, git, ok
-from tests.secrets.made import KEYS, Maker
+from tests.features.secrets.secret_corpus import KEYS, Maker
 from tests.tools import test_claude
 
 ID = test_claude.ID

@@ -16,8 +16,8 @@ from tests.cli.following import PATIENCE, Running, await_, running
 from tests.cli.test_completion import offered
 from tests.command import SCRIPT, begin, cortext, folder_of, ok
 from tests.command import say as speak
-from tests.features.captures import Bench
-from tests.features.test_sync import ID, say
+from tests.features.archive.test_archive_sync import ID, say
+from tests.features.capture_bench import Bench
 from tests.tools import test_claude
 from tests.tools.opencode_made import Made, text
 

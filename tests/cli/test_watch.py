@@ -16,8 +16,8 @@ from cortext.features.capture.bindings import Bound
 from cortext.installation import install_command
 from tests.cli.following import Running, await_, running
 from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok
-from tests.features.captures import Bench
-from tests.features.test_sync import ID, archived, other, say
+from tests.features.archive.test_archive_sync import ID, archived, other, say
+from tests.features.capture_bench import Bench
 from tests.tools import test_claude
 from tests.tools.opencode_made import Made, text
 

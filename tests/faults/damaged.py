@@ -14,7 +14,7 @@ from tests.faults.cases import Case, chosen
 from tests.faults.home import Home
 from tests.faults.kinds import Fault, Judging
 from tests.faults.scenes import Scene
-from tests.features import damaged_home
+from tests.features.doctor import damaged_home
 
 NAME = "doctor --fix of all"
 _SCENE = Scene(("doctor", "--fix", "--yes"), lambda *_: iter(()))
@@ -22,7 +22,7 @@ Ids = dict[tuple[str, str], list[str]]
 
 
 class Damaged(Campaign):
-    """The home of `tests/features/damaged_home.py`; every case gets a copy of it."""
+    """The home of `tests/features/doctor/damaged_home.py`; every case gets a copy of it."""
 
     def __init__(self, folder: Path) -> None:
         self.home, self._prepared, self._folder = (

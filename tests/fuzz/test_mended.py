@@ -22,7 +22,7 @@ from cortext.stores.log import LogStore
 from cortext.tools import jsonl
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.protocol import Source
-from tests.features.damage import Kept, half_emoji, utf16
+from tests.features.doctor.damage import Kept, half_emoji, utf16
 from tests.tools.opencode_made import Made, said, text
 from tests.tools.test_claude import decode
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cortext.model.secrets.detector import find_secrets, mask_text, mask_value
 from cortext.model.secrets.key_formats import BLOCKS, KEYS
-from tests.secrets.made import labelled
+from tests.features.secrets.secret_corpus import labelled
 
 ROOT = Path(__file__).parent.parent.parent
 ALNUM = string.ascii_letters + string.digits

@@ -1,0 +1,108 @@
+"""Hooks find the conversation of the folder that the tool works in, and leave no change behind."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cortext.features.capture.bindings import Bound
+from cortext.features.capture.capture import capture
+from cortext.features.capture.consent import allow
+from cortext.features.capture.current_session import row_in_list
+from cortext.features.capture.hook_events import hook
+from cortext.features.errors_log import last_errors
+from cortext.features.manage.stop import stop
+from cortext.workspace.known_folders import remember_workspace
+from tests.command import git
+from tests.features.capture.test_hook_events import payload_of
+from tests.features.capture_bench import Bench
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None) -> Bench:
+    made = Bench("claude", tmp_path, monkeypatch)
+    git(Path(made.workspace.root), "init", "-q", "-b", "main")
+    made.bind()
+    made.capture()
+    return made
+
+
+def has(bench: Bench, root: str | Path, text: str) -> bool:
+    lines = bench.bound.place.lines.replace(bench.workspace.root, str(root))
+    return text in Path(lines).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["another", "work/inside"])
+def test_two_checkouts_have_each_their_own_words(bench: Bench, tmp_path: Path, name: str) -> None:
+    """What is said where the tool works; where that tells nothing, nowhere, and it is logged."""
+    root, other = bench.workspace.root, tmp_path / name
+    shutil.copytree(root, other)
+    remember_workspace(str(other))
+    place = bench.bound.place
+    allow(place._replace(shelf=place.shelf.replace(root, str(other), 1)), "claude", bench.session)
+    bench.say("user", "Said in the first.", 1)
+    hook("claude", "Stop", payload_of(bench, cwd=root))
+    assert (has(bench, root, "in the first"), has(bench, other, "in the first")) == (True, False)
+    (other / "src").mkdir()
+    bench.say("user", "Said in the second.", 2)
+    hook("claude", "Stop", payload_of(bench, cwd=str(other / "src")))
+    assert (has(bench, root, "the second"), has(bench, other, "the second")) == (False, True)
+    bench.say("user", "Said elsewhere.", 3)
+    hook("claude", "Stop", payload_of(bench, cwd=str(tmp_path)))
+    assert (has(bench, root, "elsewhere"), has(bench, other, "elsewhere")) == (False, False)
+    assert "belongs to several" in last_errors(1)[0]
+
+
+def test_a_clone_draws_nothing_to_itself(bench: Bench, tmp_path: Path) -> None:
+    """Whoever can write a head can name any session in it; only what was bound here counts."""
+    root, clone = bench.workspace.root, tmp_path / "clone"
+    shutil.copytree(root, clone)
+    shutil.rmtree(root)
+    remember_workspace(str(clone))
+    bench.say("user", "Said in private.", 1)
+    hook("claude", "Stop", payload_of(bench, cwd="/home/you/project"))
+    assert not has(bench, clone, "in private")
+    place = bench.bound.place
+    there = Bound(str(clone), place._replace(shelf=place.shelf.replace(root, str(clone), 1)))
+    (note,) = capture(there.root, there.place, whole=True).notes
+    assert "was had elsewhere" in note
+    assert not has(bench, clone, "in private")
+
+
+def test_workspace_that_was_moved(bench: Bench, tmp_path: Path) -> None:
+    """Nobody called cortext there yet: the tool works in it, and that is enough."""
+    moved = tmp_path / "moved"
+    shutil.move(bench.workspace.root, moved)
+    bench.say("user", "After the move.", 1)
+    hook("claude", "Stop", payload_of(bench, cwd=str(moved)))
+    assert has(bench, moved, "After the move.")
+
+
+def test_closing_phrase_after_it_was_completed(bench: Bench) -> None:
+    """There is nothing to stop: no word, no change."""
+    stop(row_in_list(bench.bound), summary=None, completed=True)
+    before = bench.files
+    payload = payload_of(bench, prompt="Let's stop here.", cwd=bench.workspace.root)
+    assert hook("claude", "UserPromptSubmit", payload) == {}
+    assert bench.files == before
+
+
+def test_leaving_after_a_closing_phrase_leaves_no_change(bench: Bench) -> None:
+    """The confirmation and `/exit` wait until the person goes on."""
+    root = Path(bench.workspace.root)
+    hook("claude", "UserPromptSubmit", payload_of(bench, prompt="I need to go."))
+    before = bench.files
+    bench.say("user", "I need to go.", 1)
+    bench.say("assistant", "Saved. See you!", 2)
+    hook("claude", "Stop", payload_of(bench))
+    exit = "<command-name>/exit</command-name>\n<command-message>exit</command-message>"
+    bench.say("user", exit, 3)
+    bench.say("user", "<local-command-stdout>Bye!</local-command-stdout>", 4)
+    hook("claude", "SessionEnd", payload_of(bench, reason="prompt_input_exit"))
+    assert bench.files == before
+    assert git(root, "diff", "--name-only", "HEAD") == ""
+    bench.say("user", "/workspace.plan the rest", 5)
+    bench.say("assistant", "A plan.", 6)
+    hook("claude", "Stop", payload_of(bench))
+    assert bench.head()["status"] == "active"
+    assert bench.said()[-1] == ["assistant", "A plan."]

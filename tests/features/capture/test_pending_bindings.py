@@ -1,0 +1,149 @@
+"""A conversation whose session of a tool cannot be told yet."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from cortext import clock
+from cortext.features.capture.bindings import Bound, bind
+from cortext.features.capture.capture import capture
+from cortext.features.capture.current_session import bound_here
+from cortext.features.capture.pending_bindings import (
+    bind_process,
+    bound_to_process,
+    note_asked,
+    settle_all,
+    told_apart,
+    unsettled,
+)
+from cortext.formats.slash_frame import frame
+from cortext.tools.processes import Process, find_process
+from cortext.tools.registry import open_bridge
+from cortext.tools.tool_context import Inside
+from cortext.workspace.workspace import Workspace
+from tests.features.capture_bench import Bench
+
+NONCE = "0123456789abcdef" * 2
+TIME = "2099-01-01T00:00:0{}.000Z"
+
+
+@pytest.fixture
+def gemini(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench("gemini", tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def process() -> Process:
+    """One that runs: ours."""
+    found = find_process(os.getpid())
+    assert found
+    return found._replace(arguments=("gemini",))
+
+
+def another(bench: Bench, id: str, *said: str) -> Path:
+    """One more session of the same folder, in which this was asked."""
+    head = {**json.loads(bench.lines[0]), "sessionId": id}
+    head |= {"startTime": TIME.format(0), "lastUpdated": TIME.format(9)}
+    asked = [
+        {
+            "id": f"{id}-{n}",
+            "timestamp": TIME.format(n),
+            "type": "user",
+            "content": [{"text": text}],
+        }
+        for n, text in enumerate(said, 1)
+    ]
+    path = bench.transcript.with_name(f"session-2099-01-01T00-00-{id[:8]}.jsonl")
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in (head, *asked)), encoding="utf-8")
+    return path
+
+
+def native(bound: Bound) -> list[dict[str, str]]:
+    return Workspace(bound.root).store.head_at(bound.place).native
+
+
+def name_of(bound: Bound) -> str:
+    return bound.place.folder.removeprefix(f"{bound.root}/")
+
+
+def framed() -> str:
+    return frame("# Plan", command="workspace.plan", words="A house", nonce=NONCE)
+
+
+def test_the_session_is_the_one_that_has_what_was_printed(gemini: Bench, process: Process) -> None:
+    """Of several sessions of one process; what was said before in it is not the conversation's,
+    and what else was had in it ends there."""
+    before = gemini.begin("Before")
+    bind_process(gemini.bound, "gemini", process, NONCE)
+    another(gemini, "aaaaaaaa-1", "Of another session")
+    path = another(gemini, "bbbbbbbb-2", "Before it", framed(), "After it")
+    bind(before, "gemini", "bbbbbbbb-2", str(path), after="")
+    gemini.capture()
+    (entry,) = native(gemini.bound)
+    assert (entry["session_id"], entry["path"]) == ("bbbbbbbb-2", str(path))
+    assert not {"pid", "started", "nonce", "cwd"} & set(entry)
+    assert [said for _, said in gemini.said()] == ["/workspace.plan A house", "After it"]
+    assert unsettled(gemini.bound) == []
+    capture(*before)
+    assert [m.content for m in Workspace(before.root).store.read(name_of(before))[0].messages] == [
+        "Before it"
+    ]
+
+
+def test_until_it_is_told_nothing_is_taken(gemini: Bench, process: Process) -> None:
+    """And that is said: while the process runs its session may be written yet."""
+    bind_process(gemini.bound, "gemini", process, NONCE)
+    assert gemini.capture(whole=True).new == 0
+    assert bound_to_process("gemini", process) == gemini.bound
+    (note,) = unsettled(gemini.bound)
+    assert note == "which gemini session this is cannot be told; nothing was taken from it"
+    another(gemini, "bbbbbbbb-2", framed())
+    settle_all("gemini")
+    assert bound_to_process("gemini", process) is None
+    assert gemini.capture().new == 1
+
+
+def test_without_that_a_session_of_another_folder_is_never_it(
+    gemini: Bench, tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it is the only one of that time."""
+    (source,) = open_bridge("gemini").sources()
+    began = open_bridge("gemini").glance(source).started_at
+    assert began
+    then = process._replace(started=began.timestamp() - 3)
+    for folder, takes in ((str(tmp_path / "elsewhere"), False), (source.cwd, True)):
+        bound = gemini.begin(f"In {folder}")
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                "cortext.features.capture.pending_bindings.folder_of",
+                lambda pid, found=folder: found,
+            )
+            patch.setattr(clock, "now", lambda: began)
+            bind_process(bound, "gemini", then)
+        assert bool(capture(*bound).new) == takes
+
+
+def test_an_agent_is_in_the_session_of_the_last_command(gemini: Bench, process: Process) -> None:
+    """Of several that a process wrote to; before any command it cannot be told."""
+    for id, said in (("aaaaaaaa-1", "Another"), ("bbbbbbbb-2", framed())):
+        another(gemini, id, said)
+    several = Inside("gemini", ("aaaaaaaa-1", "bbbbbbbb-2"), process)
+    assert told_apart(several) == several
+    assert note_asked("gemini", process, NONCE)
+    assert told_apart(several).id == "bbbbbbbb-2"
+    assert not note_asked("gemini", process, "f" * 32)
+    assert told_apart(several) == several
+
+
+def test_a_session_that_belongs_to_nothing_is_not_the_other_one(
+    gemini: Bench, process: Process
+) -> None:
+    """A new one beside one that is bound: surely it is neither's."""
+    path = another(gemini, "bbbbbbbb-2", "Hello")
+    bind(gemini.bound, "gemini", "bbbbbbbb-2", str(path), after="")
+    both = Inside("gemini", ("aaaaaaaa-1", "bbbbbbbb-2"), process)
+    assert bound_here(both) == gemini.bound
+    assert bound_here(both, surely=True) is None
+    assert bound_here(both._replace(ids=("bbbbbbbb-2",)), surely=True) == gemini.bound

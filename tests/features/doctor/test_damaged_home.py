@@ -1,0 +1,140 @@
+"""`cortext doctor` on a home in which everything is damaged that can be, and after `--fix`."""
+
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.command import SCRIPT, cortext
+from tests.features.doctor.damaged_home import FETCHED, GONE, Home, build
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    home = Home(tmp_path / "home")
+    for name, value in home.environment.items():
+        monkeypatch.setenv(name, value)
+    build(home.root)
+    (home.root / "bin/cortext").symlink_to(SCRIPT)
+    return home
+
+
+def normalised(text: str, home: Home) -> str:
+    """Without what is another one each time."""
+    text = text.replace(str(home.root), "HOME")
+    text = re.sub(r"its last \d+ bytes", "its last N bytes", text)
+    text = re.sub(r"(?<=trash/)[0-9a-f-]{36}", "ID", text)
+    return re.sub(r"\d+ bytes (?=that can be read|were copied)", "N bytes ", text)
+
+
+def same_as_golden(name: str, text: str) -> None:
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("WRITE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def told(home: Home) -> tuple[int, str]:
+    """What doctor says of what is kept."""
+    done = cortext(home.workspace, "doctor", "--verbose")
+    assert done.stderr == ""
+    said = normalised(done.stdout, home)
+    return done.returncode, said[said.index("looked at ") :]
+
+
+def test_everything_is_named_and_mended(home: Home) -> None:
+    """The output is in `golden`. What was readable is there afterwards, a second `--fix`
+    has nothing to do, and only what is of a later version is left."""
+    before = home.readable()
+    transcript = home.transcript(FETCHED).read_bytes()
+    code, said = told(home)
+    assert code == 1
+    same_as_golden("doctor", said)
+    done = cortext(home.workspace, "doctor", "--fix", "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    same_as_golden("doctor_fix", normalised(done.stderr + done.stdout, home))
+    code, said = told(home)
+    assert code == 0
+    same_as_golden("doctor_after", re.sub(r"(?<=, )\d+ of them read.*", "N of them read", said))
+    after = home.readable()
+    assert all(set(ids) <= set(after[name]) for name, ids in before.items())
+    again = cortext(home.workspace, "doctor", "--fix", "--yes")
+    assert (again.returncode, "mended" in again.stdout, again.stderr) == (0, False, "")
+    assert home.transcript(FETCHED).read_bytes() == transcript
+
+
+TABLE = [
+    ("archive/claude/projects/-x/1", "it is truncated", "bytes were copied from claude again"),
+    (
+        "archive/claude/projects/-x/9",
+        "it is truncated",
+        "bytes that can be read; claude has no more",
+    ),
+    ("catalog.sqlite3", "is damaged: file is not a database", "removed, and will be made anew"),
+    ("0123456789abcdef.tmp", "1 temp file of processes that were killed", "moved to the trash"),
+    ("tokens/phone", "other users can read or change 1 place", "now yours alone"),
+    ("090-debug-later.jsonl", "other users can read or change 1 place", "now yours alone"),
+    (".known/claude.json", "is not written to its end", "removed, and will be made anew"),
+    (
+        "data/cortext/workspaces",
+        "line 2: this is no folder, and 1 more",
+        "names folders alone again",
+    ),
+    ("sessions/index.json", "is damaged: it is no JSON object", "made anew, of 17 sessions"),
+    ("projects/-x/7777", "32 NUL bytes in what claude wrote", ""),
+    ("bin/aur", "another program called `aur` comes first on the PATH", ""),
+    ("090-debug-later", "has format version 9.0, and this cortext reads up to 1.0", ""),
+]
+"""What is damaged beside the sessions: its path, what is said, and what is done: "" for nothing."""
+
+
+def test_the_table_of_what_else_is_damaged(home: Home) -> None:
+    """Each is said, and done, in a line that names it."""
+    said = cortext(home.workspace, "doctor").stdout.split("\n")
+    done = cortext(home.workspace, "doctor", "--fix", "--yes").stdout.split("\n")
+    for path, says, does in TABLE:
+        assert [line for line in said if path in line and says in line], path
+        mended = [line for line in done if line.startswith("mended: ") and path in line]
+        assert any(does in line for line in mended) if does else not mended or "later" in path, path
+
+
+def test_a_truncated_copy_has_what_the_tool_still_has(home: Home) -> None:
+    """And of one whose transcript is gone, every whole line."""
+    cortext(home.workspace, "doctor", "--fix", "--yes")
+    held = {id: gzip.decompress(home.copy(id).read_bytes()) for id in (FETCHED, GONE)}
+    assert held[FETCHED] == home.transcript(FETCHED).read_bytes()
+    assert held[GONE].count(b"\n") == 3
+    assert held[GONE] == held[FETCHED].replace(FETCHED.encode(), GONE.encode())[: len(held[GONE])]
+
+
+def test_nothing_is_done_unasked(home: Home) -> None:
+    """Without a terminal and without `--yes`: the plan, a hint, exit code 2."""
+    files = {path: path.read_bytes() for path in home.workspace.rglob("*.json*")}
+    done = cortext(home.workspace, "doctor", "--fix")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "what will be done; the original of every conversation is kept:\n1. "
+    )
+    assert "hint: `cortext doctor --fix --yes`" in done.stderr
+    asked = json.loads(cortext(home.workspace, "doctor", "--fix", "--json").stdout)
+    assert (len(asked["plan"]) > 60, asked["mended"], asked["failed"]) == (True, [], [])
+    assert files == {path: path.read_bytes() for path in home.workspace.rglob("*.json*")}
+
+
+def test_programs_get_all_of_it(home: Home) -> None:
+    """As JSON: each problem with its file and line, then what was done, and how it is then."""
+    found = json.loads(cortext(home.workspace, "doctor", "--json").stdout)
+    torn = [one for one in found["problems"] if "003-debug-torn.jsonl" in one["path"]]
+    assert [(one["line"], one["severity"], bool(one["mend"])) for one in torn] == [
+        (8, "warning", True)
+    ]
+    done = cortext(home.workspace, "doctor", "--fix", "--yes", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["failed"]) == (0, [])
+    assert len(told["mended"]) == len(told["plan"]) > 60
+    assert {one["severity"] for one in told["health"]["problems"]} == {"note"}

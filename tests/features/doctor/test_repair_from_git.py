@@ -1,0 +1,106 @@
+"""`cortext doctor --fix` takes what a conversation lost from git, where `stop` committed it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cortext.features.secrets.redact_value import redaction_key
+from tests.features.doctor import damage
+from tests.features.doctor.damage import TEXTS, Kept
+from tests.features.doctor.test_repair_content import mended, texts
+from tests.features.secrets.secret_corpus import KEYS, Maker
+
+TOKEN = next(make for name, make in KEYS if name == "github-token")(Maker(1))
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None) -> Kept:
+    """A conversation of a workspace, committed with its six messages."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    root = tmp_path / "work"
+    made = Kept("workspace", root).make()
+    git(root, "init", "-q")
+    commit(root)
+    return made
+
+
+def git(root: Path, *words: str) -> None:
+    subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)
+
+
+def commit(root: Path) -> None:
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "said")
+
+
+def said(kept: Kept) -> list[str]:
+    return [problem.text.partition(": ")[2] for problem in kept.check().problems]
+
+
+@pytest.mark.parametrize("how", [damage.no_messages, damage.nothing_in_it])
+def test_all_messages_come_back(how: damage.Damage, kept: Kept) -> None:
+    """A file that is gone or empty: git has all of it, and a second look finds nothing."""
+    how(kept)
+    assert "git has 6 messages of it that cannot be read here" in said(kept)
+    assert mended(kept).did.endswith("with 6 messages, 6 of them from git")
+    assert texts(kept) == list(TEXTS)
+    assert not kept.check().problems
+
+
+def test_an_empty_file_that_was_committed_hides_nothing(kept: Kept) -> None:
+    """The newest commit with messages counts."""
+    damage.nothing_in_it(kept)
+    commit(kept.root)
+    mended(kept)
+    assert texts(kept) == list(TEXTS)
+
+
+def test_a_file_of_something_else_is_written_anew_and_kept(kept: Kept) -> None:
+    """Without git it would stay as it is, since nothing of it can be read."""
+    kept.lines.write_bytes(b"what is this\n")
+    mended(kept)
+    assert texts(kept) == list(TEXTS)
+    assert kept.kept() == [b"what is this\n"]
+
+
+@pytest.mark.parametrize("how", [damage.nul_over, damage.first_line])
+def test_a_line_comes_back_where_it_was(how: damage.Damage, kept: Kept) -> None:
+    """With what was said since, and before it what could be read."""
+    damage.open_call(kept)
+    how(kept)
+    assert ", 1 of them from git" in mended(kept).did
+    assert kept.ids()[:7] == ["m1", "m2", "m3", "m4", "m5", "m6", "m7"]
+
+
+def test_what_a_person_took_out_stays_out(kept: Kept) -> None:
+    """One line is damaged, and two messages are missing: nobody knows which of them it was."""
+    damage.change_lines(kept, lambda lines: [lines[0], b"#", *lines[3:]])
+    mended(kept)
+    assert kept.ids() == ["m1", "m4", "m5", "m6"]
+
+
+def test_a_head_that_is_gone_is_the_one_of_git(kept: Kept) -> None:
+    """What no message tells: its title and its tags."""
+    value = json.loads(kept.head.read_bytes())
+    kept.head.write_text(json.dumps({**value, "tags": ["urgent"]}), encoding="utf-8")
+    commit(kept.root)
+    kept.head.unlink()
+    assert "the head that git has is taken" in "".join(said(kept))
+    mended(kept)
+    session = kept.open().load(kept.id)
+    assert (session.title, session.tags) == ("Slow pages", ["urgent"])
+    assert texts(kept) == list(TEXTS)
+
+
+def test_what_was_redacted_since_stays_masked(kept: Kept) -> None:
+    """Git's history has it, and nobody who redacts wants to see it again."""
+    data = kept.lines.read_bytes()
+    kept.lines.write_bytes(data.replace(b"it fetches twice", f"use {TOKEN}".encode()))
+    commit(kept.root)
+    kept.lines.write_bytes(b"")
+    redaction_key()
+    mended(kept)
+    assert texts(kept)[2].startswith("use [redacted github-token ")
+    assert TOKEN.encode() not in kept.lines.read_bytes()

@@ -1,0 +1,295 @@
+"""Files that nobody thought of: several damages at once, odd content, odd places."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from cortext import paths
+from cortext.errors import SessionStorageError
+from cortext.features.archive.archive_sync import sync
+from cortext.features.doctor import checkup
+from cortext.features.doctor.checkup import look_over
+from cortext.features.doctor.nothing_lost import refuse_fewer
+from cortext.features.doctor.problem import Mend, Mended, Problem
+from cortext.features.doctor.problem_kinds import MANY, repeated
+from cortext.features.doctor.repair import mend_all
+from cortext.features.doctor.salvage.json_scan import objects_in
+from cortext.workspace.known_folders import remember_program, remember_workspace
+from tests.features.doctor.damage import (
+    DAY,
+    Kept,
+    change_lines,
+    messages,
+    no_beginning,
+    on_one_line,
+    pretty,
+)
+
+ALL = [message.id for message in messages()]
+ID = "11111111-2222-4333-8444-555555555555"
+
+
+def garbage_in_head(kept: Kept) -> None:
+    data = kept.head.read_bytes()
+    kept.head.write_bytes(data[:150] + b"\xff\x01\x02#" + data[150:])
+
+
+def nul_over_end_of_head(kept: Kept) -> None:
+    change_lines(kept, lambda lines: [lines[0][:-8] + b"\0" * 9 + lines[1], *lines[2:]])
+
+
+def crlf(kept: Kept) -> None:
+    kept.lines.write_bytes(kept.lines.read_bytes().replace(b"\n", b"\r\n"))
+
+
+def two_marks(kept: Kept) -> None:
+    kept.lines.write_bytes(b"\xef\xbb\xbf" * 2 + kept.lines.read_bytes())
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [(no_beginning, pretty), (garbage_in_head, on_one_line), (nul_over_end_of_head,)],
+    ids=lambda chain: "+".join(how.__name__ for how in chain),
+)
+def test_a_damaged_head_costs_no_message(
+    chain: tuple[Callable[[Kept], None], ...], tmp_path: Path
+) -> None:
+    """Messages that are not on lines alone stay, and say nothing of the session."""
+    kept = Kept("log", tmp_path).make()
+    for how in chain:
+        how(kept)
+    found = kept.check().mend
+    assert found is not None
+    found.do()
+    assert kept.ids() == ALL
+    assert [one.text for one in kept.check().problems] == []
+    head = json.loads(kept.lines.read_bytes().partition(b"\n")[0])
+    assert {"role", "content", "timestamp"}.isdisjoint(head)
+    assert head["title"] == "Slow pages"
+
+
+def test_nothing_is_written_with_fewer_messages() -> None:
+    """Whatever a rescue gives: what can be read now has to be in it."""
+    refuse_fewer("x", messages, messages())
+    with pytest.raises(SessionStorageError, match="1 message that can be read would not be in it"):
+        refuse_fewer("x", messages, messages()[1:])
+
+
+@pytest.mark.parametrize("kind", ["workspace", "log"])
+@pytest.mark.parametrize("how", [crlf, two_marks])
+def test_line_ends_and_marks_keep_checksums(
+    how: Callable[[Kept], None], kind: str, tmp_path: Path
+) -> None:
+    """A flipped bit is found and put right in them, and one mending is enough."""
+    kept = Kept(kind, tmp_path).make(checksums=True)
+    kept.lines.write_bytes(kept.lines.read_bytes().replace(b"fetches twice", b"fetcher twice"))
+    how(kept)
+    found = kept.check()
+    assert any("one bit of message 'm3' is flipped" in one.text for one in found.problems)
+    assert found.mend is not None
+    found.mend.do()
+    assert kept.check().problems == ()
+    assert b"fetches twice" in kept.lines.read_bytes()
+
+
+def numbers(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+HOSTILE = {
+    "a number of 5000 digits": b'{"role":"user","content":"x","n":' + b"9" * 5000 + b"}",
+    "nested deeply": b'{"role":"user","content":"\\ud83d","n":' + numbers(900) + b"}",
+    "nested too deeply": b'{"role":"user","content":"\\ud83d","n":' + numbers(9000) + b"}",
+}
+
+
+@pytest.mark.parametrize("kind", ["workspace", "log", "document"])
+@pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE)
+def test_odd_content_ends_no_look(line: bytes, kind: str, tmp_path: Path) -> None:
+    """In the middle of a file, and as its head: all else of it is there when it is mended."""
+    for at in (0, 3):
+        kept = Kept(kind, tmp_path / str(at)).make()
+        change_lines(kept, lambda lines, at=at: [*lines[:at], line, *lines[at:]])
+        found = kept.check()
+        assert found.problems
+        if found.mend is not None:
+            assert mend_all([found.mend]).failed == []
+            assert set(kept.ids()) >= set(ALL)
+
+
+def test_a_file_that_nobody_thought_of_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails on one is said of that one."""
+    remember_program(str(tmp_path))
+    first = Kept("log", tmp_path, "a").make()
+    second = Kept("log", tmp_path, "b").make()
+    for kept in (first, second):
+        kept.lines.write_bytes(kept.lines.read_bytes() + b'{"role":')
+    check = checkup.items
+
+    def breaking(*args: object) -> object:
+        def fail() -> None:
+            raise ZeroDivisionError("no such luck")
+
+        for item in check(*args):  # type: ignore[arg-type]
+            yield item._replace(check=fail) if item.name == str(first.lines) else item
+
+    monkeypatch.setattr(checkup, "items", breaking)
+    found = {one.path: one.text for one in look_over().problems}
+    assert found[str(first.lines)].endswith("cannot be looked at: ZeroDivisionError: no such luck")
+    assert "the last line is torn" in found[str(second.lines)]
+
+
+def test_a_step_that_nobody_thought_of_stops_no_other() -> None:
+    """It is told, with what it was to do."""
+
+    def fail() -> Mended | None:
+        raise ZeroDivisionError("no such luck")
+
+    done = mend_all([Mend("one", fail), Mend("two", lambda: Mended("did", []))])
+    assert [(one.step, one.why) for one in done.failed] == [
+        ("one", "it cannot be done: ZeroDivisionError: no such luck")
+    ]
+    assert [one.did for one in done.mended] == ["did"]
+
+
+def test_what_is_in_the_place_of_something_else_is_named(tmp_path: Path) -> None:
+    """A file where a folder belongs, a folder where a file does, and a link that leads nowhere."""
+    remember_workspace(str(tmp_path / "w"))
+    (tmp_path / "w/.workspace").mkdir(parents=True)
+    day = tmp_path / "w/conversations" / DAY
+    (day / "001-debug").mkdir(parents=True)
+    (day / "001-debug/.session").write_bytes(b"")
+    (day / "002-debug/.session/messages.jsonl").mkdir(parents=True)
+    remember_program(str(tmp_path / "logs"))
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/a.jsonl").symlink_to(tmp_path / "nowhere")
+    Path(paths.redaction_key()).mkdir(parents=True)
+    Path(paths.archive()).mkdir(parents=True, exist_ok=True)
+    (Path(paths.archive()) / "claude").write_bytes(b"")
+    Path(paths.trash()).write_bytes(b"")
+    said = dict[str, str]()
+    for one in look_over().problems:
+        said[one.path] = f"{said.get(one.path, '')}{one.text}; {one.hint}\n"
+    assert "it is no folder" in said[f"{day}/001-debug/.session"]
+    inner = f"{day}/002-debug/.session/messages.jsonl"
+    assert f"{inner} cannot be read" in said[inner]
+    assert "something else is in its place" in said[inner]
+    assert "leads nowhere" in said[str(tmp_path / "logs/a.jsonl")]
+    assert "is no file" in said[paths.redaction_key()]
+    assert "not a directory" in said[f"{paths.archive()}/claude"]
+    assert "not a directory" in said[paths.trash()]
+
+
+def test_a_closed_day_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named, and the days after it are looked at."""
+    remember_workspace(str(tmp_path))
+    (tmp_path / ".workspace").mkdir()
+    kept = Kept("workspace", tmp_path).make()
+    kept.lines.write_bytes(kept.lines.read_bytes() + b'{"role":')
+    closed = tmp_path / "conversations/2025-01-01"
+    closed.mkdir()
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:
+        if str(path) == str(closed):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    said = {one.path: one.text for one in look_over().problems}
+    assert said[str(closed)] == f"{closed} cannot be looked into: permission denied"
+    assert "torn" in said[str(kept.lines)]
+
+
+@pytest.fixture
+def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    return tmp_path / "claude"
+
+
+def copied(claude: Path) -> tuple[Path, Path]:
+    """A transcript of a tool, and its copy."""
+    source = claude / f"projects/-x/{ID}.jsonl"
+    source.parent.mkdir(parents=True)
+    line = {"type": "user", "sessionId": ID, "uuid": "u", "cwd": "/x", "parentUuid": None}
+    said = {"timestamp": "2025-11-22T09:00:00.000Z", "message": {"role": "user", "content": "hi"}}
+    source.write_text(json.dumps(line | said) + "\n", encoding="utf-8")
+    sync(tools=["claude"])
+    return source, Path(paths.archive()) / f"claude/projects/-x/{ID}.jsonl.gz"
+
+
+def of(path: Path) -> list[Problem]:
+    return [one for one in look_over().problems if one.path == str(path)]
+
+
+def test_an_unpacked_copy_is_packed_again(claude: Path) -> None:
+    """Also when the tool has it no more."""
+    source, copy = copied(claude)
+    data = source.read_bytes()
+    source.unlink()
+    copy.write_bytes(data)
+    assert len(of(copy)) == 1
+    assert mend_all(look_over().mends).failed == []
+    assert of(copy) == []
+    from cortext.durability.gzip_members import read_packed
+
+    assert b"".join(read_packed(str(copy))) == data
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 40], ids=["empty", "garbage"])
+def test_a_copy_of_which_nothing_is_left(content: bytes, claude: Path) -> None:
+    """It is copied again while the tool has it; else it is left, and named each time."""
+    source, copy = copied(claude)
+    whole = copy.read_bytes()
+    copy.write_bytes(content)
+    assert mend_all(look_over().mends).failed == []
+    assert of(copy) == []
+    source.unlink()
+    copy.write_bytes(content)
+    (problem,) = of(copy)
+    assert (problem.mend, "claude has it no more" in problem.hint) == ("", True)
+    assert mend_all(look_over().mends).failed == []
+    assert (copy.read_bytes(), len(of(copy))) == (content, 1)
+    assert whole
+
+
+def test_a_time_in_the_future_costs_no_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what was just written is looked at again, and all of it after one moment."""
+    remember_program(str(tmp_path))
+    slept: list[float] = []
+    monkeypatch.setattr(checkup.time, "sleep", slept.append)
+    later = time.time() + 3600
+    for name in "abcd":
+        kept = Kept("log", tmp_path, name).make()
+        kept.lines.write_bytes(kept.lines.read_bytes() + b'{"role":')
+        os.utime(kept.lines, (later, later))
+    assert len(look_over().problems) >= 4
+    assert slept == []
+
+
+def test_many_objects_on_a_line_are_found_in_a_moment() -> None:
+    """Each, and none is looked at from its beginning to the end of the line."""
+    text = '{"type":"turn","n":}' * 20_000 + '{"type":"turn","id":1}' * 20_000
+    found = list(objects_in(text))
+    assert len(found) == 20_000
+    assert all(one.end <= two.start for one, two in pairwise(found))
+
+
+def test_one_of_a_kind_stands_for_many() -> None:
+    """Where there are many files; whatever numbers and names it says of its own."""
+    problems = [
+        Problem(f"/x/{n}, line {n}: message 'm{n}' is not read", "", path=f"/x/{n}")
+        for n in range(MANY + 1)
+    ]
+    other = Problem("/y is gone", "", path="/y")
+    assert list(repeated([*problems, other]).values()) == [MANY + 1]
+    assert repeated(problems[:MANY]) == {}

@@ -1,0 +1,240 @@
+"""What was masked in the archive stays masked, whatever its tool and sync do afterwards."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cortext import paths
+from cortext.features.archive.archive_sync import Synced, sync
+from cortext.features.secrets import archive_redactions
+from cortext.features.secrets.redact_archive import redact_copies
+from cortext.features.secrets.scan import scan_one
+from cortext.tools.registry import open_bridge
+from tests.features.secrets.tool_sessions import (
+    KEY,
+    TOKEN,
+    TOOLS,
+    Held,
+    claude,
+    codex,
+    gemini,
+    kept,
+    opencode,
+)
+from tests.tools import test_claude
+
+every_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.__name__)
+
+
+@pytest.fixture(autouse=True)
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_DB", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    # Others may test with the same ids on this machine.
+    monkeypatch.setattr("cortext.tools.running.live_sessions", list)
+    return tmp_path
+
+
+def archive_has(word: str) -> list[str]:
+    return [path for path, data in kept().items() if word.encode() in data]
+
+
+def said_in_archive(held: Held) -> str:
+    """What a person finds in the copy."""
+    bridge = open_bridge(held.row.tool, os.path.join(paths.archive(), held.row.tool))
+    (source,) = [one for one in bridge.sources() if one.id == held.row.key]
+    return "\n".join(message.content for message in bridge.decode(source).session.messages)
+
+
+def synced() -> Synced:
+    result = sync()
+    assert result.errors == []
+    return result
+
+
+@every_tool
+def test_when_the_tool_goes_on(tool: type, person: Path) -> None:
+    """What is new is copied, and the secret does not come back, also where it is said again."""
+    held: Held = tool(person, "Hello.", f"my key is {TOKEN}", "Thanks.")
+    before = held.path.read_bytes()
+    synced()
+    assert archive_has(TOKEN)
+    redact_copies(held.row)
+    assert archive_has(TOKEN) == []
+    assert held.path.read_bytes() == before
+    held.say("And one more.")
+    held.say(f"Again: {TOKEN}, and another, {KEY}")
+    synced()
+    assert archive_has(TOKEN) == []
+    said = said_in_archive(held)
+    assert "my key is [redacted github-token " in said
+    assert "And one more." in said
+    assert f"and another, {KEY}" in said
+    assert [path for path in kept() if ".~" in path] == []
+
+
+@every_tool
+def test_without_what_is_remembered_to_save_time(tool: type, person: Path) -> None:
+    """Nothing comes back when `.known` is lost, which anybody may delete."""
+    held: Held = tool(person, "Hello.", f"my key is {TOKEN}")
+    synced()
+    redact_copies(held.row)
+    shutil.rmtree(os.path.join(paths.archive(), ".known"))
+    synced()
+    held.say("And one more.")
+    synced()
+    assert archive_has(TOKEN) == []
+    assert "And one more." in said_in_archive(held)
+    assert [path for path in kept() if ".~" in path] == []
+
+
+@every_tool
+def test_what_no_sync_has_copied_yet(tool: type, person: Path) -> None:
+    """It is masked when it is copied."""
+    held: Held = tool(person, "Hello.", f"my key is {TOKEN}")
+    redact_copies(held.row)
+    synced()
+    assert archive_has(TOKEN) == []
+    assert "my key is [redacted github-token " in said_in_archive(held)
+
+
+@every_tool
+def test_with_another_key(tool: type, person: Path) -> None:
+    """Nobody knows then which secrets those were: all stay out, and no copy is made anew."""
+    held: Held = tool(person, "Hello.", f"my key is {TOKEN}", "Thanks.")
+    synced()
+    redact_copies(held.row)
+    os.unlink(paths.redaction_key())
+    held.say("And one more.")
+    synced()
+    assert archive_has(TOKEN) == []
+    assert "And one more." in said_in_archive(held)
+    assert [path for path in kept() if ".~" in path] == []
+    held.say("And another.")
+    synced()
+    assert archive_has(TOKEN) == []
+    assert "And another." in said_in_archive(held)
+    assert [path for path in kept() if ".~" in path] == []
+
+
+def test_a_fork_of_it(person: Path) -> None:
+    """A new session with the same words is without the same secret."""
+    held = claude(person, "Hello.", f"my key is {TOKEN}")
+    synced()
+    redact_copies(held.row)
+    other = "99999999-2222-4333-8444-555555555555"
+    lines = held.path.read_bytes().replace(test_claude.ID.encode(), other.encode())
+    fork = held.path.with_name(f"{other}.jsonl")
+    fork.write_bytes(lines)
+    os.utime(fork, (1, 1_700_000_000))
+    synced()
+    assert len([path for path in kept() if path.endswith(".gz")]) == 2
+    assert archive_has(TOKEN) == []
+
+
+def test_one_finding_alone(person: Path) -> None:
+    """The others stay as they are, and come with what is new."""
+    held = claude(person, f"one {TOKEN}", f"two {KEY}")
+    synced()
+    redact_copies(held.row, [one for one in scan_one(held.row) if one.secret == KEY])
+    held.say("And one more.")
+    synced()
+    assert archive_has(KEY) == []
+    assert TOKEN in said_in_archive(held)
+
+
+def test_older_copies_are_masked(person: Path) -> None:
+    """`NAME.~1.gz` is what the tool wrote before it wrote the file anew."""
+    held = gemini(person, "Hello.", f"my key is {TOKEN}", "Thanks.")
+    synced()
+    other = gemini(person, "Hi.")
+    synced()
+    assert any(".~1." in path for path in archive_has(TOKEN))
+    assert {one.role for one in scan_one(other.row)} == {"archive"}
+    redact_copies(other.row)
+    assert archive_has(TOKEN) == []
+    assert held.path == other.path
+
+
+def test_a_redact_that_was_killed_before_the_copy(person: Path) -> None:
+    """What is remembered is written first: the next sync ends it."""
+    held = claude(person, "Hello.", f"my key is {TOKEN}")
+    synced()
+    before = {path: Path(path).read_bytes() for path in kept("claude")}
+    redact_copies(held.row)
+    for path, data in before.items():
+        Path(path).write_bytes(data)
+    held.say("And one more.")
+    synced()
+    assert archive_has(TOKEN) == []
+    assert "And one more." in said_in_archive(held)
+
+
+def test_a_damaged_key_copies_nothing_rather_than_the_secret(person: Path) -> None:
+    """It is named, and all other sessions are copied."""
+    held = claude(person, "Hello.", f"my key is {TOKEN}")
+    opencode(person, "Hello there.")
+    synced()
+    redact_copies(held.row)
+    Path(paths.redaction_key()).write_bytes(b"short")
+    held.say("And one more.")
+    result = sync()
+    assert ["key of redaction is damaged" in one.reason for one in result.errors] == [True]
+    assert archive_has(TOKEN) == []
+
+
+def test_nothing_tells_what_was_masked(person: Path) -> None:
+    """Only fingerprints with a key are kept, for this user alone."""
+    held = claude(person, f"my key is {TOKEN}")
+    synced()
+    redact_copies(held.row)
+    data = Path(archive_redactions.path()).read_bytes()
+    assert TOKEN.encode() not in data
+    assert TOKEN[4:12].encode() not in data
+    assert os.stat(archive_redactions.path()).st_mode & 0o777 == 0o600
+
+
+def test_damaged_notes_are_said_once(person: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """However many of their lines cannot be read."""
+    notes = Path(archive_redactions.path())
+    notes.parent.mkdir(parents=True, exist_ok=True)
+    notes.write_bytes(b"]]\n" * 3)
+    archive_redactions.Masks("claude")
+    (said,) = caplog.messages
+    assert said.startswith(f"line 1 of {notes} is damaged, and not used: ")
+    assert said.endswith(", and 2 more")
+
+
+def test_a_damaged_copy_that_is_mended(person: Path) -> None:
+    """What doctor takes from the tool again is without it."""
+    from cortext.features.doctor.check_archive import Copy, check_copy
+
+    held = claude(person, "Hello.", f"my key is {TOKEN}", "Thanks.")
+    synced()
+    redact_copies(held.row)
+    (path,) = [path for path in kept("claude") if path.endswith(".gz")]
+    os.truncate(path, os.path.getsize(path) - 12)
+    found = check_copy(Copy("claude", path))
+    assert found.mend is not None
+    assert found.mend.do() is not None
+    assert archive_has(TOKEN) == []
+    assert said_in_archive(held).endswith("Thanks.")
+
+
+def test_a_rollout_that_codex_compressed(person: Path) -> None:
+    """It continues the masked copy of what it was before."""
+    if not shutil.which("zstd"):
+        pytest.skip("zstd is not installed")
+    held = codex(person, "Hello.", f"my key is {TOKEN}")
+    synced()
+    redact_copies(held.row)
+    held.say("And one more.")
+    subprocess.run(["zstd", "-q", "--rm", str(held.path)], check=True)
+    synced()
+    assert archive_has(TOKEN) == []
+    assert "And one more." in said_in_archive(held)
+    assert {one.path for one in scan_one(held.row)} == {f"{held.path}.zst"}

@@ -1,0 +1,202 @@
+"""What lists and the search index keep: no secret that was masked, whoever has it still."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortext import paths
+from cortext.catalog.sanitize import told
+from cortext.model.secrets.detector import find_secrets
+from cortext.model.secrets.quick_check import could_hold
+from tests.command import begin, cortext, git, ok
+from tests.features.secrets.secret_corpus import KEYS, Maker
+from tests.features.secrets.tool_sessions import (
+    KEY,
+    TOKEN,
+    Held,
+    claude,
+    codex,
+    gemini,
+    holding,
+    opencode,
+)
+
+WORD = TOKEN.lower().removeprefix("ghp_")
+"""As the index would have it."""
+every_tool = pytest.mark.parametrize(
+    "tool", [claude, codex, gemini, opencode], ids=lambda tool: tool.__name__
+)
+
+
+@pytest.fixture
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace, in a home of its own."""
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("CONFIG", "CACHE", "DATA", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_DB", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    root = tmp_path / "space"
+    root.mkdir()
+    (tmp_path / "home").mkdir()
+    ok(root, "init")
+    return root
+
+
+def ours(space: Path, word: str, held: Held | None = None) -> list[str]:
+    """The files that have a word, but for the tool's own."""
+    own = str(held.path) if held else "/none"
+    found = holding(word, *(space.parent / name for name in ("space", "cache", "data", "state")))
+    return [path for path in found if not path.startswith(own)]
+
+
+def test_stop_leaves_no_title_in_the_catalog(space: Path) -> None:
+    """Nor in its log: neither of the conversation before it was masked, nor of a list between."""
+    for name, value in (("init", ("-q",)), ("config", ("user.name", "A"))):
+        git(space, name, *value)
+    git(space, "config", "user.email", "a@example.org")
+    ok(space, "config", "sessions.secrets", "mask")
+    id = begin(space, "plan", "Deploy", "Hello.", f"Use {TOKEN} here.")
+    ok(space, "rename", id, f"Deploy with {TOKEN}")
+    # Somebody has it open: else SQLite puts its log away with the last who closes it.
+    with sqlite3.connect(paths.catalog()) as reader:
+        reader.execute("SELECT count(*) FROM days").fetchone()
+        assert "Deploy with [secret removed: github-token]" in ok(space, "list")
+        assert "committed as" in cortext(space, "stop", id).stderr
+        assert ours(space, TOKEN) == []
+    reader.close()
+
+
+@every_tool
+def test_a_title_of_a_tool_s_session(tool: Any, space: Path) -> None:
+    """Of what the tool still has, nothing of ours has the first words that are a secret."""
+    held: Held = tool(space.parent / "home", f"use {TOKEN} please", "Thanks.")
+    ok(space, "sync")
+    assert TOKEN not in ok(space, "list", "--all", "--json")
+    ok(space, "search", "Thanks")
+    before = held.path.read_bytes()
+    done = cortext(space, "redact", held.row.key, "--archive", "--yes")
+    assert done.returncode == 0, done.stderr
+    ok(space, "list", "--all")
+    assert ours(space, TOKEN, held) == []
+    assert held.path.read_bytes() == before
+
+
+def test_titles_that_an_earlier_version_kept(space: Path) -> None:
+    """A redact has them looked at again."""
+    held = claude(space.parent / "home", "Hello.", f"my key is {KEY}")
+    ok(space, "list", "--all")
+    with sqlite3.connect(paths.catalog()) as catalog:
+        catalog.execute("UPDATE tools SET text = replace(text, 'Hello.', ?)", (f"use {TOKEN}",))
+    catalog.close()
+    assert ours(space, TOKEN, held) != []
+    ok(space, "redact", held.row.key, "--archive", "--yes")
+    assert ours(space, TOKEN, held) == []
+    assert "Hello." in ok(space, "list", "--all")
+
+
+@every_tool
+def test_the_index_does_not_take_it_back(tool: Any, space: Path) -> None:
+    """The words around it are found, also those that came later; it is not."""
+    held: Held = tool(space.parent / "home", "Hello.", f"my marmalade is {TOKEN} there", "Thanks.")
+    ok(space, "sync")
+    ok(space, "search", "Thanks")
+    assert ours(space, WORD, held) != []
+    ok(space, "redact", held.row.key, "--archive", "--yes")
+    for _ in range(2):
+        assert held.row.key in ok(space, "search", "marmalade", "--json")
+        assert ours(space, WORD, held) == []
+        held.say(f"Again {TOKEN}, and walnuts.")
+    assert held.row.key in ok(space, "search", "walnuts", "--json")
+    assert ours(space, WORD, held) == []
+
+
+def test_the_index_of_a_session_that_nobody_copied_yet(space: Path) -> None:
+    """A fork has the words of the first, and no copy."""
+    held = claude(space.parent / "home", "Hello.", f"my marmalade is {TOKEN}")
+    ok(space, "sync")
+    ok(space, "redact", held.row.key, "--archive", "--yes")
+    other = "99999999-2222-4333-8444-555555555555"
+    fork = held.path.with_name(f"{other}.jsonl")
+    fork.write_bytes(held.path.read_bytes().replace(held.row.key.encode(), other.encode()))
+    assert other in ok(space, "search", "marmalade", "--json")
+    assert ours(space, WORD, held) == []
+
+
+def test_the_index_has_what_nobody_masked(space: Path) -> None:
+    """A person looks for where a key was said: that is found until it is masked."""
+    held = claude(space.parent / "home", "Hello.", f"my key is {TOKEN}, and {KEY}")
+    ok(space, "sync")
+    ok(space, "redact", held.row.key, "--archive", "--finding", "1", "--yes")
+    assert held.row.key in ok(space, "search", KEY, "--json")
+
+
+def test_what_a_redact_begins_it_ends(space: Path) -> None:
+    """Nothing is left of the note that it makes for the case that it is killed."""
+    id = begin(space, "plan", "Deploy", f"Use {TOKEN} here.")
+    ok(space, "redact", id, "--yes")
+    left = [path.name for path in Path(paths.redaction_key()).parent.iterdir()]
+    assert "redaction.key" in left
+    assert [name for name in left if name.endswith("begun")] == []
+
+
+def test_doctor_knows_a_redact_that_was_killed(space: Path) -> None:
+    """And ends it; one that is going on now is let alone."""
+    id = begin(space, "plan", "Deploy", f"Use {TOKEN} here.")
+    ok(space, "search", "here")
+    code = (
+        "import os, subprocess, sys\n"
+        "from cortext.features.secrets import purge_index\n"
+        "def last(rows):\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "purge_index.forget_words = last\n"
+        "from cortext.cli.commands import redact\n"
+        "masks = redact._redact\n"
+        "def look(*args):\n"
+        "    done = masks(*args)\n"
+        "    subprocess.run([sys.argv[1], 'doctor'], check=False)\n"
+        "    return done\n"
+        "redact._redact = look\n"
+        "redact.command(sys.argv[2:])\n"
+    )
+    script = str(Path(sys.executable).with_name("cortext"))
+    killed = subprocess.run(
+        [sys.executable, "-c", code, script, id, "--yes"],
+        cwd=space, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (killed.returncode, "a redact was killed" in killed.stdout) == (-9, False)
+    assert ours(space, WORD) != []
+    assert "a redact was killed" in cortext(space, "doctor").stdout
+    cortext(space, "doctor", "--fix", "--yes")
+    assert ours(space, WORD) == []
+    assert "a redact was killed" not in cortext(space, "doctor").stdout
+    assert not os.path.exists(f"{paths.redaction_key()}.begun")
+
+
+def test_the_quick_look_misses_nothing() -> None:
+    """Where it sees none, the rules find none."""
+    made = [make(Maker(seed)) for seed in range(20) for _, make in KEYS]
+    texts = [text for each in made for text in (each, f"use {each} now")]
+    assert len([text for text in texts if find_secrets(text)]) > len(texts) * 0.9
+    assert [text for text in texts if find_secrets(text) and not could_hold(text)] == []
+    assert not could_hold("Why does the login of src/shop/basket.py fail, and how is it tested?")
+
+
+def test_half_a_secret_at_the_end_of_a_title(space: Path) -> None:
+    """What was cut in two is no key by any rule, and tells most of one."""
+    claude(space.parent / "home", f"{'word ' * 34} {TOKEN} please")
+    assert "word" in ok(space, "list", "--all", "--json")
+    assert holding(TOKEN[:16], space.parent / "cache") == []
+    assert told("the plan of 2026-11-16...") == "the plan of 2026-11-16..."
+
+
+def test_titles_without_secrets_stay_as_they_are() -> None:
+    """Whatever the quick look says of them."""
+    for title in ("Release 2026-11-16 of v1.20.3", "see https://example.org/a?b=c; then", "x" * 60):
+        assert told(title) == title

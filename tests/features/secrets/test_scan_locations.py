@@ -1,0 +1,331 @@
+"""Where secrets are looked for and masked: every place that has something of a conversation."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortext import Session, SessionMessage, open_session_store, paths
+from cortext.durability.replace_file import temp_name
+from cortext.durability.trash_folder import Trash
+from cortext.features.archive.archive_sync import sync
+from cortext.features.secrets.redact import redact
+from cortext.features.secrets.redact_archive import redact_copies
+from cortext.features.secrets.scan import scan_one, trash_rows
+from tests.command import begin, change_head, cortext, folder_of, ok
+from tests.features.secrets.tool_sessions import (
+    KEY,
+    TOKEN,
+    Held,
+    claude,
+    codex,
+    holding,
+    kept,
+    opencode,
+)
+from tests.tools import test_claude
+
+
+@pytest.fixture
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace, in a home of its own."""
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    root = tmp_path / "space"
+    root.mkdir()
+    ok(root, "init")
+    return root
+
+
+@pytest.fixture
+def home(space: Path) -> Path:
+    """Where the tools keep theirs."""
+    folder = space.parent / "home"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def found_by(space: Path, *args: str) -> list[dict[str, Any]]:
+    done = cortext(space, "scan", *args, "--json")
+    assert done.returncode in (0, 1), done.stderr
+    assert TOKEN not in done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def bound(space: Path, held: Held) -> str:
+    """A conversation that was had in a tool, without a secret in what is ours of it."""
+    id = begin(space, "plan", "Deploy", "Hello.")
+    entry = {"tool": held.row.tool, "session_id": held.row.key, "path": str(held.path)}
+    change_head(space, id, native=[entry])
+    return id
+
+
+@pytest.mark.parametrize("tool", [claude, codex, opencode], ids=lambda tool: tool.__name__)
+def test_the_sessions_that_a_conversation_was_had_in(tool: Any, space: Path, home: Path) -> None:
+    """The tool's own file is named and never changed; `--archive` masks our copy."""
+    held: Held = tool(home, "Hello.", f"my key is {TOKEN}")
+    sync()
+    id = bound(space, held)
+    before = held.path.read_bytes()
+    found = found_by(space, id)
+    assert {(one["role"], one["ours"]) for one in found} == {
+        ("archive", True),
+        ("transcript", False),
+    }
+    assert str(held.path) in {one["path"] for one in found}
+    text = cortext(space, "scan", id).stdout
+    assert f"cortext redact {id} --archive" in text
+    assert f"not touched, it is the tool's own: {held.path}" in text
+    done = cortext(space, "redact", id, "--archive", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert f"the tool still has it: {held.path}" in done.stderr
+    assert held.path.read_bytes() == before
+    assert holding(TOKEN, paths.archive(), space) == []
+    assert {one["ours"] for one in found_by(space, id)} == {False}
+
+
+@pytest.mark.parametrize("tool", [claude, codex, opencode], ids=lambda tool: tool.__name__)
+def test_what_is_taken_in_later(tool: Any, space: Path, home: Path) -> None:
+    """The tool still has the secret: what is new comes into the conversation, and that does not."""
+    held: Held = tool(home, "Hello.", f"my key is {TOKEN}")
+    ok(space, "import", held.row.key)
+    assert len(holding(TOKEN, space)) >= 1
+    (id,) = {one["id"] for one in found_by(space, "--all") if one["tool"] is None}
+    done = cortext(space, "redact", id, "--archive", "--yes")
+    assert done.returncode == 0, done.stderr
+    held.say("And one more.")
+    ok(space, "stop", id)
+    ok(space, "sync")
+    assert len(holding("And one more.", space)) == 1
+    assert holding(TOKEN, space, paths.archive()) == []
+
+
+def test_without_archive_the_copy_is_named(space: Path, home: Path) -> None:
+    """What is left is said, also when something else was masked."""
+    held = claude(home, f"my key is {TOKEN}")
+    sync()
+    id = bound(space, held)
+    with (folder_of(space, id) / "plan.md").open("a", encoding="utf-8") as page:
+        page.write(f"{TOKEN}\n")
+    done = cortext(space, "redact", id, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert holding(TOKEN, space) == []
+    assert "our copy still has it: " in done.stderr
+    assert str(held.path) in done.stderr
+
+
+def test_what_no_message_has(space: Path, home: Path) -> None:
+    """A line's other fields, and attachments, are looked at as they stand in the file."""
+    result = {"stdout": f"GITHUB_TOKEN={TOKEN}", "interrupted": False}
+    lines = [
+        test_claude.line("u0", None, "user", "Hello", toolUseResult=result),
+        {"type": "attachment", "attachment": {"type": "file", "content": f"x {KEY} y"}},
+    ]
+    path = Path(test_claude.write(home / ".claude", *lines).path)
+    os.utime(path, (1, 1_700_000_000))
+    sync()
+    found = found_by(space, test_claude.ID)
+    assert {(one["family"], one["role"]) for one in found} == {
+        (family, role)
+        for family in ("github-token", "anthropic-key")
+        for role in ("transcript", "archive")
+    }
+    ok(space, "redact", test_claude.ID, "--archive", "--yes")
+    assert holding(TOKEN, paths.archive()) + holding(KEY, paths.archive()) == []
+    (copy,) = [data for name, data in kept("claude").items() if name.endswith(".gz")]
+    assert len(copy.split(b"\n")) == 3
+    assert json.loads(copy.split(b"\n")[0])["toolUseResult"]["interrupted"] is False
+
+
+def test_long_results_in_files_of_their_own(space: Path, home: Path) -> None:
+    """A private key over many lines, in what Claude Code keeps beside the transcript."""
+    held = claude(home, "Hello.")
+    body = "\n".join(["Ab3" * 21 + "x"] * 6)
+    begin_, end = (f"-----{word} RSA PRIVATE KEY-----" for word in ("BEGIN", "END"))
+    result = held.path.parent / test_claude.ID / "tool-results/one.txt"
+    result.parent.mkdir(parents=True)
+    result.write_text(f"here\n{begin_}\n{body}\n{end}\nthere\n", encoding="utf-8")
+    sync()
+    assert {one.role for one in scan_one(held.row)} == {"agents", "archive"}
+    redact_copies(held.row)
+    assert holding("Ab3Ab3Ab3", paths.archive()) == []
+    sync()
+    assert holding("Ab3Ab3Ab3", paths.archive()) == []
+
+
+def test_names_of_threads(space: Path, home: Path) -> None:
+    """Codex keeps them in a file of their own, which is copied as it is."""
+    held = codex(home, "Hello.")
+    name = {"id": held.row.key, "thread_name": f"Use {TOKEN}", "updated_at": "2026-01-01"}
+    index = home / ".codex/session_index.jsonl"
+    index.write_text(json.dumps(name) + "\n", encoding="utf-8")
+    sync()
+    assert {os.path.basename(one.path) for one in scan_one(held.row)} == {index.name}
+    redact_copies(held.row)
+    assert holding(TOKEN, paths.archive()) == []
+    index.write_text(f"{json.dumps(name)}\n{json.dumps(name | {'id': 'x'})}\n", encoding="utf-8")
+    assert sync().errors == []
+    assert holding(TOKEN, paths.archive()) == []
+
+
+def test_what_a_conversation_was_made_of(space: Path) -> None:
+    """A session of `spawn` is left as it is when one is made of it, and not listed any more."""
+    store = open_session_store(f"log:{paths.spawn_sessions()}")
+    session = Session("coder-1", title="Coding")
+    session.messages = [SessionMessage("user", f"Use {TOKEN}")]
+    store.save(session)
+    store.close()
+    id = ok(space, "import", "coder-1").split()[0]
+    id = os.path.basename(next(iter(space.glob("conversations/*/*coding*")), Path(id)))
+    assert {one["role"] for one in found_by(space, id)} == {"user", "origin"}
+    ok(space, "redact", id, "--yes")
+    assert holding(TOKEN, space, paths.spawn_sessions()) == []
+
+
+LEFT_BY_OTHERS = (
+    "plan.md~",
+    ".plan.md.swp",
+    "plan (conflicted copy 2026-01-02).md",
+    "plan.sync-conflict-20260102-030405-ABCDEFG.md",
+    ".session/messages (conflicted copy).jsonl",
+    ".session/messages.sync-conflict-20260102-030405-ABCDEFG.jsonl",
+    ".session/messages.jsonl.bak",
+    ".session/session.json.orig",
+    ".session/messages.jsonl~",
+    ".session/messages.jsonl.corrupt",
+)
+
+
+def test_what_others_left_beside(space: Path) -> None:
+    """Editors and sync programs keep old versions where the new ones are."""
+    id = begin(space, "plan", "Deploy", "Hello.")
+    paths_ = sorted(str(folder_of(space, id) / name) for name in LEFT_BY_OTHERS)
+    for path in paths_:
+        Path(path).write_text(json.dumps({"content": f"Use {TOKEN}"}) + "\n", encoding="utf-8")
+    assert sorted(one["path"] for one in found_by(space, id)) == paths_
+    done = cortext(space, "redact", id, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert holding(TOKEN, space) == []
+    assert all("[redacted" in Path(path).read_text(encoding="utf-8") for path in paths_)
+    assert "Hello." in ok(space, "show", id)
+
+
+@pytest.mark.parametrize("name", ["coder-1.jsonl~", "coder-1 (conflicted copy).jsonl"])
+def test_what_others_left_beside_a_log(name: str, space: Path) -> None:
+    """Of `spawn`; another session whose id begins like it stays as it is."""
+    store = open_session_store(f"log:{paths.spawn_sessions()}")
+    for id, words in (("coder-1", "Hi"), ("coder-1.b", f"Use {KEY}"), ("coder-10", f"Use {KEY}")):
+        session = Session(id, title="Coding")
+        session.messages = [SessionMessage("user", words)]
+        store.save(session)
+    store.close()
+    path = Path(paths.spawn_sessions(), name)
+    path.write_text(f"Use {TOKEN}\n", encoding="utf-8")
+    assert [one["path"] for one in found_by(space, "coder-1")] == [str(path)]
+    ok(space, "redact", "coder-1", "--yes")
+    assert holding(TOKEN, paths.spawn_sessions()) == []
+    assert len(holding(KEY, paths.spawn_sessions())) == 2
+
+
+@pytest.mark.parametrize("name", ["notes.txt", ".session/messages.jsonl"])
+def test_text_with_two_bytes_a_letter(name: str, space: Path) -> None:
+    """Editors of Windows save it so; what is masked in it can be read with them."""
+    id = begin(space, "plan", "Deploy", "Hello.")
+    path = folder_of(space, id) / name
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        path.write_bytes(f"{before}Größe\r\nUse {TOKEN} here.\r\n".encode(encoding))
+        assert [one["family"] for one in found_by(space, id)] == ["github-token"]
+        done = cortext(space, "redact", id, "--yes")
+        assert done.returncode == 0, done.stderr
+        assert holding(TOKEN, space) == []
+        text = path.read_bytes().decode(encoding)
+        assert text.startswith(f"{before}Größe\r\nUse [redacted github-token ")
+        assert text.endswith("] here.\r\n")
+
+
+def test_two_encodings_in_one_file(space: Path) -> None:
+    """A shell may append the one to the other."""
+    id = begin(space, "plan", "Deploy", "Hello.")
+    path = folder_of(space, id) / "out.log"
+    path.write_bytes(f"one {KEY}\n".encode() + f"two {TOKEN}\n".encode("utf-16-le") + b"three\n")
+    assert len(found_by(space, id)) == 2
+    ok(space, "redact", id, "--yes")
+    assert holding(TOKEN, space) + holding(KEY, space) == []
+    assert path.read_bytes().endswith(b"three\n")
+
+
+def test_the_trash(space: Path, home: Path) -> None:
+    """`--all` looks at it; an id that is there can be redacted, and restored afterwards."""
+    id = begin(space, "plan", "Deploy", "Hello.", f"Use {TOKEN} here.")
+    ok(space, "rename", id, f"Deploy with {TOKEN}")
+    ok(space, "delete", id, "--yes")
+    found = found_by(space, "--all")
+    assert {one["role"] for one in found} == {"trash"}
+    assert all(one["path"].startswith(f"{paths.trash()}/") for one in found)
+    assert cortext(space, "scan", "--all").returncode == 1
+    done = cortext(space, "redact", id, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "it is in the trash" in done.stderr
+    assert holding(TOKEN, paths.trash()) == []
+    assert cortext(space, "scan", "--all").returncode == 0
+    ok(space, "trash", "restore", id)
+    assert "Use [redacted github-token " in ok(space, "show", id)
+
+
+def test_a_copy_in_the_trash(space: Path, home: Path) -> None:
+    """Of a tool's session, compressed, under a number; it can be put back."""
+    held = claude(home, "Hello.", f"my key is {TOKEN}")
+    sync()
+    ok(space, "delete", held.row.key, "--yes")
+    (row,) = trash_rows()
+    assert {one.role for one in scan_one(row)} == {"trash"}
+    redact(row)
+    assert holding(TOKEN, paths.trash(), paths.archive()) == []
+    ok(space, "trash", "restore", "1")
+    assert holding("[redacted github-token ", paths.archive()) != []
+
+
+def test_an_entry_of_the_trash_without_its_note(space: Path) -> None:
+    """What nobody can list is looked at all the same."""
+    file = space / "one.txt"
+    file.write_text(f"Use {TOKEN}\n", encoding="utf-8")
+    entry = Trash(paths.trash()).put("one", [str(file)])
+    Path(paths.trash(), entry.id, "info.json").write_bytes(b"torn")
+    assert [one["role"] for one in found_by(space, "--all")] == ["trash"]
+    ok(space, "redact", "--all", "--yes")
+    assert holding(TOKEN, paths.trash()) == []
+
+
+def test_copies_of_no_session(space: Path, home: Path) -> None:
+    """An older copy may be all that is left; temp files of a killed sync are there too."""
+    held = claude(home, "Hello.", f"my key is {TOKEN}")
+    sync()
+    (copy,) = [Path(name) for name in kept("claude") if name.endswith(".gz")]
+    copy.rename(copy.with_name(f"{test_claude.ID}.jsonl.~1.gz"))
+    held.path.unlink()
+    temp = Path(paths.archive(), ".temp", temp_name("warm"))
+    temp.write_text(f"Use {KEY}\n", encoding="utf-8")
+    found = found_by(space, "--all")
+    assert {(one["family"], one["role"]) for one in found} == {
+        ("github-token", "archive"),
+        ("anthropic-key", "left over"),
+    }
+    done = cortext(space, "redact", "--all", "--archive", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert holding(TOKEN, paths.archive()) + holding(KEY, paths.archive()) == []
+
+
+def test_a_copy_that_cannot_be_read_is_named(space: Path, home: Path) -> None:
+    """It is not taken for clean."""
+    held = claude(home, "Hello.", f"my key is {TOKEN}")
+    sync()
+    (copy,) = [Path(name) for name in kept("claude") if name.endswith(".gz")]
+    copy.write_bytes(copy.read_bytes()[:-20])
+    held.path.unlink()
+    done = cortext(space, "scan", "--all")
+    assert f"not looked at: {copy}" in done.stderr

@@ -1,0 +1,190 @@
+"""Setting up at the same time as others, and being killed while doing it."""
+
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.command import SCRIPT, ok
+from tests.features.setup import killed_setup
+from tests.features.setup.test_tool_setup import CLAUDE, CODEX, GEMINI, files
+
+EVERY = "claude,opencode,gemini,codex"
+
+
+def start(home: Path, *words: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [SCRIPT, *words, "--yes"],
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def end(started: "list[subprocess.Popen[str]]") -> list[str]:
+    """What went wrong in any of them."""
+    said = [process.communicate(timeout=100) for process in started]
+    return [err for process, (_, err) in zip(started, said, strict=True) if process.returncode]
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Settings of Claude Code and Codex; of Gemini CLI only the folder, of OpenCode nothing."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    for name, data in ((".claude/settings.json", CLAUDE), (".codex/config.toml", CODEX)):
+        (home / name).parent.mkdir(parents=True)
+        (home / name).write_bytes(data)
+    (home / ".gemini").mkdir()
+    return home
+
+
+def test_eight_at_once_are_one(person: Path, data_home: Path) -> None:
+    """None fails, the file of one is not taken for the change of a person, and all of it goes."""
+    before = files(person)
+    assert end([start(person, "setup", "--tools", EVERY) for _ in range(8)]) == []
+    assert "nothing to do" in ok(person, "setup", "--tools", EVERY, "--yes")
+    ok(person, "uninstall", "--yes")
+    assert files(person) == before
+    assert b'"files": {}' in (data_home / "cortext/setup.json").read_bytes()
+
+
+def test_setup_and_uninstall_at_once(person: Path) -> None:
+    """Whoever comes last: what is there then is whole, and goes."""
+    before = files(person)
+    words = [("setup", "--plugin", "--tools", EVERY), ("uninstall",)] * 3
+    assert end([start(person, *each) for each in words]) == []
+    ok(person, "uninstall", "--yes")
+    assert files(person) == before
+
+
+def test_what_changed_since_it_was_shown_is_not_done(person: Path) -> None:
+    """A person agreed to something else; what another process has done is no such change."""
+    from cortext.errors import CortextError
+    from cortext.features.setup.tool_setup import carry_out, plan_setup
+
+    shown = plan_setup(["claude", "codex"])
+    carry_out(plan_setup(["claude"]))
+    assert carry_out(shown).tools == ["codex"]
+    shown = plan_setup(["gemini"])
+    (person / ".gemini/settings.json").write_bytes(GEMINI)
+    with pytest.raises(CortextError, match=r"settings\.json was changed meanwhile"):
+        carry_out(shown)
+    assert (person / ".gemini/settings.json").read_bytes() == GEMINI
+    assert not (person / ".gemini/commands").exists()
+
+
+def test_uninstall_where_nothing_is_writes_nothing(person: Path, data_home: Path) -> None:
+    assert ok(person, "uninstall", "--yes") == "nothing of cortext is in your tools\n"
+    assert list(data_home.rglob("*")) == []
+
+
+def test_one_that_waits_too_long_says_for_whom(
+    person: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence, and nothing is changed."""
+    import cortext.features.setup.manifest as installed
+    from cortext.errors import SessionLockedError
+    from cortext.features.setup.tool_setup import carry_out, plan_setup
+
+    monkeypatch.setattr(installed, "_PATIENCE", 0.01)
+    before = files(person)
+    with installed.alone(), pytest.raises(SessionLockedError, match=f"process {os.getpid()}"):
+        carry_out(plan_setup(["claude"]))
+    assert files(person) == before
+
+
+class Killer:
+    """Asks `setup_killed` for one run after the other."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, killed_setup.__file__],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, folder: Path, verb: str, number: int = 0) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{folder} {verb} {number}\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate(timeout=60)
+
+
+@pytest.fixture
+def killer() -> Iterator[Killer]:
+    killer = Killer()
+    yield killer
+    killer.close()
+
+
+def look(home: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file and folder, with its permissions."""
+    return {name: ((home / name).stat().st_mode, data) for name, data in files(home).items()}
+
+
+SCENES = [("", "setup"), ("setup", "uninstall"), ("earlier", "setup")]
+
+
+@pytest.mark.parametrize(("first", "verb"), SCENES)
+def test_killed_now_and_then(
+    first: str, verb: str, person: Path, tmp_path: Path, killer: Killer
+) -> None:
+    """As below, at every eleventh moment."""
+    sweep(person, tmp_path, killer, first, verb, every=11)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(("first", "verb"), SCENES)
+def test_killed_at_any_moment(
+    first: str, verb: str, person: Path, tmp_path: Path, killer: Killer
+) -> None:
+    """Whatever change to a file was the last one: uninstall finds all of it, right then and after
+    another setup."""
+    sweep(person, tmp_path, killer, first, verb, every=1)
+
+
+def sweep(person: Path, root: Path, killer: Killer, first: str, verb: str, *, every: int) -> None:
+    (person / ".claude/settings.json").chmod(0o640)
+    before = look(person)
+    # The record names places: it is the same one each time.
+    folder, begun = root / "case", root / "begun"
+    (folder / "data").mkdir(parents=True)
+    shutil.copytree(person, folder / "home")
+    assert not first or killer.run(folder, first) == 0
+    shutil.copytree(folder, begun)
+    for number in itertools.count(1, every):
+        codes: set[int] = set()
+        for then in ((), ("setup",)):
+            shutil.rmtree(folder)
+            shutil.copytree(begun, folder)
+            codes.add(killer.run(folder, verb, number))
+            assert {killer.run(folder, more) for more in (*then, "uninstall")} == {0}
+            assert look(folder / "home") == before, f"killed at {number}"
+            assert left_on_record(folder) == []
+        if codes == {0}:
+            break
+        assert codes == {-signal.SIGKILL}
+    assert number > 20
+
+
+def left_on_record(folder: Path) -> list[str]:
+    path = folder / "data/cortext/setup.json"
+    temps = [name for name in os.listdir(path.parent) if name.endswith(".tmp")]
+    return [*temps, *json.loads(path.read_bytes())["files"]] if path.exists() else []
