@@ -15,7 +15,7 @@ from cortext import Session, SessionMessage, SessionStorage, open_session_store,
 from cortext.durability.lifetime_lock import LiveMark, mark_path
 from tests.command import begin, change_head, cortext, folder_of, git, ok
 from tests.features.secrets.secret_corpus import KEYS, Maker
-from tests.tools import test_claude
+from tests.tools.claude import test_reader as test_claude
 
 ID = test_claude.ID
 

@@ -18,8 +18,8 @@ from tests.command import SCRIPT, begin, cortext, folder_of, ok
 from tests.command import say as speak
 from tests.features.archive.test_archive_sync import ID, say
 from tests.features.capture_bench import Bench
-from tests.tools import test_claude
-from tests.tools.opencode_made import Made, text
+from tests.tools.claude import test_reader as test_claude
+from tests.tools.opencode.opencode_data import Made, text
 
 
 @pytest.fixture(autouse=True)

@@ -18,8 +18,8 @@ from tests.cli.following import Running, await_, running
 from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok
 from tests.features.archive.test_archive_sync import ID, archived, other, say
 from tests.features.capture_bench import Bench
-from tests.tools import test_claude
-from tests.tools.opencode_made import Made, text
+from tests.tools.claude import test_reader as test_claude
+from tests.tools.opencode.opencode_data import Made, text
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from cortext.formats import line_checksum
 from cortext.formats.exports.export_codec import encode
 from tests.fuzz.files import PARTS
 from tests.fuzz.target import CORPUS
-from tests.tools.opencode_made import SCHEMA, START
+from tests.tools.opencode.opencode_data import SCHEMA, START
 
 TESTS = Path(__file__).parent.parent
 FORMATS, TOOLS = TESTS / "formats/golden", TESTS / "tools/golden"

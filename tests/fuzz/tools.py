@@ -13,7 +13,7 @@ from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.protocol import Bridge, Decoded, Source
 from tests.fuzz.target import Feed, Files, Target, attempt
-from tests.tools.opencode_made import SCHEMA, START
+from tests.tools.opencode.opencode_data import SCHEMA, START
 
 ID = "11111111-1111-4111-8111-111111111111"
 

@@ -19,7 +19,7 @@ from cortext.web.database_session import joined
 from cortext.web.live_updates import Ending, follow
 from cortext.web.open_cache import Desk
 from cortext.web.open_conversation import Opened
-from tests.tools.opencode_made import Made, text
+from tests.tools.opencode.opencode_data import Made, text
 from tests.web import stories
 
 ID = "001-plan-live"

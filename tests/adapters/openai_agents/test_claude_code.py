@@ -15,7 +15,7 @@ from cortext.adapters.openai_agents import CortextSession
 from tests.adapters.openai_agents.scenes import call, look_up, speaker
 from tests.adapters.pages import run_page
 from tests.tools.real.machine import Machine, missing, times_told
-from tests.tools.real.spoken import spoken
+from tests.tools.real.request_messages import spoken
 from tests.tools.real.stub import Stub
 from tests.tools.real.wire import Call
 

@@ -28,8 +28,8 @@ from cortext.features.manage.delete import empty, list_trash, restore
 from cortext.tools.deleted_sessions import forgotten
 from cortext.tools.registry import open_bridge
 from tests.faults.mounts import fill, mounted
-from tests.tools import test_claude
-from tests.tools.opencode_made import Made, text
+from tests.tools.claude import test_reader as test_claude
+from tests.tools.opencode.opencode_data import Made, text
 
 ID = test_claude.ID
 

@@ -24,7 +24,7 @@ from tests.features.secrets.tool_sessions import (
     kept,
     opencode,
 )
-from tests.tools import test_claude
+from tests.tools.claude import test_reader as test_claude
 
 every_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.__name__)
 

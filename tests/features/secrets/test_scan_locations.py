@@ -25,7 +25,7 @@ from tests.features.secrets.tool_sessions import (
     kept,
     opencode,
 )
-from tests.tools import test_claude
+from tests.tools.claude import test_reader as test_claude
 
 
 @pytest.fixture

@@ -10,8 +10,10 @@ from cortext import paths
 from cortext.catalog.row import Listed, facts, tool_root
 from cortext.features.secrets.file_readers import content
 from tests.features.secrets.secret_corpus import KEYS, Maker
-from tests.tools import test_claude, test_codex, test_gemini
-from tests.tools.opencode_made import Made, text
+from tests.tools.claude import test_reader as test_claude
+from tests.tools.codex import test_reader as test_codex
+from tests.tools.gemini import test_reader as test_gemini
+from tests.tools.opencode.opencode_data import Made, text
 
 
 def made(family: str, seed: int = 1) -> str:

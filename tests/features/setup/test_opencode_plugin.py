@@ -18,7 +18,7 @@ from cortext.tools.opencode.plugin import EVENTS, plugin_path, plugin_text
 from cortext.workspace.workspace import Workspace
 from tests.command import SCRIPT, cortext, ok
 from tests.features.setup.test_tool_setup import files
-from tests.tools.opencode_made import Made, text
+from tests.tools.opencode.opencode_data import Made, text
 
 DRIVER = """
 import { CortextPlugin } from %s

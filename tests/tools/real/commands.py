@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.tools.real.four import FOUR, OpenCode
+from tests.tools.real.four_tools import FOUR, OpenCode
 from tests.tools.real.install import PACKAGES
 from tests.tools.real.launch import Done, Tool, check
-from tests.tools.real.spoken import spoken
+from tests.tools.real.request_messages import spoken
 from tests.tools.real.wire import Call
 
 BIN = Path(sys.executable).parent

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.install import installed
 from tests.tools.real.launch import Done, Tool, check
-from tests.tools.real.spoken import spoken
+from tests.tools.real.request_messages import spoken
 from tests.tools.real.stub import Stub
 
 CORTEXT = Path(sys.executable).with_name("cortext")

@@ -16,7 +16,7 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from tests.tools.real.four import FOUR, OpenCode
+from tests.tools.real.four_tools import FOUR, OpenCode
 from tests.tools.real.install import PACKAGES
 from tests.tools.real.launch import Tool
 from tests.tools.real.scrub import Scrub

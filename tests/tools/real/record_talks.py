@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from cortext.tools.registry import open_bridge
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.launch import Tool
 from tests.tools.real.record import READ, repository, say
 from tests.tools.real.stub import Stub

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.real.four import FOUR, OpenCode
+from tests.tools.real.four_tools import FOUR, OpenCode
 from tests.tools.real.launch import Tool
 from tests.tools.real.machine import Machine, missing
 from tests.tools.real.record import repository
-from tests.tools.real.spoken import of_role
+from tests.tools.real.request_messages import of_role
 from tests.tools.real.stub import Stub
 from tests.tools.real.wire import Call
 

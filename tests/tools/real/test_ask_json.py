@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.machine import Machine
 from tests.tools.real.record import repository
 from tests.tools.real.stub import Stub

@@ -10,12 +10,12 @@ import pytest
 from cortext.features.capture.bindings import Bound, bind
 from cortext.workspace.workspace import Workspace
 from tests.command import SCRIPT, ok
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.install import PACKAGES
 from tests.tools.real.launch import Tool
 from tests.tools.real.record import READ, TURNS, Said, converse, repository, say
 from tests.tools.real.stub import Stub
-from tests.tools.real.test_inside import SHELL
+from tests.tools.real.test_current_session import SHELL
 from tests.tools.real.wire import Call
 
 pytestmark = [

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.tools.real.commands import TOOLS, slash
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.launch import Tool
 from tests.tools.real.machine import Machine, conversation, kept, missing, times_told
 from tests.tools.real.record import READ, TURNS, Said, repository, say
-from tests.tools.real.spoken import of_role, spoken
+from tests.tools.real.request_messages import of_role, spoken
 from tests.tools.real.stub import Stub
 from tests.tools.real.wire import Call, Reply
 

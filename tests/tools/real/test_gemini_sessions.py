@@ -11,7 +11,7 @@ from tests.tools.real.commands import cortext, heads, heard, set_up, slash
 from tests.tools.real.launch import Tool
 from tests.tools.real.stub import Stub
 from tests.tools.real.terminal import Terminal
-from tests.tools.real.test_in_tmux import READY, opened, send
+from tests.tools.real.test_slash_screens import READY, opened, send
 
 pytestmark = [
     pytest.mark.slow,

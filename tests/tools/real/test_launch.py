@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.real import launch
-from tests.tools.real.four import FOUR, Claude
+from tests.tools.real.four_tools import FOUR, Claude
 from tests.tools.real.install import Refused
 from tests.tools.real.launch import FAKE_KEY, check
 

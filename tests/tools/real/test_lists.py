@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import ok
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.stub import Stub
 
 pytestmark = [

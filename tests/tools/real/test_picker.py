@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionMessage, open_session_store
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.machine import Machine, missing
 from tests.tools.real.record import repository
 from tests.tools.real.stub import Stub

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from cortext import SessionMessage, open_session_store
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.launch import FAKE_KEY, check
 from tests.tools.real.machine import CORTEXT, Machine, missing
 from tests.tools.real.record import repository

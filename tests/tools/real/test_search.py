@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.command import cortext, ok
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.stub import Stub
 
 pytestmark = [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.machine import Machine, missing, times_told
 from tests.tools.real.record import Said, converse
 from tests.tools.real.stub import Stub

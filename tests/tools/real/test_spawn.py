@@ -14,11 +14,11 @@ import pytest
 
 from cortext.features.spawn.run_agent import AgentFailedError, Runner, Turn, choose_runner
 from cortext.features.spawn.spawn_settings import load
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.machine import Machine
 from tests.tools.real.record import repository
-from tests.tools.real.spoken import of_role
-from tests.tools.real.streaming import FailingStub, StreamingStub
+from tests.tools.real.request_messages import of_role
+from tests.tools.real.streaming_stub import FailingStub, StreamingStub
 from tests.tools.real.stub import Stub
 from tests.tools.real.test_ask import prints
 from tests.tools.real.wire import TOKENS_OUT, Call

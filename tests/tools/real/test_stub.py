@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.real.spoken import spoken
+from tests.tools.real.request_messages import spoken
 from tests.tools.real.stub import Stub
 from tests.tools.real.wire import Call, Reply
 

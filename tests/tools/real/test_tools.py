@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.install import PACKAGES
 from tests.tools.real.launch import FAKE_KEY
-from tests.tools.real.spoken import of_role
+from tests.tools.real.request_messages import of_role
 from tests.tools.real.stub import Stub
 
 pytestmark = [

@@ -11,11 +11,11 @@ import pytest
 from cortext import Session, SessionMessage
 from cortext.tools.claude.writer import folder_name
 from cortext.tools.writer_protocol import Turn, Written, open_writer, turns_of
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.install import PACKAGES
 from tests.tools.real.launch import FAKE_KEY, Tool
 from tests.tools.real.machine import Machine, missing, times_told
-from tests.tools.real.spoken import of_role
+from tests.tools.real.request_messages import of_role
 from tests.tools.real.stub import Stub
 from tests.tools.real.terminal import Terminal
 

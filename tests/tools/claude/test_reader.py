@@ -16,7 +16,7 @@ from cortext.tools import jsonl
 from cortext.tools.claude.reader import ClaudeBridge
 from cortext.tools.protocol import Bridge, Decoded, Source
 
-GOLDEN = Path(__file__).parent / "golden" / "claude"
+GOLDEN = Path(__file__).parents[1] / "golden" / "claude"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir())
 ID = "11111111-2222-4333-8444-555555555555"
 OTHER = "99999999-2222-4333-8444-555555555555"

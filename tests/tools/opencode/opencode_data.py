@@ -9,7 +9,7 @@ from typing import Any
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.protocol import Decoded, Source
 
-GOLDEN = Path(__file__).parent / "golden" / "opencode"
+GOLDEN = Path(__file__).parents[1] / "golden" / "opencode"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir())
 START = 1_767_323_045_000  # 2026-01-02 03:04:05 UTC, in milliseconds
 SCHEMA = """

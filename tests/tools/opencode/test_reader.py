@@ -14,7 +14,7 @@ from cortext.errors import SessionCorruptedError
 from cortext.formats.message_history import history
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.protocol import Bridge, Source
-from tests.tools.opencode_made import (
+from tests.tools.opencode.opencode_data import (
     GOLDEN,
     START,
     VERSIONS,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.launch import Tool
 from tests.tools.real.stub import Stub
 from tests.tools.real.wire import Call

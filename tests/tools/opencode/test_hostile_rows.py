@@ -17,7 +17,7 @@ from cortext.tools.protocol import Source
 from cortext.tools.registry import open_bridge
 from cortext.tools.scan import archive_home
 from tests.command import cortext
-from tests.tools.opencode_made import SCHEMA, START, Made, said, text
+from tests.tools.opencode.opencode_data import SCHEMA, START, Made, said, text
 
 GOOD = [("user", "Hello?"), ("assistant", "Hello.")]
 IDS = [None, "", "../../x", "a/b", "nul\0nul", "\x1b[2J", "x" * 5000, b"\xff\xfe", 5, 1.5, "-rf"]

@@ -17,7 +17,7 @@ from cortext.model.session import Session
 from cortext.tools.codex.reader import CodexBridge
 from cortext.tools.protocol import Bridge, Decoded, Source
 
-GOLDEN = Path(__file__).parent / "golden" / "codex"
+GOLDEN = Path(__file__).parents[1] / "golden" / "codex"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir())
 ID = "01a1e1db-0000-7ca2-9f82-001f9edda8b6"
 OTHER = "01a1e1db-1111-7ca2-9f82-001f9edda8b6"

@@ -15,7 +15,7 @@ from cortext.tools import jsonl
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.protocol import Bridge, Decoded, Source
 
-GOLDEN = Path(__file__).parent / "golden" / "gemini"
+GOLDEN = Path(__file__).parents[1] / "golden" / "gemini"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir())
 ID = "11111111-2222-4333-8444-555555555555"
 HEAD = {

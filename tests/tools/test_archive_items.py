@@ -16,8 +16,8 @@ from cortext.model.session import Session
 from cortext.tools.opencode.storage import Database, Raw
 from cortext.tools.protocol import Decoded, Glance
 from cortext.tools.registry import open_bridge
-from tests.tools import test_claude
-from tests.tools.opencode_made import Made, as_files, recorded, text
+from tests.tools.claude import test_reader as test_claude
+from tests.tools.opencode.opencode_data import Made, as_files, recorded, text
 
 GOLDEN = Path(__file__).parent / "golden"
 RECORDINGS = [

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionMessage, open_session_store
-from tests.tools.real.four import FOUR
+from tests.tools.real.four_tools import FOUR
 from tests.tools.real.machine import Machine, kept, missing, times_told
 from tests.tools.real.record import Said, repository
-from tests.tools.real.spoken import spoken
+from tests.tools.real.request_messages import spoken
 from tests.tools.real.stub import Stub
 
 pytestmark = [
