@@ -11,7 +11,7 @@ def test_run_without_programs_ends_with_what_was_skipped_and_why() -> None:
     """As on a machine where an ordinary user cannot install chromium."""
     env = {**os.environ, "PATH": str(Path(sys.executable).parent), "CI": ""}
     done = subprocess.run(
-        [*PYTEST, "-m", "not slow", "tests/web/test_hostile.py"],
+        [*PYTEST, "-m", "not slow", "tests/web/test_stored_markup.py"],
         cwd=ROOT,
         env=env,
         capture_output=True,

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from cortext.cli.commands import sync
-from tests.cli.test_arrange import listed, space
-from tests.cli.test_lists import put
+from tests.cli.test_list import put
+from tests.cli.test_manage_commands import listed, space
 from tests.command import cortext, ok
 from tests.features.archive.test_archive_sync import say
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from tests.cli.searching import Place, keep, place
+from tests.cli.search_workspace import Place, keep, place
 from tests.cli.test_completion import offered
 from tests.cli.test_show import HOSTILE, STYLE, assert_harmless
 from tests.command import begin, cortext, ok, say

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortext import SessionMessage
-from tests.cli.searching import Place, keep, place
+from tests.cli.search_workspace import Place, keep, place
 from tests.command import begin, cortext
 
 __all__ = ["place"]

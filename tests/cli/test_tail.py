@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from tests.cli.following import PATIENCE, Running, await_, running
+from tests.cli.running_command import PATIENCE, Running, await_, running
 from tests.cli.test_completion import offered
 from tests.command import SCRIPT, begin, cortext, folder_of, ok
 from tests.command import say as speak

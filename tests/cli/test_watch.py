@@ -14,7 +14,7 @@ import pytest
 
 from cortext.features.capture.bindings import Bound
 from cortext.installation import install_command
-from tests.cli.following import Running, await_, running
+from tests.cli.running_command import Running, await_, running
 from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok
 from tests.features.archive.test_archive_sync import ID, archived, other, say
 from tests.features.capture_bench import Bench

@@ -13,7 +13,7 @@ import pytest
 from cortext import MemoryConversationStore, Message
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client, ServiceError
-from tests.client.odd import Talk, answer, saying, talking
+from tests.client.faulty_servers import Talk, answer, saying, talking
 from tests.service.http.background import Background
 from tests.service.stores.loops import in_loop
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cortext import Message
 from cortext.client import Client
-from tests.service.http.serving import PATIENCE, served
+from tests.service.http.serve_command import PATIENCE, served
 
 
 def test_a_killed_server_loses_and_doubles_nothing(tmp_path: Path) -> None:

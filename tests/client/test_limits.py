@@ -11,7 +11,7 @@ import pytest
 from cortext import MemoryConversationStore, Message
 from cortext.asgi import create_app
 from cortext.client import AsyncClient, Client, ServiceError
-from tests.client.odd import listing, talking
+from tests.client.faulty_servers import listing, talking
 from tests.service.http.background import in_background
 from tests.service.stores.loops import in_loop
 

@@ -17,7 +17,6 @@ from typing import Any
 
 from cortext.model.session import Session
 from cortext.stores.store_registry import open_session_store
-from tests.faults.acting import act_out, run_free, warm
 from tests.faults.cases import (
     BY_CODE,
     UNREAD,
@@ -28,6 +27,7 @@ from tests.faults.cases import (
     chosen,
     not_kept,
 )
+from tests.faults.forked_command import act_out, run_free, warm
 from tests.faults.gate import run_held
 from tests.faults.home import (
     CHAT,
@@ -40,7 +40,6 @@ from tests.faults.home import (
     said,
     say_in_claude,
 )
-from tests.faults.kept import Kept, kept_in
 from tests.faults.kinds import KINDS, Fault, Judging
 from tests.faults.more_scenes import MORE
 from tests.faults.scenes import (
@@ -58,6 +57,7 @@ from tests.faults.scenes import (
 from tests.faults.scenes import (
     SCENES as _OFTEN,
 )
+from tests.faults.stored_texts import Kept, kept_in
 from tests.faults.verbs import be_careless, be_careless_with_trash
 
 ONE, CARELESS = "one", "careless"

@@ -9,7 +9,6 @@ from contextlib import closing
 from cortext.features.setup.tool_setup import COMMANDS
 from cortext.tools.slash_commands import file_name
 from tests.faults.home import CHAT, HELD, SPAWNED, Home
-from tests.faults.kept import kept_in
 from tests.faults.programs import ADAPTED, adapt
 from tests.faults.scenes import (
     DEPLOY,
@@ -24,6 +23,7 @@ from tests.faults.scenes import (
     restored,
     secret_in,
 )
+from tests.faults.stored_texts import kept_in
 from tests.features.transfer.test_import_openai_agents import TABLES, add
 
 _OTHER, _PASSING, _OUT = "other", "passing", "out.md"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from cortext.durability.gzip_members import read_packed
 from tests.faults.home import CHAT, DOCUMENT, LOOSE, SECRET, SERVED, SPAWNED, Home
-from tests.faults.kept import kept_in
 from tests.faults.programs import serve
+from tests.faults.stored_texts import kept_in
 
 TALK, REST, OLD = "001-brainstorm-cache", "002-plan-rest", "003-debug-old"
 DEPLOY, BOUND, GONE = "004-plan-deploy", "001-chat-5e0c9d1e-said-0", "005-learn-gone"

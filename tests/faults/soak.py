@@ -21,7 +21,7 @@ from cortext.model.session import Session
 from cortext.stores.store_registry import open_session_store
 from tests.faults.campaign import Campaign
 from tests.faults.home import Home, said
-from tests.faults.kept import Kept, kept_in
+from tests.faults.stored_texts import Kept, kept_in
 from tests.faults.worker import FIRST, SHARED, Worker
 
 WORKERS = 8

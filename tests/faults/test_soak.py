@@ -12,8 +12,8 @@ import pytest
 from cortext.errors import SessionCorruptedError, SessionLockedError
 from tests.faults.conftest import ROOT
 from tests.faults.home import Home
-from tests.faults.kept import Kept
 from tests.faults.soak import Promises
+from tests.faults.stored_texts import Kept
 from tests.faults.worker import Worker
 
 pytestmark = pytest.mark.long

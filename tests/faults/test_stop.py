@@ -15,7 +15,7 @@ from cortext import open_session_store
 from tests.command import SCRIPT, begin, cortext, folder_of, git, head_of, ok
 from tests.faults.inject import KILL, Fault
 from tests.faults.mounts import fill, mounted, read_only
-from tests.faults.stopping import SCENES, Stopping
+from tests.faults.stop_faults import SCENES, Stopping
 
 pytestmark = [
     pytest.mark.long,

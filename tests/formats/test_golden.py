@@ -10,7 +10,7 @@ import pytest
 
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from tests.formats.codecs_ import FORMATS
+from tests.formats.session_codecs import FORMATS
 
 GOLDEN = Path(__file__).with_name("golden")
 FILES = {

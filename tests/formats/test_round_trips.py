@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from tests.formats.codecs_ import FORMATS, through
+from tests.formats.session_codecs import FORMATS, through
 from tests.formats.strategies import sessions
 
 WHEN = datetime(2025, 11, 22, 10, 30, tzinfo=UTC)

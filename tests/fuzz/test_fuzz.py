@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import files, others, rescue, tools, wires
+from tests.fuzz import files, other_decoders, rescue, tools, wires
 from tests.fuzz.bombs import bombs
 from tests.fuzz.campaign import Result, run, wrong
 from tests.fuzz.target import Target
 
 TARGETS = {
     target.name: target
-    for module in (files, tools, wires, rescue, others)
+    for module in (files, tools, wires, rescue, other_decoders)
     for target in module.TARGETS
 }
 INPUTS = 6

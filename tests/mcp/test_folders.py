@@ -11,7 +11,7 @@ from pydantic import FileUrl
 
 from tests.command import head_of, ok
 from tests.faults.mounts import read_only
-from tests.mcp.asking import ask, ask_process, call, facts, refused, text
+from tests.mcp.mcp_client import ask, ask_process, call, facts, refused, text
 
 
 def test_nothing_of_another_workspace_is_found_unless_asked_for(elsewhere: str) -> None:

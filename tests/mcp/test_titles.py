@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.command import begin
-from tests.mcp.asking import call, facts
+from tests.mcp.mcp_client import call, facts
 
 
 def test_a_title_is_a_hit_only_where_nothing_else_is(workspace: Path) -> None:

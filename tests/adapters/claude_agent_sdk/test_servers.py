@@ -9,8 +9,8 @@ import pytest
 from claude_agent_sdk.testing import run_session_store_conformance
 
 from cortext.adapters.claude_agent_sdk import CortextSessionStore
-from tests.adapters.claude_agent_sdk import test_store
-from tests.adapters.claude_agent_sdk.test_store import AGENT, KEY, line
+from tests.adapters.claude_agent_sdk import test_session_store
+from tests.adapters.claude_agent_sdk.test_session_store import AGENT, KEY, line
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
 from tests.adapters.servers import redis_server as redis_server
 from tests.adapters.servers import redis_url as redis_url
@@ -28,8 +28,8 @@ def test_entries_come_back_as_they_were(
     redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As from a folder; sub-agents are apart."""
-    monkeypatch.setattr(test_store, "place", lambda kind, path: redis_url)
-    test_store.test_entries_come_back_as_they_were("redis", tmp_path)
+    monkeypatch.setattr(test_session_store, "place", lambda kind, path: redis_url)
+    test_session_store.test_entries_come_back_as_they_were("redis", tmp_path)
     task = line(1, "user", "the agent's task", isSidechain=True)
     asyncio.run(CortextSessionStore(redis_url).append(AGENT, [task]))
     (id,) = stored(redis_url).list_session_ids()

@@ -12,10 +12,10 @@ from cortext.adapters.session_log import id_of
 from tests.adapters.children import FORK
 from tests.adapters.google_adk.scenes import APP, USER, last_text
 from tests.adapters.google_adk.test_processes import WHO, create
-from tests.adapters.google_adk.test_service import (
+from tests.adapters.google_adk.test_session_service import (
     test_every_event_comes_back as every_event_comes_back,
 )
-from tests.adapters.google_adk.test_service import test_what_a_service_must_do as must_do
+from tests.adapters.google_adk.test_session_service import test_what_a_service_must_do as must_do
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
 from tests.adapters.servers import redis_server as redis_server
 from tests.adapters.servers import redis_url as redis_url

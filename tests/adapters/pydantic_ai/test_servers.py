@@ -7,11 +7,11 @@ from pydantic_ai.conversation_store import ConversationConflict
 
 from cortext.adapters.pydantic_ai import CortextConversationStore
 from tests.adapters.children import FORK
-from tests.adapters.pydantic_ai.test_processes import said, save_at_once, texts
-from tests.adapters.pydantic_ai.test_store import (
+from tests.adapters.pydantic_ai.test_conversation_store import (
     test_every_message_comes_back as every_message_comes_back,
 )
-from tests.adapters.pydantic_ai.test_store import test_what_a_store_must_do as must_do
+from tests.adapters.pydantic_ai.test_conversation_store import test_what_a_store_must_do as must_do
+from tests.adapters.pydantic_ai.test_processes import said, save_at_once, texts
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order
 from tests.adapters.servers import redis_server as redis_server
 from tests.adapters.servers import redis_url as redis_url

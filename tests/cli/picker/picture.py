@@ -18,7 +18,7 @@ from cortext.cli.picker.items import Shelf
 from cortext.cli.picker.picker_app import Picker
 from cortext.formats.folder import FOLDER, encode_head
 from cortext.formats.head_and_lines import encode_records
-from tests.cli.picker.shelves import screen, until
+from tests.cli.picker.picker_workspace import screen, until
 
 PICTURE = Path(__file__).parents[3] / "docs/picture/picker.svg"
 NOW = datetime(2026, 11, 16, 10, 30, tzinfo=UTC)

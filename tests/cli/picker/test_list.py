@@ -6,7 +6,7 @@ import pytest
 
 from cortext.cli.picker.preview_page import Preview
 from cortext.cli.picker.widgets import Rows
-from tests.cli.picker.shelves import make_workspace, play, screen, shows, titles, until
+from tests.cli.picker.picker_workspace import make_workspace, play, screen, shows, titles, until
 from tests.command import begin, ok, say
 
 HOSTILE = "[red]x[/red] \x1b[31m\x1b]0;pwned\x07 \u202egnp \\[b] {x} $(touch x)"

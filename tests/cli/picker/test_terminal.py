@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.picker.shelves import make_workspace
+from tests.cli.picker.picker_workspace import make_workspace
 from tests.command import SCRIPT, begin, cortext
 
 TOOL = """#!/bin/sh

@@ -1,6 +1,6 @@
 """Sets up and uninstalls, each time in a process of its own that is killed at one moment.
 
-    python setup_killed.py
+    python killed_setup.py
 
 reads lines `FOLDER VERB NUMBER`: a person's home and data are in the folder, NUMBER is which of
 the changes to files the process does not live to make, 0 for none. It answers with how the process

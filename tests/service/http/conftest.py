@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.service.http.serving import Served, served
+from tests.service.http.serve_command import Served, served
 
 
 @pytest.fixture(scope="module")

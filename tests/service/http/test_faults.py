@@ -14,7 +14,7 @@ import pytest
 
 from cortext import Message
 from cortext.client import Client
-from tests.service.http.serving import PATIENCE, Reply, Served, served, until
+from tests.service.http.serve_command import PATIENCE, Reply, Served, served, until
 from tests.service.stores.conftest import start_redis as start_redis
 from tests.service.stores.servers import RedisServer
 

@@ -10,7 +10,7 @@ from statistics import quantiles
 
 import pytest
 
-from tests.service.http.serving import Served, served, until
+from tests.service.http.serve_command import Served, served, until
 from tests.service.stores.conftest import start_redis as start_redis
 from tests.service.stores.servers import RedisServer
 

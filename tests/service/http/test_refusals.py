@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.command import cortext, ok
-from tests.service.http.serving import Reply, Served, served, until
+from tests.service.http.serve_command import Reply, Served, served, until
 
 BIG = 1 << 20
 

@@ -15,7 +15,7 @@ from cortext.asgi import create_app
 from cortext.features.search import text_entries
 from tests.command import begin, ok
 from tests.service.http.background import in_background
-from tests.service.http.serving import Served, served, until
+from tests.service.http.serve_command import Served, served, until
 
 
 def test_a_conversation_from_its_beginning_to_its_end(server: Served) -> None:

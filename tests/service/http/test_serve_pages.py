@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.command import SCRIPT
-from tests.service.http.serving import PATIENCE, served, until
+from tests.service.http.serve_command import PATIENCE, served, until
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cortext import SessionMessage, open_session_store
-from tests.mcp.test_server import TOOLS
+from tests.mcp.test_mcp_server import TOOLS
 from tests.tools.real.commands import cortext, heads, heard, set_up
 from tests.tools.real.install import PACKAGES
 from tests.tools.real.launch import Done, Tool

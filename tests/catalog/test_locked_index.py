@@ -1,0 +1,108 @@
+"""Indexes that another process writes to: lists wait for it, and a purge leaves no word behind."""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cortext.catalog import database
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.log_index import SpawnIndex
+from tests.catalog.spawn_folder import Folder, turn
+from tests.homes import Homes, sessions
+
+WORD = b"Zebrafish"
+
+
+@contextmanager
+def written(path: Path, seconds: float) -> Generator[None]:
+    """While somebody else writes to a database, for that long."""
+    other = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    end = threading.Timer(seconds, lambda: other.execute("COMMIT"))
+    end.start()
+    try:
+        yield
+    finally:
+        end.join()
+        other.close()
+
+
+def left_in(path: Path) -> list[str]:
+    """The files of a database that have the word."""
+    return [each.name for each in path.parent.glob(f"{path.name}*") if WORD in each.read_bytes()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "sessions")
+    for number in range(3):
+        made.add(f"s{number}", turn(f"say {number}"))
+    secret = made.add("secret", turn("x"), title=WORD.decode())
+    assert len(made.list()) == 4
+    assert left_in(made.path / ".cortext/spawned.sqlite3")
+    secret.unlink()
+    return made
+
+
+def test_a_list_waits_also_where_nothing_is_to_be_written(folder: Folder) -> None:
+    """The folder's time is another, and no session is: the index is used, and stays."""
+    folder.list()
+    other = folder.path / "other"
+    other.touch()
+    folder.age(other)
+    path = folder.path / ".cortext/spawned.sqlite3"
+    with written(path, 0.2), SpawnIndex(str(folder.path)) as index:
+        assert len(index.list()) == 3
+        assert index._left is None
+
+
+def test_a_list_of_the_tools_waits(homes: Homes, tmp_path: Path) -> None:
+    """While a transcript is so young that it is looked at again, and nothing is new in it."""
+    path, soon = tmp_path / "catalog.sqlite3", time.time() + 60
+    os.utime(homes.transcript("claude"), (soon, soon))
+    with Catalog(str(path)) as catalog:
+        catalog.tool_sessions()
+    with written(path, 0.2), Catalog(str(path)) as catalog:
+        rows = catalog.tool_sessions().rows
+        assert catalog._left is None
+    assert {row.key for row in rows if row.tool == "claude"} == set(sessions("claude"))
+
+
+@pytest.mark.parametrize("patience", [10_000, 50])
+def test_a_purge_of_logs(folder: Folder, patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether or not it can wait so long, nothing is left of what is gone."""
+    monkeypatch.setattr(database, "_BUSY_MS", patience)
+    path = folder.path / ".cortext/spawned.sqlite3"
+    reader = SpawnIndex(str(folder.path))
+    reader.list()
+    with written(path, 0.3), SpawnIndex(str(folder.path)) as index:
+        index.purge()
+    assert left_in(path) == []
+    reader.close()
+    assert len(folder.list()) == 3
+
+
+@pytest.mark.parametrize("patience", [10_000, 50])
+def test_a_purge_of_the_catalog(
+    homes: Homes, tmp_path: Path, patience: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same of a tool's session."""
+    monkeypatch.setattr(database, "_BUSY_MS", patience)
+    path, transcript = tmp_path / "catalog.sqlite3", homes.transcript("claude")
+    title = b'{"type":"custom-title","customTitle":"%s","sessionId":"%s"}\n'
+    with open(transcript, "ab") as file:
+        file.write(title % (WORD, transcript.stem.encode()))
+    reader = Catalog(str(path))
+    reader.tool_sessions()
+    assert left_in(path)
+    transcript.unlink()
+    with written(path, 0.3), Catalog(str(path)) as catalog:
+        catalog.purge()
+    assert left_in(path) == []
+    reader.close()

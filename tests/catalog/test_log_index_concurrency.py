@@ -1,0 +1,148 @@
+"""The index of `aur spawn`'s sessions, damaged, and beside others who write."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cortext.catalog.log_index import SpawnIndex
+from tests.catalog.spawn_folder import Folder, turn
+from tests.faults.mounts import read_only
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "sessions")
+
+
+def spoil(database: Path, how: str) -> None:
+    if how == "garbage":
+        database.write_bytes(b"garbage" * 3000)
+    elif how == "deleted":
+        database.unlink()
+    elif how == "empty":
+        database.write_bytes(b"")
+    elif how == "cut":
+        database.write_bytes(database.read_bytes()[:5000])
+    elif how == "a folder":
+        database.unlink()
+        database.mkdir()
+    else:
+        statements = {
+            "from the future": "PRAGMA user_version = 99",
+            "other tables": "DROP TABLE sessions",
+            "other values": "UPDATE sessions SET last_active = x'00' WHERE id = 's3'",
+        }
+        with sqlite3.connect(database) as db:
+            db.execute(statements[how])
+        db.close()
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["garbage", "deleted", "empty", "cut", "a folder", "from the future", "other tables",
+     "other values"],
+)  # fmt: skip
+def test_whatever_is_wrong_with_the_database(how: str, folder: Folder) -> None:
+    """The list is right, this time and the next."""
+    for number in range(30):
+        folder.add(f"s{number}", *(turn("x" * n) for n in range(number)))
+    right = folder.list()
+    assert right == folder.anew()
+    for suffix in ("-wal", "-shm"):
+        (folder.path / f".cortext/spawned.sqlite3{suffix}").unlink(missing_ok=True)
+    spoil(folder.path / ".cortext/spawned.sqlite3", how)
+    assert folder.list() == right
+    assert folder.list() == right
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_where_nothing_can_be_written(known: bool, folder: Folder) -> None:
+    """The list is right all the same, with an index that is there and with none."""
+    folder.add("one", turn("x"))
+    if known:
+        folder.list()
+    folder.add("two", turn("x"))
+    with read_only(folder.path):
+        assert folder.list() == folder.anew()
+    assert (folder.path / ".cortext").exists() == known
+
+
+def test_the_database_is_for_its_owner(folder: Folder) -> None:
+    """As the sessions are."""
+    folder.add("one")
+    old = os.umask(0)
+    try:
+        folder.list()
+    finally:
+        os.umask(old)
+    assert (folder.path / ".cortext/spawned.sqlite3").stat().st_mode & 0o777 == 0o600
+
+
+WRITER = """
+import sys, itertools
+from cortext import Session, SessionMessage
+from cortext.stores.log import LogStore
+folder = sys.argv[1]
+store = LogStore(folder)
+for n in range(20):
+    store.save(Session(f"s{n}", agent="a", status="active"))
+print("ready", flush=True)
+for n in itertools.count():
+    id = f"s{n % 20}"
+    store.append(id, SessionMessage("user", "q" * (n % 500)), SessionMessage("assistant", "a"))
+    if n % 7 == 0:
+        store.amend(id, title=f"title {n}")
+    if n % 50 == 0:
+        store.delete("s19")
+        store.save(Session("s19", agent="a", status="active"))
+"""
+
+
+@pytest.mark.parametrize("times", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_reader_lists_while_a_writer_writes(folder: Folder, times: int) -> None:
+    """Again and again: nobody sees an error, damage, or fewer turns than before."""
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder.path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "ready\n"
+    seen: dict[str, int] = {}
+    with SpawnIndex(str(folder.path)) as index:
+        for _ in range(times):
+            rows = index.list()
+            assert [row.note for row in rows if row.note] == []
+            assert {row.key for row in rows} >= {f"s{n}" for n in range(19)}
+            for row in rows:
+                assert row.key == "s19" or row.messages >= seen.get(row.key, 0)
+                seen[row.key] = row.messages
+    assert writer.poll() is None
+    writer.terminate()
+    assert writer.communicate(timeout=60)[1] == ""
+    assert sum(seen.values()) > 20
+    assert folder.list() == folder.anew()
+
+
+def test_several_read_a_damaged_index_at_once(folder: Folder) -> None:
+    """Each gets the whole list."""
+    for number in range(50):
+        folder.add(f"s{number}", turn("x"))
+    folder.list()
+    (folder.path / ".cortext/spawned.sqlite3").write_bytes(b"garbage" * 3000)
+    program = (
+        "import sys; from cortext.catalog.log_index import SpawnIndex; sys.stdin.readline();"
+        "print([len(SpawnIndex(sys.argv[1]).list()) for _ in range(20)])"
+    )
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(folder.path)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(4)
+    ]  # fmt: skip
+    ends = [process.communicate("\n", timeout=100) for process in running]
+    assert ends == [(f"{[50] * 20}\n", "")] * 4

@@ -1,0 +1,303 @@
+"""What the picker's keys do to the conversation that is chosen, on real files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cortext.cli.picker.items import Chosen
+from cortext.cli.picker.key_bindings import KEYS, hints
+from tests.cli.picker.picker_workspace import make_workspace, play, screen, shows, titles, until
+from tests.command import begin, folder_of, head_of, ok
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = make_workspace(tmp_path / "project")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", f"{tmp_path}/programs:/usr/bin:/bin")
+    for name in ("claude", "codex"):
+        program = tmp_path / "programs" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text("#!/bin/sh\n", encoding="utf-8")
+        program.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def id(workspace: Path) -> str:
+    return begin(workspace, "plan", "Faster parser", "How fast is it?", "Forty lines.")
+
+
+@pytest.mark.usefixtures("id")
+@pytest.mark.parametrize(
+    ("keys", "tool", "fork"),
+    [(["enter"], "", False), (["ctrl+f"], "", True), (["ctrl+t", "o"], "codex", False)],
+)
+def test_going_on(keys: list[str], tool: str, fork: bool) -> None:
+    """It leaves with what is to be opened: as it was, in a copy, or in another tool."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*keys)
+
+    chosen = play(story).return_value
+    assert isinstance(chosen, Chosen)
+    assert (chosen.row.title, chosen.tool, chosen.fork) == ("Faster parser", tool, fork)
+
+
+def test_renaming(workspace: Path, id: str) -> None:
+    """The line has the title that it has; the list has the new one, and so has its file."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press("ctrl+r")
+        await shows(pilot, "Its title")
+        await pilot.press(*" now", "enter")
+        await shows(pilot, 'it is now "Faster parser now"')
+        assert titles(picker) == ["Faster parser now"]
+
+    play(story)
+    assert head_of(workspace, id)["title"] == "Faster parser now"
+
+
+def test_a_title_of_nothing_is_refused(workspace: Path, id: str) -> None:
+    """With the sentence of the command, and nothing is changed."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press("ctrl+r", "ctrl+u", "enter")
+        await shows(pilot, "a title has at least one character")
+
+    play(story)
+    assert head_of(workspace, id)["title"] == "Faster parser"
+
+
+def test_tagging(workspace: Path, id: str) -> None:
+    """What stands in the line are the tags, and no others."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press("ctrl+g", *"speed #io", "enter")
+        await shows(pilot, "tagged #speed #io")
+        await pilot.press("ctrl+g", *["backspace"] * 3, "enter")
+        await until(pilot, lambda: "tagged #speed " in f"{screen(picker)} ".replace("\n", " "))
+
+    play(story)
+    assert head_of(workspace, id)["tags"] == ["speed"]
+
+
+def test_exporting(workspace: Path, id: str) -> None:
+    """By the ending of the name; a file that is there is not written over. What can be done about
+    it can be done here: there are no options."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press("ctrl+e", "ctrl+u", *"out.json", "enter")
+        await shows(pilot, "it is in out.json")
+        await pilot.press("ctrl+e", "ctrl+u", *"out.json", "enter")
+        await shows(pilot, "out.json is there already; give it another name")
+        await pilot.press("ctrl+e", "ctrl+u", *"out.docx", "enter")
+        await shows(pilot, "no format of ours; the ending says how: .md")
+
+    play(story, size=(160, 30))
+    assert json.loads((workspace / "out.json").read_text(encoding="utf-8"))["title"]
+    assert id in (workspace / "out.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("key", "status"), [("ctrl+s", "paused"), ("ctrl+d", "completed")])
+def test_stopping(workspace: Path, id: str, key: str, status: str) -> None:
+    """It is saved with a summary, and the list says how it is."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(key)
+        await shows(pilot, f'"Faster parser" is {status}')
+
+    play(story)
+    head = head_of(workspace, id)
+    assert (head["status"], bool(head["context_summary"])) == (status, True)
+
+
+def test_deleting_and_having_it_back(workspace: Path, id: str) -> None:
+    """Into the trash only when that is said; one key brings it back as it was."""
+    folder = folder_of(workspace, id)
+    before = (folder / ".session/messages.jsonl").read_bytes()
+
+    async def story(pilot, picker) -> None:
+        await pilot.press("ctrl+x", "n")
+        await pilot.pause()
+        assert folder.exists()
+        await pilot.press("ctrl+x", "y")
+        await shows(pilot, "is in the trash", "^Z brings it back")
+        assert titles(picker) == []
+        assert not folder.exists()
+        await pilot.press("ctrl+z")
+        await shows(pilot, "back again", "Faster parser")
+        await pilot.press("ctrl+z")
+        await shows(pilot, "nothing was deleted here")
+
+    play(story)
+    assert (folder / ".session/messages.jsonl").read_bytes() == before
+
+
+def test_esc_leaves_a_question_then_what_was_typed_then_the_picker(id: str) -> None:
+    """One thing at a time; what was asked for is left as it is."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"parser", "ctrl+r", "escape")
+        await pilot.pause()
+        assert len(picker.screen_stack) == 1
+        assert "❯ parser" in screen(picker)
+        await pilot.press("escape")
+        assert "type to filter" in screen(picker)
+        assert picker.is_running
+        await pilot.press("escape")
+
+    assert play(story).return_value is None
+
+
+@pytest.mark.usefixtures("id")
+@pytest.mark.parametrize("asked", ["f1", "ctrl+r", "ctrl+t", "ctrl+x"])
+def test_ctrl_c_leaves_at_once(asked: str) -> None:
+    """Also while something is asked; nothing is done."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(asked)
+        await until(pilot, lambda: len(picker.screen_stack) == 2)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not picker.is_running)
+
+    assert play(story).return_value is None
+
+
+def test_every_key_is_in_the_help(id: str) -> None:
+    """And the last line never grows beyond the screen."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press("question_mark")
+        await shows(pilot, *(key.said for key in KEYS if key.said))
+        await pilot.press("q")
+        await pilot.pause()
+        assert len(picker.screen_stack) == 1
+
+    play(story)
+    for width in range(10, 200):
+        for help in ("?", "F1"):
+            line = "  ".join(f"{key} {what}" for key, what in hints(width, help))
+            assert len(line) <= max(width - 2, 0), width
+    assert hints(120)[-1] == ("?", "help")
+
+
+def test_the_last_line_names_the_key_that_helps_now(id: str) -> None:
+    """Where something is typed, `?` is a letter of it."""
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, "? help")
+        await pilot.press("p")
+        await shows(pilot, "F1 help")
+        await pilot.press("question_mark", "f1")
+        await shows(pilot, *(key.said for key in KEYS if key.said))
+        await pilot.press("q", "escape")
+        await shows(pilot, "? help")
+        assert len(picker.screen_stack) == 1
+
+    play(story)
+
+
+@pytest.mark.parametrize(("key", "typed"), [("ctrl+r", "Speed"), ("ctrl+g", "speed")])
+def test_a_session_of_a_tool_becomes_a_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, typed: str
+) -> None:
+    """To have a title or tags; that is said before. Its transcript is left as it is."""
+    from tests.homes import lay_out, move_project, said
+
+    homes = lay_out(tmp_path / "person")
+    project = make_workspace(tmp_path / "project")
+    move_project(homes, project)
+    for name, value in homes.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(project)
+    session, turns = said("claude")
+
+    async def story(pilot, picker) -> None:
+        picker.type(session[:13])
+        await pilot.pause()
+        assert picker.chosen.key == session
+        await pilot.press("ctrl+e", "ctrl+u", *"said.md", "enter")
+        await shows(pilot, "it is in said.md")
+        if key == "ctrl+r":
+            await pilot.press(key, "ctrl+u", "space", "enter")
+            await shows(pilot, "at least one character")
+            assert not (project / "conversations").exists()
+        await pilot.press(key)
+        await shows(pilot, "It becomes a conversation of yours")
+        await pilot.press("escape", key, "ctrl+u", *typed, "enter")
+        await until(pilot, lambda: typed in screen(picker) and "…" not in screen(picker)[-20:])
+        await pilot.press("escape")
+        await until(pilot, lambda: any(row.native == [session] for row in picker.shelf.rows))
+        (made,) = [row for row in picker.shelf.rows if session in (row.key, *row.native)]
+        assert typed in (made.title, *made.tags)
+
+    transcript = homes.transcript("claude")
+    before = transcript.read_bytes()
+    play(story, size=(80, 24))
+    assert transcript.read_bytes() == before
+    assert turns[0][1] in (project / "said.md").read_text(encoding="utf-8")
+    ok(project, "list")
+
+
+def test_what_is_said_is_never_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In 80x24: what became of a tool's session, and first how to have it back."""
+    from tests.homes import lay_out, move_project, said
+
+    homes = lay_out(tmp_path / "person")
+    project = make_workspace(tmp_path / "project")
+    move_project(homes, project)
+    for name, value in homes.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(project)
+    ok(project, "sync")
+
+    async def story(pilot, picker) -> None:
+        picker.type(said("claude")[0][:13])
+        await pilot.pause()
+        await pilot.press("ctrl+x", "y")
+        await shows(pilot, "^Z brings it back: our copy of", "Claude Code keeps its own")
+        await pilot.press("ctrl+z")
+        await shows(pilot, "back again")
+
+    play(story, size=(80, 24))
+
+
+def test_a_session_of_spawn_is_in_the_list(workspace: Path) -> None:
+    """It is shown, found by what was said, deleted and had back; what only tools do is refused."""
+    from cortext import Session, SessionMessage, paths
+    from cortext.formats.log import encode
+
+    said = [SessionMessage("user", "Is it xylophonic?"), SessionMessage("assistant", "It is not.")]
+    session = Session(
+        "default-20261116-101010-0001",
+        title="A talk with an agent",
+        kind="spawn",
+        agent="default",
+        status="completed",
+        working_dir=str(workspace),
+        messages=said,
+    )
+    file = Path(paths.spawn_sessions(), f"{session.id}.jsonl")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(encode(session))
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, "A talk with an agent", "It is not.")
+        await pilot.press(*"xylo")
+        await shows(pilot, "said in these", "Is it xylophonic?")
+        await pilot.press("ctrl+f")
+        await shows(pilot, "Enter goes on with it in `cortext spawn`")
+        await pilot.press("ctrl+s")
+        await shows(pilot, "is a session of `cortext spawn`")
+        await pilot.press("escape", "ctrl+x", "y")
+        await shows(pilot, "is in the trash")
+        assert titles(picker) == []
+        await pilot.press("ctrl+z")
+        await shows(pilot, "back again", "A talk with an agent")
+        await pilot.press("enter")
+
+    chosen = play(story, size=(150, 30)).return_value
+    assert isinstance(chosen, Chosen)
+    assert (chosen.row.key, file.exists()) == (session.id, True)

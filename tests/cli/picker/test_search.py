@@ -1,0 +1,248 @@
+"""What is found by what was said, the places it was said in, and what is said where it was not."""
+
+from pathlib import Path
+from threading import Event
+
+import pytest
+from textual import events
+
+from cortext import Session, SessionMessage, open_session_store
+from cortext.cli.picker import workers
+from cortext.cli.picker.items import Chosen
+from cortext.cli.picker.picker_app import LOOKING, Picker
+from cortext.cli.picker.workers import Contents
+from tests.cli.picker.picker_workspace import make_workspace, play, screen, shows, titles, until
+from tests.command import begin, folder_of, ok
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = make_workspace(tmp_path / "project")
+    monkeypatch.chdir(folder)
+    begin(folder, "plan", "Beta", "What about the queue?", "kafka, as the quokkas said.")
+    begin(folder, "plan", "Alpha", *(f"kafka topic {n}" for n in range(80)))
+    begin(folder, "plan", "Gamma", "Nothing of that kind.")
+    return folder
+
+
+def in_one_burst(picker: Picker, *keys: str) -> None:
+    """As a terminal sends what was typed before anything was read."""
+    for key in keys:
+        picker.post_message(events.Key(key, key if len(key) == 1 else None))
+
+
+@pytest.mark.usefixtures("workspace")
+def test_every_conversation_in_which_it_was_said() -> None:
+    """Also the one that said it once, before another said it eighty times."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"kafka")
+        await until(pilot, lambda: titles(picker) == ["-- said in these", "Alpha", "Beta"])
+        await shows(pilot, "2 of 3 ")
+
+    play(story)
+
+
+@pytest.mark.usefixtures("workspace")
+def test_when_there_are_more_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plus stands for those that are not in the list."""
+    monkeypatch.setattr(workers, "_MOST", 1)
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"kafka")
+        await shows(pilot, "1+ of 3 ", "Alpha")
+
+    play(story)
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(("typed", "title"), [("quokka", "Beta"), ("gam", "Gamma")])
+def test_enter_with_the_word_opens_what_it_finds(typed: str, title: str) -> None:
+    """Said or called so: never what was chosen before the word."""
+
+    async def story(pilot, picker) -> None:
+        assert picker.chosen.title == "Gamma"
+        in_one_burst(picker, *typed, "enter")
+        await until(pilot, lambda: not picker.is_running or picker.return_value is not None)
+
+    chosen = play(story).return_value
+    assert isinstance(chosen, Chosen)
+    assert chosen.row.title == title
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize("key", ["enter", "ctrl+x", "ctrl+r", "ctrl+f"])
+def test_what_finds_nothing_opens_nothing(key: str) -> None:
+    """Whatever was to be done is not done to what was chosen before."""
+
+    async def story(pilot, picker) -> None:
+        in_one_burst(picker, *"qqqq", key)
+        await shows(pilot, "nothing has these words")
+        assert (len(picker.screen_stack), picker.return_value) == (1, None)
+
+    play(story)
+
+
+@pytest.mark.usefixtures("workspace")
+def test_enter_waits_for_what_is_being_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is said meanwhile; another letter takes it back, and the next Enter waits again."""
+    found, find = Event(), Contents.find
+
+    def slow(self: Contents, asked: workers.Asked) -> workers.Said:
+        assert found.wait(20)
+        return find(self, asked)
+
+    monkeypatch.setattr(Contents, "find", slow)
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"quokk", "enter")
+        assert screen(picker).count(LOOKING) == 2
+        await pilot.press("a")
+        assert screen(picker).count(LOOKING) == 1
+        assert picker._then == ""
+        await pilot.press("enter")
+        assert picker.return_value is None
+        found.set()
+        await until(pilot, lambda: picker.return_value is not None)
+
+    chosen = play(story).return_value
+    assert isinstance(chosen, Chosen)
+    assert chosen.row.title == "Beta"
+
+
+def test_from_place_to_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over all messages that have it, the last one first, in parts of the conversation that were
+    not shown before; in a long one also what stands further below."""
+    folder = make_workspace(tmp_path / "project")
+    monkeypatch.chdir(folder)
+    texts = [f"message {n}" for n in range(1, 61)]
+    texts[21] = "\n\n".join(["kubernetes first", *["and so on"] * 40, "kubernetes at its end"])
+    texts[41] = "kubernetes last"
+    begin(folder, "plan", "Long", *texts)
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"kubernetes")
+        await shows(pilot, "kubernetes last", "place 1 of 2")
+        await pilot.press("ctrl+n")
+        await shows(pilot, "kubernetes first", "place 2 of 2")
+        await pilot.press("ctrl+n")
+        await shows(pilot, "kubernetes at its end", "place 2 of 2")
+        await pilot.press("ctrl+n")
+        await shows(pilot, "kubernetes last", "place 1 of 2")
+
+    play(story, size=(80, 24))
+
+
+def test_what_only_its_document_says(workspace: Path) -> None:
+    """The page is the document then."""
+    id = begin(workspace, "plan", "Delta", "Write it down.")
+    path = folder_of(workspace, id) / "plan.md"
+    path.write_text(f"{path.read_text(encoding='utf-8')}\nWe keep xylophones.\n", encoding="utf-8")
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"xyloph")
+        await shows(pilot, "We keep xylophones.")
+
+    play(story)
+
+
+def test_what_is_only_elsewhere(workspace: Path, tmp_path: Path) -> None:
+    """How many there are, said or called so, and the key that shows them."""
+    other = make_workspace(tmp_path / "other")
+    begin(other, "plan", "Speed", "Is it xylophonic?")
+    begin(other, "plan", "Xylophonic", "Is it?")
+    ok(other, "list")
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"xylo")
+        await shows(pilot, "nothing here; 2 elsewhere: Tab")
+        await pilot.press("tab")
+        await until(pilot, lambda: titles(picker) == ["Xylophonic", "-- said in these", "Speed"])
+
+    play(story, size=(80, 24))
+
+
+@pytest.mark.usefixtures("workspace")
+def test_what_may_be_meant() -> None:
+    """A word that is like the one that was typed."""
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"quokkkas")
+        await shows(pilot, "nothing has these words", 'did you mean "quokkas"?')
+
+    play(story, size=(45, 12))
+
+
+def test_what_may_be_called_so(workspace: Path) -> None:
+    """A title that is like what was typed, once, however many have it."""
+    for _ in range(2):
+        begin(workspace, "plan", "Marmalade engine", "Is it?")
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"marmalaydengine")
+        await shows(pilot, "nothing has these words", 'did you mean "Marmalade engine"?')
+        assert screen(picker).count("did you mean") == 1
+
+    play(story)
+
+
+def test_what_comes_near(workspace: Path) -> None:
+    """Where nothing has all of the words: below a line that says so, with the words that are
+    missing; Enter before anybody saw it opens none of them."""
+    begin(workspace, "plan", "Delta", "The marmots sleep.", "Of badgers nobody spoke.")
+
+    async def story(pilot, picker) -> None:
+        in_one_burst(picker, *"zebras or what, marmots badgers", "enter")
+        await until(pilot, lambda: titles(picker)[0:1] == ["-- none has it all; these come near"])
+        assert titles(picker) == [
+            "-- none has it all; these come near",
+            "-- without: or, what, zebras",
+            "Delta",
+        ]
+        await shows(pilot, "1 of 4 ", "The marmots sleep.")
+        assert (picker.chosen.title, picker.return_value) == ("Delta", None)
+        await pilot.press("enter")
+        await until(pilot, lambda: picker.return_value is not None)
+
+    chosen = play(story).return_value
+    assert isinstance(chosen, Chosen)
+    assert chosen.row.title == "Delta"
+
+
+def test_what_has_not_the_signs(workspace: Path) -> None:
+    """Stands below a line of its own."""
+    begin(workspace, "plan", "Delta", "written in c++")
+    begin(workspace, "plan", "Vitamins", "vitamin c")
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"c++")
+        await until(
+            pilot,
+            lambda: (
+                titles(picker)
+                == ["-- said in these", "Delta", "-- with the words, not the signs", "Vitamins"]
+            ),
+        )
+        await shows(pilot, "2 of 5 ")
+
+    play(story)
+
+
+def test_what_a_tool_printed(workspace: Path) -> None:
+    """Is unfolded on the page, and marked."""
+    call = {"id": "c1", "name": "Bash", "arguments": {"command": "make it"}}
+    printed = "\n".join(["begin", "an ibex", *(f"line {n}" for n in range(30))])
+    session = Session("009-debug-x", title="Busy", kind="debug")
+    session.messages = [
+        SessionMessage("user", "Where is it?"),
+        SessionMessage("assistant", "I look.", tool_calls=[call]),
+        SessionMessage("tool", printed, tool_call_id="c1"),
+        *(SessionMessage("assistant", f"There {n}.") for n in range(40)),
+    ]
+    open_session_store(f"workspace:{workspace}").save(session)
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"ibex")
+        await shows(pilot, "Busy", "an ibex", "$ make it")
+
+    play(story)

@@ -1,0 +1,79 @@
+"""Documents of programs in the picker."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cortext import Session, SessionMessage, SessionStorage
+from cortext.cli.picker.items import Chosen
+from tests.cli.picker.picker_workspace import make_workspace, play, shows, titles
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = make_workspace(tmp_path / "space")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def keep(folder: Path, id: str, said: str) -> None:
+    session = Session(id, title=f"A program's {id}", working_dir=str(folder))
+    session.messages = [SessionMessage("user", said), SessionMessage("assistant", "It is not.")]
+    SessionStorage().save(session)
+
+
+def test_a_document_is_in_the_list(workspace: Path, tmp_path: Path) -> None:
+    """It is shown, found by what was said, exported and opened; its file is the program's."""
+    keep(workspace, "first", "Is it xylophonic?")
+    keep(tmp_path / "elsewhere", "second", "Is it other?")
+    file = tmp_path / "out.md"
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, "A program's first", "It is not.", "document")
+        assert titles(picker) == ["A program's first"]
+        await pilot.press(*"xylo")
+        await shows(pilot, "said in these", "Is it xylophonic?")
+        await pilot.press("ctrl+x")
+        await shows(pilot, "is kept by a program, and was not deleted")
+        await pilot.press("ctrl+e", "ctrl+u", *str(file), "enter")
+        await shows(pilot, "it is in ")
+        await pilot.press("escape", "enter")
+
+    chosen = play(story, size=(150, 30)).return_value
+    assert isinstance(chosen, Chosen)
+    assert (chosen.row.key, chosen.row.tool) == ("first", "document")
+    assert "Is it xylophonic?" in file.read_text(encoding="utf-8")
+    assert SessionStorage().exists("first")
+
+
+def test_one_that_is_completed_is_a_conversation(workspace: Path) -> None:
+    """Of the workspace that it was had in, and the only one in the list."""
+    keep(workspace, "first", "Is it xylophonic?")
+    before = os.stat(SessionStorage().get_path("first"))
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, "A program's first")
+        await pilot.press("ctrl+d")
+        await shows(pilot, "is completed")
+        assert [(row.tool, row.status) for row in picker.shelf.rows] == [("", "completed")]
+        await pilot.press("escape")
+
+    play(story, size=(150, 30))
+    assert os.stat(SessionStorage().get_path("first")) == before
+
+
+def test_one_with_another_title_is_a_conversation(workspace: Path) -> None:
+    """It is made of the program's session, which keeps its own title."""
+    keep(workspace, "first", "Is it xylophonic?")
+
+    async def story(pilot, picker) -> None:
+        await pilot.press("ctrl+r")
+        await shows(pilot, "It becomes a conversation of yours")
+        await pilot.press("ctrl+u", *"Sounds", "enter")
+        await shows(pilot, 'it is now "Sounds"')
+        assert [(row.tool, row.title) for row in picker.shelf.rows] == [("", "Sounds")]
+
+    play(story)
+    assert SessionStorage().load("first").title == "A program's first"

@@ -1,0 +1,236 @@
+"""Going on with a conversation that was had in a tool: what changes, and what does not."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_list import terminal
+from tests.command import begin, change_head, cortext, folder_of, head_of, ok
+from tests.homes import lay_out, move_project, said
+
+ID, TURNS = said("claude")
+TOOL = "#!/bin/sh\nread line\n"
+
+
+class Place:
+    """A workspace with a conversation that was had in Claude Code, and tools to go on in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "project"
+        self.root.mkdir()
+        self.homes = lay_out(folder / "person")
+        move_project(self.homes, self.root)
+        programs = folder / "programs"
+        programs.mkdir()
+        for name in ("claude", "codex"):
+            (programs / name).write_text(TOOL, encoding="utf-8")
+            (programs / name).chmod(0o755)
+        self.programs = programs
+        self.env: Mapping[str, str] = {
+            **self.homes.environment,
+            "PATH": f"{programs}:/usr/bin:/bin",
+            "CI": "true",
+        }
+        self.ok("init")
+        self.key = self.ok("import", ID).strip().removeprefix("imported: ")
+
+    def ok(self, *words: str) -> str:
+        return ok(self.root, *words, env=self.env)
+
+    def head(self) -> dict[str, Any]:
+        return head_of(self.root, self.key)
+
+    def say_more(self, text: str) -> None:
+        """One more answer in the tool's own transcript."""
+        path = self.homes.transcript("claude")
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+        answers = [each for each in map(json.loads, lines) if each.get("type") == "assistant"]
+        last = answers[-1]
+        more = {
+            "parentUuid": last["uuid"],
+            "uuid": "00000000-0000-4000-8000-000000000001",
+            "type": "user",
+            "timestamp": "2027-01-01T00:00:00.000Z",
+            "message": {"role": "user", "content": text},
+        }
+        same = ("sessionId", "cwd", "version", "isSidechain")
+        kept = {name: value for name, value in last.items() if name in same}
+        path.write_text("\n".join([*lines, json.dumps(kept | more), ""]), encoding="utf-8")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_printing_leaves_status_and_time(place: Place) -> None:
+    """Nor is the tool of a command line that nobody started the last one used."""
+    before = place.head()
+    line = place.ok("resume", place.key, "--tool", "codex", "--print")
+    assert " && codex resume " in line
+    after = place.head()
+    assert [after[name] for name in ("status", "last_active")] == [
+        before[name] for name in ("status", "last_active")
+    ]
+    assert f"claude --resume {ID}" in place.ok("resume", place.key, "--print")
+
+
+def test_the_tool_in_which_something_was_said_last_is_known_without_its_transcripts(
+    place: Place, tmp_path: Path
+) -> None:
+    """As on another machine: one that it was only made ready for is not that tool."""
+    place.ok("resume", place.key, "--tool", "codex", "--print")
+    assert [entry["tool"] for entry in place.head()["native"]] == ["claude", "codex"]
+    other = {**place.env, "HOME": str(tmp_path / "other"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    line = ok(place.root, "resume", place.key, "--print", env=other)
+    assert " && claude --resume " in line
+
+
+def test_printing_for_a_session_of_a_tool(place: Place) -> None:
+    """The conversation that it becomes rests, since when the session did."""
+    id, _ = said("gemini")
+    place.ok("resume", id, "--tool", "codex", "--print")
+    rows = json.loads(place.ok("list", "--json"))
+    (row,) = [row for row in rows if row["id"].startswith("002-chat")]
+    assert (row["status"], row["last_active"][:4]) == ("paused", "2026")
+    assert "is active" not in cortext(place.root, "stop", env=place.env).stdout
+    assert head_of(place.root, row["id"])["status"] == "paused"
+
+
+def test_printed_as_json(place: Place) -> None:
+    """For programs: the words, the folder, and the session."""
+    plan = json.loads(place.ok("resume", place.key, "--print", "--json"))
+    assert plan["command"][:3] == ["claude", "--resume", ID]
+    assert (plan["way"], plan["session"], plan["conversation"]) == ("native", ID, place.key)
+    assert plan["cwd"] == str(place.root)
+
+
+def test_open_in_another_tool(place: Place) -> None:
+    """It is not opened a second time without a word, and what is refused changes nothing."""
+    change_head(place.root, place.key, status="paused")
+    before = (folder_of(place.root, place.key) / ".session/session.json").read_bytes()
+    words = [place.programs / "claude", "--resume", ID]
+    env = {**os.environ, **place.env}
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env=env) as live:
+        done = cortext(place.root, "resume", place.key, "--tool", "codex", "--print", env=place.env)
+        live.kill()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "it is open in claude now" in done.stderr
+    assert (folder_of(place.root, place.key) / ".session/session.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("tool", ["claude", "codex"])
+def test_a_fork_is_a_conversation_of_its_own(place: Place, tool: str) -> None:
+    """Bound to the copy, and said; the other stays as it is."""
+    before, original = place.head(), folder_of(place.root, place.key)
+    done = cortext(
+        place.root, "resume", place.key, "--fork", "--tool", tool, "--print", env=place.env
+    )
+    assert done.returncode == 0, done.stderr
+    (folder,) = set(place.root.glob("conversations/20*/*")) - {original}
+    head = json.loads((folder / ".session/session.json").read_text(encoding="utf-8"))
+    assert re.search(rf"the copy is (\S+/)?{folder.name}\n", done.stderr)
+    assert head["parent_id"] == place.key
+    assert [entry["tool"] for entry in head["native"]] == [tool]
+    assert head["native"][0]["session_id"] in done.stdout
+    assert json.loads((original / ".session/session.json").read_text(encoding="utf-8")) == before
+    texts = [text for _, text in TURNS]
+    shown = json.loads(place.ok("show", f"{folder.parent.name}/{folder.name}", "--json"))[
+        "messages"
+    ]
+    assert [m["content"] for m in shown if m["content"] in texts] == texts
+
+
+@pytest.mark.parametrize(
+    "words", [["show"], ["export"], ["resume", "--context"], ["resume", "--json"]]
+)
+def test_what_nobody_stopped_is_there(place: Place, words: list[str]) -> None:
+    """What was said in the tool since, without a hook."""
+    place.say_more("And what of the night shift?")
+    assert "And what of the night shift?" in place.ok(*words, place.key)
+
+
+def test_changed_instructions_are_said_when_a_tool_is_started(place: Place) -> None:
+    """As in a briefing."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in place.env.items():
+            patch.setenv(name, value)
+        id = begin(place.root, "plan", "Speed", "How fast?", "Very.")
+    path = place.root / ".workspace/commands/plan.md"
+    path.write_text(path.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
+    done = cortext(place.root, "resume", id, "--tool", "codex", "--print", env=place.env)
+    assert "the agent's instructions have changed" in done.stderr
+
+
+def test_one_that_was_only_begun_is_opened_in_codex(place: Place) -> None:
+    """Which has no command of ours: what is written for it says what it is to do."""
+    key = Path(place.ok("new", "brainstorm", "Speed").strip()).parent.name
+    line = place.ok("resume", key, "--tool", "codex", "--print")
+    folder = Path(place.env["HOME"], ".codex/sessions")
+    (path,) = folder.rglob(f"*{line.split()[-1]}.jsonl")
+    written = path.read_text(encoding="utf-8")
+    assert ("# Brainstorm" in written, "[RESUMED CONVERSATION]" in written) == (True, True)
+    assert place.ok("resume", key, "--tool", "codex", "--print") == line
+
+
+def test_a_completed_one_is_refused_once(place: Place) -> None:
+    """In one sentence, without a terminal."""
+    change_head(place.root, place.key, status="completed")
+    done = cortext(place.root, "resume", place.key, env=place.env)
+    assert done.returncode == 1
+    assert done.stderr.count("marked complete") == 1
+
+
+def test_personal_ones_that_were_had_here(tmp_path: Path) -> None:
+    """A folder that becomes a workspace keeps listing them."""
+    person = Place(tmp_path)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    move_project(person.homes, person.root)
+    for path in person.homes.home.rglob("*.jsonl"):
+        text = path.read_text(encoding="utf-8").replace(str(person.root), str(plain))
+        path.write_text(text, encoding="utf-8")
+    id, _ = said("codex")
+    ok(plain, "resume", id, "--tool", "claude", "--print", env=person.env)
+    (before,) = [
+        row["id"]
+        for row in json.loads(ok(plain, "list", "--json", env=person.env))
+        if "codex" in row["tools"] and row["workspace"]
+    ]
+    ok(plain, "init", env=person.env)
+    assert before in ok(plain, "list", env=person.env)
+    assert before in ok(plain, "show", before, env=person.env)
+    other = tmp_path / "plain and more"
+    other.mkdir()
+    ok(other, "init", env=person.env)
+    assert before not in ok(other, "list", env=person.env)
+
+
+def test_a_tool_that_is_started_makes_it_active(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unlike one that is only printed; and a "no" to a copy changes nothing."""
+    for name, value in place.env.items():
+        monkeypatch.setenv(name, value)
+    words = [place.programs / "claude", "--resume", ID]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as live:
+        shown = terminal(place.root, ["resume", place.key, "--tool", "codex"], answers=["n"])
+        live.kill()
+    assert "go on in a copy of it?" in shown.text
+    assert (shown.code, place.head()["status"]) == (1, "paused"), shown.text
+    terminal(place.root, ["resume", place.key, "--tool", "codex"], answers=["bye"])
+    assert place.head()["status"] == "active"
+
+
+def test_imported_as_json(place: Place) -> None:
+    """What is here now, and whether it is new."""
+    id, _ = said("gemini")
+    (new,) = json.loads(place.ok("import", id, "--json"))
+    assert new["new"]
+    assert json.loads(place.ok("import", id, "--json")) == [{**new, "new": False}]

@@ -1,0 +1,422 @@
+"""Sessions of `spawn` and of programs' documents, beside all others: in lists, searches, `show`,
+`resume`, `import`; and what cannot be done to them."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
+from tests.cli.repl.terminal import Terminal
+from tests.cli.test_resume import install, needs_terminal
+from tests.command import SCRIPT, begin, cortext, folder_of, head_of, ok
+from tests.homes import lay_out, move_project, said
+
+AGENT = Path(__file__).parent / "repl/agent.py"
+MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+class Place:
+    """A workspace, a folder that is none, and what `spawn` and a program had in both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.other = folder / "space", folder / "other"
+        (self.root / ".workspace").mkdir(parents=True)
+        self.other.mkdir()
+        self.programs = folder / "programs"
+        self.programs.mkdir()
+        self.env: Mapping[str, str] = {
+            "HOME": str(folder / "home"),
+            "XDG_DATA_HOME": str(folder / "data"),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "AURORA_HOME": str(folder / "aurora"),
+            "PATH": f"{self.programs}:{Path(SCRIPT).parent}:/usr/bin:/bin",
+            "CALLED": str(folder / "called"),
+            "CI": "true",
+        }
+
+    def open(self) -> None:
+        """Once the environment is that of the test."""
+        self.documents = Path(paths.document_dir())
+        talk(self.root, "talk-here", "Is the quokka here?", status="paused")
+        talk(self.other, "talk-there", "Is the quokka there?", status="completed", tags=["far"])
+        document(SessionStorage(), "doc-here", self.root, "Is the numbat here?")
+        document(SessionStorage(), "doc-there", self.other, "Is the numbat there?")
+
+    def ok(self, *args: str, cwd: Path | None = None) -> str:
+        return ok(cwd or self.root, *args, env=self.env)
+
+    def rows(self, *args: str) -> dict[str, dict[str, Any]]:
+        return {row["id"]: row for row in json.loads(self.ok(*args, "--json"))}
+
+    def refused(self, code: int, *args: str) -> str:
+        done = cortext(self.root, *args, env=self.env)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+        return done.stderr
+
+    def looks(self) -> dict[str, tuple[int, ...]]:
+        """All below the documents' folder, and how it looks."""
+        found: dict[str, tuple[int, ...]] = {}
+        for folder, names, files in os.walk(self.documents):
+            for name in ("", *names, *files):
+                stat = os.lstat(os.path.join(folder, name))
+                now = (stat.st_ino, stat.st_mode, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+                found[os.path.join(folder, name)] = now
+        return found
+
+
+def filled(id: str, folder: Path, *texts: str, **head: Any) -> Session:
+    roles = ("user", "assistant")
+    session = Session(id, title=f"About {id}", working_dir=str(folder), agent="scout", **head)
+    session.created_at = session.updated_at = MONDAY
+    session.messages = [
+        SessionMessage(roles[n % 2], text, timestamp=MONDAY)  # type: ignore[arg-type]
+        for n, text in enumerate((*texts, "It is not."))
+    ]
+    return session
+
+
+def talk(folder: Path, id: str, *texts: str, **head: Any) -> None:
+    Path(paths.spawn_sessions()).mkdir(parents=True, exist_ok=True)
+    open_session_store(f"log:{paths.spawn_sessions()}").save(filled(id, folder, *texts, **head))
+
+
+def document(storage: SessionStorage, id: str, folder: Path, *texts: str, **head: Any) -> None:
+    storage.save(filled(id, folder, *texts, **head))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    made = Place(tmp_path)
+    for name, value in made.env.items():
+        monkeypatch.setenv(name, value)
+    made.open()
+    return made
+
+
+@pytest.mark.parametrize("command", [("list",), ("resume", "--list")])
+def test_lists_have_those_that_were_had_here(place: Place, command: tuple[str, ...]) -> None:
+    """And with --all every one, with its tool; the quick way shows the same."""
+    assert set(place.rows(*command)) == {"talk-here", "doc-here"}
+    found = place.rows(*command, "--all")
+    assert {id: (row["tool"], row["cwd"], row["messages"]) for id, row in found.items()} == {
+        "talk-here": ("spawn", str(place.root), 2),
+        "talk-there": ("spawn", str(place.other), 2),
+        "doc-here": ("document", str(place.root), 2),
+        "doc-there": ("document", str(place.other), 2),
+    }
+    quick = place.ok(*command)
+    assert ("talk-here" in quick, "doc-here" in quick, "there" in quick) == (True, True, False)
+
+
+def test_what_was_had_in_spawn_is_called_so_everywhere(place: Place) -> None:
+    """`aur` is only the name of its program, and may be that of another one."""
+    found = [
+        place.ok("list"),
+        place.ok("resume", "--list"),
+        place.ok("search", "quokka"),
+        place.ok("slash", "list"),
+        place.ok("stats", "--all", "--tool", "aur"),
+    ]
+    assert [bool(re.search(r"\bspawn\b", text)) for text in found] == [True] * 5
+    assert [re.findall(r"\baur\b", text) for text in found] == [[]] * 5
+
+
+def test_in_a_folder_below_and_outside_any_workspace(place: Place) -> None:
+    """As with the sessions of tools: what was had in the folder or below it."""
+    below = place.other / "a/b"
+    below.mkdir(parents=True)
+    document(SessionStorage(), "doc-below", below, "Why?")
+    shown = place.ok("list", cwd=place.other)
+    assert [id for id in ("doc-below", "doc-there", "talk-there") if id in shown] == [
+        "doc-below",
+        "doc-there",
+        "talk-there",
+    ]
+    assert "here " not in shown.replace("there ", "")
+
+
+def test_filters(place: Place) -> None:
+    """By tool, status, tag, time and words. What was interrupted is paused, but in aur's own."""
+    for name in ("spawn", "aur"):
+        assert set(place.rows("list", "--all", "--tool", name)) == {"talk-here", "talk-there"}
+    assert set(place.rows("list", "--all", "--tool", "document")) == {"doc-here", "doc-there"}
+    assert set(place.rows("list", "--all", "--tag", "far")) == {"talk-there"}
+    assert set(place.rows("list", "--all", "--status", "completed")) == {"talk-there"}
+    assert place.rows("list")["talk-here"]["status"] == "paused"
+    assert "talk-here" in place.rows("list", "--status", "interrupted")
+    assert set(place.rows("list", "--all", "--search", "About doc")) == {"doc-here", "doc-there"}
+    assert place.rows("list", "--since", "1d") == {}
+    own = ok(place.root, "spawn", "--list-sessions", "--json", env=place.env)
+    statuses = {each["session_id"]: each["status"] for each in json.loads(own)}
+    assert statuses["talk-here"] == "interrupted"
+
+
+def test_what_a_program_left_alone_is_paused(place: Place) -> None:
+    """As a conversation is after some minutes; one that was just saved is active."""
+    assert place.rows("list")["doc-here"]["status"] == "paused"
+    SessionStorage().save(Session("now", working_dir=str(place.root), title="Now"))
+    assert place.rows("list")["now"]["status"] == "active"
+
+
+def test_what_was_said_is_found(place: Place) -> None:
+    """In both kinds, with the command that opens it; also what was added since."""
+    found = json.loads(place.ok("search", "numbat", "--json"))
+    assert {(hit["id"], hit["tool"], hit["resume"]) for hit in found} == {
+        ("doc-here", "document", "cortext resume doc-here"),
+        ("doc-there", "document", "cortext resume doc-there"),
+    }
+    found = json.loads(place.ok("search", "quokka", "--json", "--in", str(place.root)))
+    assert [(hit["id"], hit["status"]) for hit in found] == [("talk-here", "paused")]
+    assert len(json.loads(place.ok("search", "numbat", "--tool", "document", "--json"))) == 2
+    SessionStorage().append("doc-here", SessionMessage("user", "And the bilby?"))
+    (hit,) = json.loads(place.ok("search", "bilby", "--json"))
+    assert (hit["id"], hit["message"]) == ("doc-here", 3)
+    assert "And the bilby?" in place.ok("show", "doc-here", "--at", "3")
+    assert len(json.loads(place.ok("search", "numbat", "--json"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("id", "tool", "said"),
+    [("talk-here", "spawn", "quokka"), ("doc-here", "document", "numbat")],
+)
+def test_one_is_shown_exported_and_told(place: Place, id: str, tool: str, said: str) -> None:
+    """By its id, the beginning of it, words of its title, and the words in it."""
+    for query in (id, id[:6], f"About {id}", f"{said} here"):
+        assert f"Is the {said} here?" in place.ok("show", query)
+    assert f"Is the {said} here?" in place.ok("export", id)
+    told = place.ok("resume", id, "--context")
+    assert f"| Is the {said} here?" in told
+    assert f"Conversation: chat / About {id}" in told
+    shown = json.loads(place.ok("show", id, "--json"))
+    assert (shown["tool"], shown["working_dir"]) == (tool, str(place.root))
+
+
+def test_reading_writes_nothing_into_the_folder_of_documents(place: Place) -> None:
+    """Whatever reads: not a file, not a folder, not a time."""
+    before = place.looks()
+    place.ok("list", "--all")
+    place.ok("resume", "--list")
+    place.ok("search", "numbat")
+    place.ok("show", "doc-here")
+    place.ok("export", "doc-here")
+    place.ok("resume", "doc-here", "--context")
+    place.ok("import", "doc-here")
+    place.ok("list")
+    assert place.looks() == before
+
+
+def test_folders_of_a_project_and_of_the_settings(place: Place, tmp_path: Path) -> None:
+    """A workspace's own folder is looked into, also from elsewhere; others if a person says so."""
+    document(SessionStorage(paths.project_document_dir(place.root)), "ours", place.other, "Why?")
+    named = SessionStorage(tmp_path / "named")
+    document(named, "further", place.root, "Why?")
+    assert "ours" in place.rows("list", "--all")
+    assert "further" not in place.rows("list", "--all")
+    place.ok("config", "sources.documents", str(tmp_path / "named"))
+    assert "further" in place.rows("list")
+    config = place.root / ".workspace/config.toml"
+    config.write_text('[sources]\ndocuments = ["/etc"]\n', encoding="utf-8")
+    assert "may not be set by a workspace" in place.refused(1, "list")
+
+
+def test_a_document_without_a_folder_belongs_to_its_project(place: Place) -> None:
+    session = Session("ours", title="Ours", messages=[SessionMessage("user", "Why?")])
+    SessionStorage(paths.project_document_dir(place.root)).save(session)
+    assert place.rows("list")["ours"]["cwd"] == str(place.root)
+
+
+def test_damage_is_named(place: Place) -> None:
+    """In the lists that would have it, and nothing else is lost."""
+    (place.documents / "bad.json").write_text("{nonsense", encoding="utf-8")
+    for _ in range(2):
+        done = cortext(place.root, "list", env=place.env)
+        assert (done.returncode, "doc-here" in done.stdout) == (0, True)
+        assert f"warning: {place.documents}/bad.json: not JSON" in done.stderr
+
+
+def test_two_programs_may_give_one_id(place: Place) -> None:
+    """Both are listed; the id alone is not enough, the file is."""
+    named = SessionStorage(paths.project_document_dir(place.root))
+    session = filled("doc-here", place.root, "Another thing")
+    session.created_at = MONDAY - timedelta(days=1)
+    named.save(session)
+    assert "2 conversations match doc-here" in place.refused(4, "show", "doc-here")
+    assert "Another thing" in place.ok("show", str(named.get_path("doc-here")))
+    (hit,) = json.loads(place.ok("search", "another", "thing", "--json"))
+    assert hit["resume"] == f"cortext resume {named.get_path('doc-here')}"
+
+
+@pytest.mark.parametrize("id", ["talk-here", "doc-here"])
+def test_a_conversation_is_made_of_it(place: Place, id: str) -> None:
+    """With all of it; from then on it is listed once, under either name."""
+    assert place.ok("import", id) == f"imported: 001-chat-about-{id}\n"
+    found = place.rows("list")
+    made = f"001-chat-about-{id}"
+    assert (id in found, made in found) == (False, True)
+    assert id not in place.rows("list", "--all")
+    other = json.loads(ok(place.other, "list", "--all", "--json", env=place.env))
+    assert id not in {row["id"] for row in other}
+    assert place.ok("import", id) == f"already here: {made}\n"
+    assert "It is not." in place.ok("show", id)
+    head = head_of(place.root, made)
+    assert (head["status"], head["agent_config"]["agent"]) == ("paused", "scout")
+    assert head["parent_id"].endswith(f":{id}")
+    place.ok("rename", made, "Something", "else")
+    assert place.rows("list")[made]["title"] == "Something else"
+
+
+def test_what_is_said_after_an_import(place: Place) -> None:
+    """It is listed again, until another import takes it in; nothing comes twice."""
+    place.ok("import", "doc-here")
+    SessionStorage().append("doc-here", SessionMessage("user", "And the bilby?"))
+    assert {"doc-here", "001-chat-about-doc-here"} <= set(place.rows("list"))
+    assert place.ok("import", "doc-here") == "already here: 001-chat-about-doc-here\n"
+    assert "doc-here" not in place.rows("list")
+    shown = json.loads(place.ok("show", "001-chat-about-doc-here", "--json"))
+    assert [each["content"] for each in shown["messages"]] == [
+        "Is the numbat here?",
+        "It is not.",
+        "And the bilby?",
+    ]
+
+
+def test_what_came_with_git_gets_nothing(place: Place) -> None:
+    """A conversation that only says that it was made of a session is not added to."""
+    place.ok("import", "doc-here")
+    made = folder_of(place.root, "001-chat-about-doc-here")
+    shutil.copytree(made, made.with_name("001-chat-foreign"))
+    shutil.rmtree(made)
+    SessionStorage().append("doc-here", SessionMessage("user", "And the bilby?"))
+    assert place.ok("import", "doc-here").startswith("imported: 0")
+    assert "bilby" not in place.ok("show", "001-chat-foreign")
+
+
+def test_a_copy_in_a_workspace_is_the_same(place: Place) -> None:
+    """`cortext copy` keeps ids: one session, one row, where it can be arranged."""
+    place.ok("copy", f"document:{place.documents}", f"workspace:{place.root}")
+    rows = [row for row in json.loads(place.ok("list", "--json")) if row["id"] == "doc-here"]
+    assert [row["tool"] for row in rows] == [None]
+
+
+def test_the_turns_of_spawn_are_not_listed_beside_it(place: Place, tmp_path: Path) -> None:
+    """A turn that was had in Claude Code is a session of it, which is passed over."""
+    homes = lay_out(tmp_path / "person")
+    move_project(homes, place.root)
+    env = {**place.env, **homes.environment}
+    id, _ = said("claude")
+    listed = json.loads(ok(place.root, "list", "--json", env=env))
+    assert id in {row["id"] for row in listed}
+    program = (
+        f"from cortext.features.archive.archive_sync import pass_over; pass_over('claude', {id!r})"
+    )
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, **env}, check=True)
+    listed = json.loads(ok(place.root, "list", "--json", env=env))
+    assert id not in {row["id"] for row in listed}
+
+
+def test_a_talk_goes_on_in_spawn(place: Place) -> None:
+    """The command line says so; for programs too."""
+    assert place.ok("resume", "talk-here", "--print") == (
+        f"cd {place.root} && cortext spawn --resume talk-here\n"
+    )
+    plan = json.loads(place.ok("resume", "talk-here", "--print", "--json"))
+    assert (plan["tool"], plan["way"], plan["session"]) == ("spawn", "native", "talk-here")
+    assert plan["command"] == ["cortext", "spawn", "--resume", "talk-here"]
+
+
+def test_a_talk_goes_on_in_the_terminal(place: Place) -> None:
+    """`cortext resume` goes on where it was had, with what was said, and ends as that does."""
+    env = {**place.env, "AURORA_SPAWN_TOOL": f"{sys.executable} {AGENT}"}
+    with Terminal([SCRIPT, "resume", "talk-here"], cwd=place.root, env=env) as terminal:
+        assert "2 turns so far" in terminal.prompt()
+        terminal.line("/quit")
+        assert terminal.process.wait(60) == 0
+
+
+@pytest.mark.parametrize("id", ["talk-here", "doc-here"])
+@pytest.mark.parametrize("tool", ["claude", "codex", "gemini"])
+def test_it_goes_on_in_a_tool(place: Place, id: str, tool: str) -> None:
+    """Written as a session of the tool, which is that of a conversation then."""
+    install(place.programs, tool)
+    before = place.looks()
+    done = cortext(place.root, "resume", id, "--tool", tool, "--print", "--json", env=place.env)
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    made = f"001-chat-about-{id}"
+    assert (plan["tool"], plan["way"], plan["conversation"]) == (tool, "converted", made)
+    assert plan["cwd"] == str(place.root)
+    assert f"it is kept as {made} from now on" in done.stderr
+    assert [entry["tool"] for entry in head_of(place.root, made)["native"]] == [tool]
+    assert set(place.rows("list")) == {made, *{"talk-here", "doc-here"} - {id}}
+    again = json.loads(place.ok("resume", id, "--print", "--json"))
+    assert (again["conversation"], again["tool"]) == (made, tool)
+    assert place.looks() == before
+
+
+def test_what_cannot_be_done_says_what_can(place: Place) -> None:
+    """One sentence and a hint, and nothing is changed."""
+    before = place.looks()
+    assert "is kept by a program" in place.refused(1, "delete", "doc-here", "--yes")
+    assert "saves it turn by turn" in place.refused(1, "stop", "talk-here")
+    assert "saves it turn by turn" in place.refused(1, "done", "talk-here")
+    assert place.looks() == before
+    place.ok("clean", "0", "--yes", "--all")
+    assert "talk-there" in place.rows("list", "--all")
+
+
+@pytest.mark.parametrize("id", ["talk-here", "doc-here"])
+@pytest.mark.parametrize("words", [("rename", "x"), ("tag", "x"), ("fork",)])
+def test_what_arranges_makes_a_conversation_first(
+    place: Place, id: str, words: tuple[str, ...]
+) -> None:
+    """And says so; the session itself stays as it is, and its id names the conversation."""
+    before = place.looks()
+    made = f"001-chat-about-{id}"
+    done = cortext(place.root, words[0], id, *words[1:], env=place.env)
+    assert done.returncode == 0, done.stderr
+    assert f"{id} is kept as {made} from now on" in done.stderr
+    of = f"messages of {MONDAY:%Y-%m-%d}/{made}"
+    assert (of in done.stderr) == (words == ("fork",))
+    listed = {name.rpartition("/")[2] for name in place.rows("list")}
+    assert (made in listed, id in listed) == (True, False)
+    assert place.ok("tag", id, "more").endswith("more\n")
+    assert place.looks() == before
+
+
+def test_stopping_and_deleting(place: Place) -> None:
+    """A document becomes a conversation first, a talk goes to the trash and comes back."""
+    assert "has been completed" in place.ok("done", "doc-here")
+    assert place.rows("list")["001-chat-about-doc-here"]["status"] == "completed"
+    assert "talk-here" in place.ok("delete", "talk-here", "--yes")
+    assert "talk-here" not in place.rows("list")
+    place.ok("trash", "restore", "talk-here")
+    assert "talk-here" in place.rows("list")
+
+
+@needs_terminal
+def test_numbers_of_the_last_list_are_good(place: Place) -> None:
+    """In the same terminal, for each kind."""
+    begin(place.root, "plan", "Rest", "Why?")
+    line = f"{SCRIPT} list > /dev/tty; for n in 1 2 3; do {SCRIPT} show $n --no-pager --plain; done"
+    done = subprocess.run(
+        ["script", "-qec", f"sh -c '{line}'", "/dev/null"],
+        cwd=place.root,
+        env={**os.environ, **place.env, "TERM": "xterm"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    shown = done.stdout.decode("utf-8", "replace")
+    assert "Is the quokka here?" in shown
+    assert "Is the numbat here?" in shown

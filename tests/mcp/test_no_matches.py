@@ -1,0 +1,160 @@
+"""What an agent is told where nothing has what it asked for, and where a hit is no message."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cortext import Session, SessionMessage, open_session_store
+from cortext.mcp import visibility
+from cortext.mcp.own_session import Own
+from tests.command import begin, folder_of, ok
+from tests.homes import lay_out, move_project, said
+from tests.mcp.mcp_client import call, facts, refused, text
+
+OUTSIDE = "`all: true` looks outside this workspace, if the person wants that."
+
+
+def test_texts_that_come_near(workspace: Path) -> None:
+    """A sentence has what it is about, with the words that were given up; they are no hits."""
+    answer = call("search_workspace", query="when did we choose cursors for the orders?")
+    found = facts(answer)
+    assert (found["hits"], found["next"]) == ([], None)
+    assert found["without"] == ["when", "did", "we", "for", "the", "choose"]
+    assert {hit["title"] for hit in found["near"]} == {"Paging"}
+    lines = text(answer).split("\n")
+    assert lines[0].startswith("Nothing was found. But no message has all of these words; these ")
+    assert any("| With opaque cursors." in line for line in lines)
+    assert lines[-1] == OUTSIDE
+    again = call("search_workspace", query="choose cursors", all_=True)
+    assert OUTSIDE not in text(again)
+
+
+def test_a_word_that_may_be_meant(workspace: Path, elsewhere: str) -> None:
+    """One that was said here; what was said elsewhere is not told, unless that is asked for."""
+    answer = call("search_workspace", query="GraphQLL")
+    assert facts(answer)["did_you_mean"] == ["graphql"]
+    assert 'Did you mean "graphql"?' in text(answer)
+    hidden = call("search_workspace", query="quokkka")
+    assert (facts(hidden)["did_you_mean"], 'quokka"' in text(hidden)) == ([], False)
+    assert facts(call("search_workspace", query="quokkka", all_=True))["did_you_mean"] == ["quokka"]
+    # Nor is a title of another workspace.
+    assert facts(call("search_workspace", query="Privat mattrr"))["did_you_mean"] == []
+    everywhere = facts(call("search_workspace", query="Privat mattrr", all_=True))
+    assert everywhere["did_you_mean"]
+
+
+def test_a_title_that_may_be_meant(workspace: Path) -> None:
+    """With its id, as text of the past."""
+    answer = call("search_workspace", query="API desgin")
+    lines = text(answer).split("\n")
+    assert facts(answer)["did_you_mean"]
+    assert any("001-brainstorm-api-design" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "narrowed"),
+    [
+        ({"date_range": "2001"}, "Without `date_range` there is something.", ["date_range"]),
+        ({"type": "plan"}, "Without `type` there is something.", ["type"]),
+        ({"type": "debug"}, "With this `type` there is no conversation at all.", []),
+    ],
+)
+def test_an_argument_that_left_nothing(
+    workspace: Path, given: dict[str, str], told: str, narrowed: list[str]
+) -> None:
+    """Is named."""
+    answer = call("search_workspace", query="GraphQL", **given)
+    assert text(answer).split("\n")[0] == f"Nothing was found. {told}"
+    assert facts(answer)["narrowed_by"] == narrowed
+
+
+def test_what_is_excluded(workspace: Path) -> None:
+    """Is named, and so is a question without a word."""
+    first = text(call("search_workspace", query="REST -partners -cache -use")).split("\n")[0]
+    assert first.endswith("have what is excluded too: partners, cache, use.")
+    assert text(call("search_workspace", query="?!")).startswith("There is no word to look for.")
+
+
+def test_the_conversation_of_the_own_session(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent finds neither its session nor the conversation that this belongs to."""
+    homes = lay_out(tmp_path / "person")
+    move_project(homes, workspace)
+    for name, value in homes.environment.items():
+        monkeypatch.setenv(name, value)
+    id, _ = said("codex")
+
+    def found() -> set[str]:
+        hits = facts(call("search_workspace", query="emptied every", limit=50))["hits"]
+        return {hit["id"] for hit in hits}
+
+    key = ok(workspace, "import", id).strip().removeprefix("imported: ")
+    before = found()
+    assert key in before
+    monkeypatch.setattr(visibility, "own_session", lambda: Own("codex", (id,)))
+    assert found() == before - {key}
+    monkeypatch.setattr(visibility, "own_session", lambda: Own("claude", (id,)))
+    assert found() == before
+
+
+def test_a_document_is_read(workspace: Path) -> None:
+    """A hit in it names it; its pieces are paged."""
+    id = begin(workspace, "plan", "Written", "said aloud")
+    path = folder_of(workspace, id) / "plan.md"
+    path.write_text("a word\n" * 9000 + "We keep xylophones.\n", encoding="utf-8")
+    answer = call("search_workspace", query="xylophones")
+    (hit,) = facts(answer)["hits"]
+    assert (hit["role"], hit["message"]) == ("document", None)
+    assert "its document" in text(answer)
+    page = facts(call("get_conversation", id=id, part="document"))
+    assert (page["total"], page["next"]) == (4, 2)
+    last = call("get_conversation", id=id, part="document", from_=4)
+    assert "| We keep xylophones." in text(last)
+    assert "said aloud" not in text(last)
+    why = refused(call("get_conversation", id=id, part="agents"))
+    assert "has no sub-agents" in why
+
+
+def test_sub_agents_are_read(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they said, message by message."""
+    homes = lay_out(tmp_path / "person")
+    move_project(homes, workspace)
+    for name, value in homes.environment.items():
+        monkeypatch.setenv(name, value)
+    id, _ = said("claude")
+    beside = homes.transcript("claude").parent / id / "subagents"
+    beside.mkdir(parents=True)
+    line = {"type": "user", "sessionId": id, "isSidechain": True, "uuid": "u1", "parentUuid": None}
+    when = {"timestamp": "2026-01-05T12:00:00.000Z", "cwd": "/", "version": "2"}
+    first = {**line, **when, "message": {"role": "user", "content": "count the walruses"}}
+    (beside / "agent-1.jsonl").write_text(json.dumps(first) + "\n", encoding="utf-8")
+    (hit,) = facts(call("search_workspace", query="walruses"))["hits"]
+    page = facts(call("get_conversation", id=hit["id"], part="agents"))
+    assert [message["role"] for message in page["messages"]] == ["user"]
+    assert "| count the walruses" in page["messages"][0]["text"]
+    assert "has no document" in refused(call("get_conversation", id=id, part="document"))
+
+
+def test_a_result_that_was_found_is_read(workspace: Path) -> None:
+    """From its number on, though it stands in the line of its call otherwise."""
+    made = {"id": "c1", "name": "Bash", "arguments": {"command": "make it"}}
+    printed = "\n".join(["the ibex is here", *(f"line {n}" for n in range(40))])
+    session = Session("009-debug-x", title="Busy", kind="debug")
+    session.messages = [
+        SessionMessage("user", "Where is it?"),
+        SessionMessage("assistant", "I look.", tool_calls=[made]),
+        SessionMessage("tool", printed, tool_call_id="c1"),
+        SessionMessage("assistant", "There."),
+    ]
+    open_session_store(f"workspace:{workspace}").save(session)
+    (hit,) = facts(call("search_workspace", query="ibex"))["hits"]
+    assert (hit["message"], hit["role"]) == (3, "tool")
+    told = facts(call("get_conversation", id=hit["id"], from_=3))["messages"]
+    assert [(each["message"], each["role"]) for each in told] == [(3, "tool"), (4, "assistant")]
+    assert "| the ibex is here" in told[0]["text"]
+    all_of_it = facts(call("get_conversation", id=hit["id"]))["messages"]
+    assert [each["message"] for each in all_of_it] == [1, 2, 2, 4]

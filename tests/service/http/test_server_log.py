@@ -1,0 +1,26 @@
+"""What a server says of itself on stderr."""
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+from tests.service.http.serve_command import served, until
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_what_becomes_of_conversations_is_logged(tmp_path: Path, workers: str) -> None:
+    """The mode, each creation and deletion, and what was made in the place of a missing one; with
+    several workers each says it for itself."""
+    store = "memory:" if workers == "1" else f"file:{tmp_path / 'kept'}"
+    with served(tmp_path, "--store", store, "--workers", workers) as server:
+        missing = str(uuid.uuid4())
+        made = server.ask("POST", "/v1/conversations", {"conversationId": missing}).json["id"]
+        server.ask("DELETE", f"/v1/conversations/{made}")
+        for line in (
+            "conversation storage mode: ",
+            f"conversation {made} created",
+            f"conversation {missing} was not found: {made} was created",
+            f"conversation {made} deleted",
+        ):
+            until(lambda line=line: f" INFO {line}" in "".join(server.log), line)
