@@ -1,27 +1,10 @@
 """What an import loads: every module costs each start of each program."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-PROGRAM = """
-import sys
-before = set(sys.modules)
-{statement}
-print(*sorted(set(sys.modules) - before))
-"""
-
-
-def loaded_by(statement: str) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", PROGRAM.format(statement=statement)],
-        capture_output=True, text=True, check=False, timeout=60,
-        env={"PYTHONPATH": ":".join(path for path in sys.path if path), "HOME": "/nonexistent"},
-    )  # fmt: skip
-    assert (done.stderr, done.returncode) == ("", 0)
-    return set(done.stdout.split())
+from tests.loaded_modules import loaded_by
 
 
 def test_importing_cortext_loads_nothing_heavy() -> None:

@@ -1,11 +1,17 @@
 """An adapter's tests run where its framework is: `make adapters` has a place for each."""
 
-from collections.abc import Callable
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from cortext.stores.servers import server_base
+from tests.service.stores.servers import RedisServer
 
 _FRAMEWORKS = {
     "claude_agent_sdk": "claude_agent_sdk",
@@ -33,6 +39,7 @@ PLACES: dict[str, Callable[[Path], Any]] = {
     "document": lambda path: f"document:{path}/kept",
     "memory": lambda path: "memory:",
 }
+_spaces = count()
 
 
 @pytest.fixture(params=PLACES)
@@ -48,3 +55,33 @@ def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f"home-{name.lower()}"))
     monkeypatch.setenv("AURORA_HOME", str(tmp_path / "home-aurora"))
     return tmp_path / "home-data"
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """One server for all tests, each in a space of its own. It syncs what it acknowledges."""
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed; needed to keep sessions on it")
+    options = ("--appendonly", "yes", "--appendfsync", "always")
+    server = RedisServer(tmp_path_factory.mktemp("redis"), *options).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    return f"{redis_server.url}/t{os.getpid()}-{next(_spaces)}"
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The records that were read since it was cleared."""
+    read: list[bytes] = []
+    decode = server_base._decoded
+
+    def noted(lines: Sequence[bytes]) -> Any:
+        read.extend(lines)
+        return decode(lines)
+
+    monkeypatch.setattr(server_base, "_decoded", noted)
+    return read

@@ -1,39 +1,16 @@
 """A real Redis for the tests of an adapter: other processes and machines see what it keeps."""
 
-import os
 import re
-import shutil
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from cortext.adapters.session_log import Kept
 from cortext.stores.servers.server_base import ServedStore
 from tests.adapters.children import all_do
-from tests.service.stores.servers import RedisServer
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 PLACE = "redis://cache:6379/0"
-_spaces = count()
-
-
-@pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """One server for all tests, each in a space of its own. It syncs what it acknowledges."""
-    if shutil.which("redis-server") is None:
-        pytest.skip("redis-server is not installed; needed to keep sessions on it")
-    options = ("--appendonly", "yes", "--appendfsync", "always")
-    server = RedisServer(tmp_path_factory.mktemp("redis"), *options).start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def redis_url(redis_server: RedisServer) -> str:
-    return f"{redis_server.url}/t{os.getpid()}-{next(_spaces)}"
 
 
 def eight_write(write: Callable[..., None], url: str, each: int) -> list[str]:

@@ -13,7 +13,6 @@ pytest.importorskip("psycopg")
 from cortext import Session, SessionMessage
 from cortext.adapters.record_reader import Follower
 from cortext.adapters.session_log import Kept, inner_store, open_kept
-from tests.adapters.servers import redis_server as redis_server
 from tests.service.stores.conftest import postgres_server as postgres_server
 
 _spaces = count()

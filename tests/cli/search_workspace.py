@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from tests.cli.test_show import in_terminal
+from tests.cli.show_terminal import in_terminal
 from tests.command import cortext, ok
 from tests.homes import lay_out, move_project
 

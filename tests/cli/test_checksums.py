@@ -7,8 +7,10 @@ import pytest
 
 from cortext import SessionMessage, open_session_store
 from cortext.formats import line_checksum
-from tests.cli.test_scan import TOKEN as SECRET
 from tests.command import begin, cortext, folder_of, ok
+from tests.features.secrets.secret_corpus import make_secret
+
+SECRET = make_secret("github-token")
 
 
 @pytest.fixture

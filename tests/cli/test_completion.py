@@ -5,19 +5,8 @@ from pathlib import Path
 import pytest
 
 from cortext.config import SETTINGS
+from tests.cli.shell_completion import offered
 from tests.command import begin, ok
-
-
-def offered(cwd: Path, line: str) -> list[str]:
-    """What completes the last word of a line; a space at its end begins a new one."""
-    words = line.split(" ")
-    env = {
-        "_CORTEXT_COMPLETE": "bash_complete",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(len(words) - 1),
-    }
-    shown = ok(cwd, env=env).splitlines()
-    return [text.partition(",")[2] for text in shown if text]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from cortext import paths
 from cortext.installation import install_command
 from tests.command import SCRIPT, cortext, ok
-from tests.mcp.test_mcp_server import TOOLS
+from tests.mcp.tool_names import TOOLS
 
 FOUR = ("claude", "opencode", "gemini", "codex")
 

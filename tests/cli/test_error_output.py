@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext.cli.error_output import report
-from tests.cli.test_list import terminal
+from tests.cli.list_terminal import terminal
 from tests.command import SCRIPT, begin, cortext, folder_of, ok
 
 

@@ -10,12 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from cortext.cli.commands import sync
-from tests.cli.test_list import put
-from tests.cli.test_manage_commands import listed, space
+from tests.cli.list_terminal import listed, put
 from tests.command import cortext, ok
-from tests.features.archive.test_archive_sync import say
-
-__all__ = ["space"]
+from tests.features.archive.archived_sessions import say
 
 
 @pytest.fixture

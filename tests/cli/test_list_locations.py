@@ -16,7 +16,7 @@ import pytest
 
 from cortext.catalog.catalog import Catalog
 from tests.catalog.spaces import truth
-from tests.cli.test_list import made, put, snapshot
+from tests.cli.list_terminal import made, put, snapshot
 from tests.command import SCRIPT, cortext, folder_of, head_of, ok, say
 from tests.faults.mounts import fill, mounted, read_only
 

@@ -5,28 +5,18 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cortext import SessionMessage, ToolInvocation
 from cortext.stores.folder import FolderStore
-from tests.cli.test_list import made, put, snapshot, terminal
+from tests.cli.list_terminal import listed, put, snapshot, terminal
 from tests.command import change_head, cortext, folder_of, head_of, ok, say
 from tests.faults.mounts import mounted
 
 
-@pytest.fixture
-def space(tmp_path: Path) -> Path:
-    return made(tmp_path / "space")
-
-
 def lines_of(space: Path, id: str) -> list[bytes]:
     return (folder_of(space, id) / ".session/messages.jsonl").read_bytes().splitlines()
-
-
-def listed(space: Path, *options: str) -> dict[str, dict[str, Any]]:
-    return {row["id"]: row for row in json.loads(ok(space, "list", "--json", *options))}
 
 
 def refused(space: Path, code: int, *command: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext.tools.mcp_servers import mcp_servers
-from tests.cli.test_resume_in_tool import Place
+from tests.cli.tool_workspace import Place
 from tests.command import SCRIPT, change_head, cortext
 
 HAD = ["Bash", "mcp__tracker__find", "mcp__notes", "mcp__ide__run", "mcp_my_box_read"]

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_list import put, space
+from tests.cli.list_terminal import put
 from tests.command import SCRIPT, cortext, folder_of
 
-__all__ = ["space"]
 COMMANDS = (["list"], ["resume", "--list"], ["search", "words"])
 
 

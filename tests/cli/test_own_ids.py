@@ -9,7 +9,7 @@ import pytest
 from cortext import SessionMessage
 from cortext.adapters.session_log import Kept
 from cortext.model.derived_ids import id_of
-from tests.cli.test_resume import install
+from tests.cli.fake_tools import install
 from tests.command import begin, cortext, ok
 
 

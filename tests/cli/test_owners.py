@@ -8,7 +8,7 @@ import pytest
 
 from cortext import Session, SessionMessage, SessionStorage
 from cortext.adapters.session_log import Kept
-from tests.cli.test_completion import offered
+from tests.cli.shell_completion import offered
 from tests.command import begin, change_head, cortext, ok
 
 WORD = "quagga"

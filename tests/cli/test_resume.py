@@ -13,14 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.fake_tools import install, needs_terminal
 from tests.command import SCRIPT, begin, cortext, head_of, ok
 from tests.faults.mounts import read_only
 from tests.homes import Homes, lay_out, move_project, said
 
-TOOL = """#!/bin/sh
-printf '%s\\n' "$PWD" "$0" "$@" > "$CALLED"
-exit 7
-"""
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture
@@ -37,22 +40,9 @@ def project(tmp_path: Path, homes: Homes) -> Path:
 
 
 @pytest.fixture
-def programs(tmp_path: Path) -> Path:
-    folder = tmp_path / "programs"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def env(homes: Homes, programs: Path, tmp_path: Path) -> Mapping[str, str]:
     path = f"{programs}:{Path(SCRIPT).parent}:/usr/bin:/bin"
     return {**homes.environment, "PATH": path, "CALLED": str(tmp_path / "called")}
-
-
-def install(programs: Path, *names: str) -> None:
-    for name in names:
-        (programs / name).write_text(TOOL, encoding="utf-8")
-        (programs / name).chmod(0o755)
 
 
 def in_terminal(cwd: Path, env: Mapping[str, str], *words: str) -> tuple[int, str]:
@@ -68,9 +58,6 @@ def in_terminal(cwd: Path, env: Mapping[str, str], *words: str) -> tuple[int, st
         check=False,
     )
     return done.returncode, done.stdout.decode("utf-8", "replace")
-
-
-needs_terminal = pytest.mark.needs("script", "to have a terminal")
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex", "gemini"])

@@ -14,18 +14,13 @@ import pytest
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
 from cortext.durability.lifetime_lock import LiveMark, mark_path
 from tests.command import begin, change_head, cortext, folder_of, git, ok
-from tests.features.secrets.secret_corpus import KEYS, Maker
-from tests.tools.claude import test_reader as test_claude
+from tests.features.secrets.secret_corpus import make_secret
+from tests.tools.claude import claude_lines
 
-ID = test_claude.ID
-
-
-def made(family: str, seed: int = 1) -> str:
-    make = next(make for name, make in KEYS if name == family)
-    return make(Maker(seed))
+ID = claude_lines.ID
 
 
-TOKEN, KEY = made("github-token"), made("anthropic-key")
+TOKEN, KEY = make_secret("github-token"), make_secret("anthropic-key")
 PASSWORD = "hV7q" + "Zt2wLs9x"
 
 
@@ -278,10 +273,10 @@ def transcript(space: Path) -> Path:
     """A conversation in Claude Code with a secret."""
     home = Path(os.environ["HOME"])
     lines = [
-        test_claude.line("u1", None, "user", "Hello"),
-        test_claude.line("u2", "u1", "user", f"my key is {TOKEN}"),
+        claude_lines.line("u1", None, "user", "Hello"),
+        claude_lines.line("u2", "u1", "user", f"my key is {TOKEN}"),
     ]
-    path = Path(test_claude.write(home / ".claude", *lines, name=ID).path)
+    path = Path(claude_lines.write(home / ".claude", *lines, name=ID).path)
     os.utime(path, (1, 1_700_000_000))
     return path
 
@@ -309,7 +304,7 @@ def test_the_archive_s_copy_stays_masked(space: Path, transcript: Path) -> None:
     ok(space, "sync")
     assert TOKEN.encode() not in gzip.decompress(copy.read_bytes())
     with transcript.open("ab") as file:
-        line = test_claude.line("u3", "u2", "user", "And one more.")
+        line = claude_lines.line("u3", "u2", "user", "And one more.")
         file.write(json.dumps(line).encode() + b"\n")
     os.utime(transcript, (1, 1_700_000_100))
     ok(space, "sync")
@@ -324,7 +319,7 @@ def test_what_the_tool_still_has_is_not_to_be_masked_twice(space: Path, transcri
     assert advice in cortext(space, "scan", "--all").stdout
     with transcript.open("ab") as file:
         for number, said in ((3, f"{KEY} and {TOKEN}"), (4, f"{TOKEN} once more")):
-            line = test_claude.line(f"u{number}", f"u{number - 1}", "user", said)
+            line = claude_lines.line(f"u{number}", f"u{number - 1}", "user", said)
             file.write(json.dumps(line).encode() + b"\n")
     os.utime(transcript, (1, 1_700_000_100))
     ok(space, "sync")

@@ -14,8 +14,8 @@ import pytest
 
 from cortext import Session, SessionMessage, open_session_store
 from tests.cli.search_workspace import Place, keep, place
-from tests.cli.test_completion import offered
-from tests.cli.test_show import HOSTILE, STYLE, assert_harmless
+from tests.cli.shell_completion import offered
+from tests.cli.show_terminal import HOSTILE, STYLE, assert_harmless
 from tests.command import begin, cortext, ok, say
 from tests.homes import said
 

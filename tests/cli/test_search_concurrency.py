@@ -19,7 +19,7 @@ import pytest
 
 from cortext import Session, SessionMessage, open_session_store, paths
 from tests.catalog.spaces import Space
-from tests.cli.test_show import in_terminal
+from tests.cli.show_terminal import in_terminal
 from tests.command import SCRIPT, begin, cortext, ok, say
 from tests.homes import Homes, lay_out, said
 

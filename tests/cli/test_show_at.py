@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from tests.cli.test_show import SCRIPT, STYLE, in_terminal, keep
+from tests.cli.show_terminal import SCRIPT, STYLE, in_terminal, keep
 from tests.command import begin, cortext, folder_of, ok
 from tests.homes import lay_out, move_project, said
 

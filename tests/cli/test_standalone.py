@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
+from tests.cli.fake_tools import install, needs_terminal
 from tests.cli.repl.terminal import Terminal
-from tests.cli.test_resume import install, needs_terminal
 from tests.command import SCRIPT, begin, cortext, folder_of, head_of, ok
 from tests.homes import lay_out, move_project, said
 

@@ -12,7 +12,7 @@ import pytest
 from cortext import Session, SessionMessage, open_session_store
 from cortext.cli.terminal_text import cells, fit
 from cortext.cli.views.bar_chart import bar, can_draw, columns
-from tests.cli.test_show import HOSTILE, STYLE, assert_harmless, cortext, in_terminal
+from tests.cli.show_terminal import HOSTILE, STYLE, assert_harmless, cortext, in_terminal
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cortext import open_session_store
-from tests.cli.test_list import terminal
+from tests.cli.list_terminal import terminal
 from tests.command import (
     begin,
     change_head,

@@ -12,7 +12,7 @@ import pytest
 from cortext.durability.file_lock import FileLock
 from cortext.features.archive.archive_sync import pass_over
 from tests.command import SCRIPT, cortext, ok
-from tests.features.archive.test_archive_sync import ID, other, say
+from tests.features.archive.archived_sessions import ID, other, say
 
 
 @pytest.fixture(autouse=True)

@@ -13,12 +13,12 @@ import pytest
 
 from cortext import Session, SessionMessage, open_session_store
 from tests.cli.running_command import PATIENCE, Running, await_, running
-from tests.cli.test_completion import offered
+from tests.cli.shell_completion import offered
 from tests.command import SCRIPT, begin, cortext, folder_of, ok
 from tests.command import say as speak
-from tests.features.archive.test_archive_sync import ID, say
+from tests.features.archive.archived_sessions import ID, say
 from tests.features.capture_bench import Bench
-from tests.tools.claude import test_reader as test_claude
+from tests.tools.claude import claude_lines
 from tests.tools.opencode.opencode_data import Made, text
 
 
@@ -212,10 +212,10 @@ def test_session_of_claude(person: Path, tmp_path: Path) -> None:
     """Its own transcript; where the person takes another way, it says so."""
     path = say(person, "One.")
     more = [
-        test_claude.line("u0", None, "user", "One."),
-        test_claude.line("a1", "u0", "assistant", test_claude.text("Two.")),
-        test_claude.line("u2", "a1", "user", "Three."),
-        test_claude.line("u3", "a1", "user", "Another three."),
+        claude_lines.line("u0", None, "user", "One."),
+        claude_lines.line("a1", "u0", "assistant", claude_lines.text("Two.")),
+        claude_lines.line("u2", "a1", "user", "Three."),
+        claude_lines.line("u3", "a1", "user", "Another three."),
     ]
     with running(person, tmp_path / "said", "tail", ID, "--json") as tail:
         shown(tail, "One.")
@@ -236,8 +236,10 @@ def test_session_of_claude(person: Path, tmp_path: Path) -> None:
 def test_result_that_comes_later(person: Path, tmp_path: Path) -> None:
     """A call is told when it is made, and again with its result."""
     path = say(person, "One.")
-    call = test_claude.line("a1", "u0", "assistant", test_claude.use("t1", "Bash", command="make"))
-    answer = test_claude.line("u2", "a1", "user", test_claude.result("t1", "all is well"))
+    call = claude_lines.line(
+        "a1", "u0", "assistant", claude_lines.use("t1", "Bash", command="make")
+    )
+    answer = claude_lines.line("u2", "a1", "user", claude_lines.result("t1", "all is well"))
     with running(person, tmp_path / "said", "tail", ID, "--stubs") as tail:
         tail.until("One.")
         for line, words in (call, "make"), (answer, "all is well"):

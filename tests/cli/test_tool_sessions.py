@@ -10,7 +10,7 @@ import pytest
 
 from tests.command import begin, cortext, ok
 from tests.homes import Homes, lay_out, move_project, said, sessions
-from tests.test_imports import loaded_by
+from tests.loaded_modules import loaded_by
 
 TOOLS = ("claude", "codex", "gemini", "opencode")
 COUNT = sum(len(sessions(tool)) for tool in TOOLS)

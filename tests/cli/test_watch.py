@@ -16,9 +16,9 @@ from cortext.features.capture.bindings import Bound
 from cortext.installation import install_command
 from tests.cli.running_command import Running, await_, running
 from tests.command import SCRIPT, begin, change_head, cortext, head_of, ok
-from tests.features.archive.test_archive_sync import ID, archived, other, say
+from tests.features.archive.archived_sessions import ID, archived, other, say
 from tests.features.capture_bench import Bench
-from tests.tools.claude import test_reader as test_claude
+from tests.tools.claude import claude_lines
 from tests.tools.opencode.opencode_data import Made, text
 
 
@@ -45,7 +45,7 @@ def watch(person: Path, tmp_path: Path) -> Iterator[Running]:
 
 def add(path: Path, number: int, words: str) -> None:
     """One more line in a transcript of Claude Code."""
-    line = test_claude.line("u1", None, "user", words)
+    line = claude_lines.line("u1", None, "user", words)
     line |= {"uuid": f"u{number}", "parentUuid": f"u{number - 1}"}
     with path.open("ab") as file:
         file.write(json.dumps(line).encode() + b"\n")
@@ -120,7 +120,7 @@ def test_a_second_one(person: Path, watch: Running) -> None:
 def test_ten_thousand_lines(person: Path, watch: Running) -> None:
     """Written one by one as fast as can be, in another process: none is missing."""
     path = say(person, "u0")
-    line = json.dumps(test_claude.line("u1", None, "user", "WORDS")).replace('"u1"', '"uNEXT"')
+    line = json.dumps(claude_lines.line("u1", None, "user", "WORDS")).replace('"u1"', '"uNEXT"')
     line = line.replace('"parentUuid": null', '"parentUuid": "uLAST"')
     program = f"""
 line = {line!r}

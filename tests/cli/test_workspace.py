@@ -11,7 +11,7 @@ import pytest
 
 from cortext import SessionMessage, open_session_store
 from cortext.tools.claude.reader import ClaudeBridge
-from tests.cli.test_list import terminal
+from tests.cli.list_terminal import terminal
 from tests.command import SCRIPT, begin, change_head, cortext, folder_of, head_of, ok, say
 
 

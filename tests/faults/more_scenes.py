@@ -24,7 +24,7 @@ from tests.faults.scenes import (
     secret_in,
 )
 from tests.faults.stored_texts import kept_in
-from tests.features.transfer.test_import_openai_agents import TABLES, add
+from tests.features.transfer.agents_database import TABLES, add
 
 _OTHER, _PASSING, _OUT = "other", "passing", "out.md"
 _DATABASE, _AGENT = "agents.db", "parcel"

@@ -23,7 +23,7 @@ from cortext.tools import jsonl
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.protocol import Source
 from tests.features.doctor.damage import Kept, half_emoji, utf16
-from tests.tools.claude.test_reader import decode
+from tests.tools.claude.claude_lines import decode
 from tests.tools.opencode.opencode_data import Made, said, text
 
 DEEP = b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}"

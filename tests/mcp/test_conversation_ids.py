@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_select_conversation import Person
+from tests.cli.claude_person import Person
 from tests.command import begin, folder_of, ok
 from tests.mcp.mcp_client import call, facts, text
 

@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.command import SCRIPT, cortext
 from tests.mcp.mcp_client import facts
-from tests.mcp.test_mcp_server import TOOLS
+from tests.mcp.tool_names import TOOLS
 
 CALL = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
 

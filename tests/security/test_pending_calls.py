@@ -10,7 +10,7 @@ from cortext import Session, SessionMessage, open_session_store
 from cortext.tools.registry import open_bridge
 from cortext.tools.writer_protocol import open_writer, turns_of
 from tests.command import begin, change_head, ok
-from tests.tools.test_writers import IN_FILES
+from tests.tools.file_tools import IN_FILES
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CALLS: dict[str, dict[str, Any]] = {

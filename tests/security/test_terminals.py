@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortext.features.errors_log import write_error
-from tests.cli.test_list import ESCAPES
+from tests.cli.list_terminal import ESCAPES
 from tests.command import begin, cortext, folder_of, ok
 
 # In parts: this file holds no secret.

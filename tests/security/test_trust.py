@@ -7,7 +7,7 @@ import pytest
 from cortext import Session, SessionMessage
 from cortext.tools.writer_protocol import open_writer, turns_of
 from tests.command import begin, ok
-from tests.tools.test_writers import IN_FILES
+from tests.tools.file_tools import IN_FILES
 
 KEYS = [
     "hasTrustDialogAccepted", "hasTrustDialogHooksAccepted", "bypassPermissions",

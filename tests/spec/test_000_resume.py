@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_list import terminal
+from tests.cli.list_terminal import terminal
 from tests.command import begin, change_head, cortext, head_of, ok
 
 COMMANDS = ".workspace/commands"

@@ -12,11 +12,10 @@ import pytest
 from cortext.errors import SessionCorruptedError
 from cortext.features.archive.archive_state import folder_of
 from cortext.features.archive.archive_sync import sync
-from cortext.model.session import Session
 from cortext.tools.opencode.storage import Database, Raw
-from cortext.tools.protocol import Decoded, Glance
 from cortext.tools.registry import open_bridge
-from tests.tools.claude import test_reader as test_claude
+from tests.tools.archive_contents import archived, contents
+from tests.tools.claude import claude_lines
 from tests.tools.opencode.opencode_data import Made, as_files, recorded, text
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -45,32 +44,6 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Pa
     return home
 
 
-def said(session: Session) -> dict[str, Any]:
-    """All of a session but where it was read from."""
-    assert len(session.native) == 1
-    told = {name: getattr(session, name) for name in session.__struct_fields__}
-    return {**told, "native": [{**session.native[0], "path": ""}]}
-
-
-def everything(decoded: Decoded) -> tuple[Any, ...]:
-    damages = [(damage.detail, damage.line, damage.fatal) for damage in decoded.damages]
-    return said(decoded.session), damages, [said(one) for one in decoded.side]
-
-
-def contents(tool: str, home: str | None = None) -> dict[str, tuple[Any, ...]]:
-    """What a bridge tells of every transcript: how it looks in lists, and all of it."""
-    bridge = open_bridge(tool, home)
-    found: dict[str, tuple[Any, ...]] = {}
-    for source in bridge.sources():
-        glance: Glance = bridge.glance(source)
-        found[source.id] = (glance, *everything(bridge.decode(source)))
-    return found
-
-
-def archived(tool: str) -> dict[str, tuple[Any, ...]]:
-    return contents(tool, folder_of(tool))
-
-
 @pytest.mark.parametrize(("tool", "version"), RECORDINGS)
 def test_recordings_outlive_the_tool(homes: Callable[[str], Path], tool: str, version: str) -> None:
     """Of every tool and version: after its folder is gone, the archive says word for word what
@@ -93,8 +66,8 @@ def test_recordings_outlive_the_tool(homes: Callable[[str], Path], tool: str, ve
 def test_sub_agents_and_what_they_wrote(homes: Callable[[str], Path]) -> None:
     """Claude Code's are in files beside their conversation, in two arrangements."""
     home = homes("claude")
-    line, id = test_claude.line, test_claude.ID
-    source = test_claude.write(home, line("u1", None, "user", "one"))
+    line, id = claude_lines.line, claude_lines.ID
+    source = claude_lines.write(home, line("u1", None, "user", "one"))
     folder = Path(source.path).parent
     agent = json.dumps(line("a1", None, "user", "search", isSidechain=True, sessionId=id)) + "\n"
     (folder / "agent-1.jsonl").write_text(agent)
@@ -284,9 +257,9 @@ def test_rows_that_cannot_be_read_do_not_hide_the_others(
 def test_damage_of_a_copy_is_named_and_hides_nothing_else(homes: Callable[[str], Path]) -> None:
     """In the archive as in the tool's own file."""
     home = homes("claude")
-    line = test_claude.line
+    line = claude_lines.line
     lines = [line(f"u{n}", f"u{n - 1}" if n else None, "user", f"text {n}") for n in range(3)]
-    source = test_claude.write(home, lines[0])
+    source = claude_lines.write(home, lines[0])
     for number in (1, 2):
         sync()
         with open(source.path, "ab") as file:

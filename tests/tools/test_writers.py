@@ -17,9 +17,9 @@ from cortext.tools.claude.writer import folder_name
 from cortext.tools.codex.writer import is_ours
 from cortext.tools.registry import open_bridge
 from cortext.tools.writer_protocol import Turn, open_writer, turns_of
+from tests.tools.file_tools import IN_FILES
 
 LONG_AGO = datetime(2024, 3, 1, 10, tzinfo=UTC)
-IN_FILES = ("claude", "codex", "gemini")
 TURNS = [
     Turn("user", LONG_AGO, "How fast?\n\n```\n$(touch x)\n```"),
     Turn("assistant", LONG_AGO + timedelta(seconds=5), 'Very "fast" 🎉 \u2028 \x1b[31m'),

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Dialog, Page, Route
 
 from cortext import Session, SessionMessage
 from cortext.model.message import ToolInvocation
-from tests.formats.exports.test_html_export import LOOK, QUIET, REST, RUNNING
+from tests.formats.exports.page_probes import LOOK, QUIET, REST, RUNNING
 from tests.web import stories
 from tests.web.conftest import Site
 

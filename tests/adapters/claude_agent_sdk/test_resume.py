@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortext.adapters.claude_agent_sdk import CortextSessionStore
-from tests.adapters.claude_agent_sdk.test_session_store import KEY, LINES, SESSION
+from tests.adapters.claude_agent_sdk.transcript_entries import KEY, LINES, SESSION
 from tests.adapters.resumed_program import Person
 
 

@@ -4,9 +4,6 @@ import asyncio
 from typing import Any
 
 from cortext.adapters.claude_agent_sdk import CortextSessionStore
-from tests.adapters.read_lines import lines as lines
-from tests.adapters.servers import redis_server as redis_server
-from tests.adapters.servers import redis_url as redis_url
 
 _MANY = 50
 

@@ -2,18 +2,18 @@
 
 import asyncio
 from itertools import count
-from pathlib import Path
 from typing import Any
 
-import pytest
 from claude_agent_sdk.testing import run_session_store_conformance
 
 from cortext.adapters.claude_agent_sdk import CortextSessionStore
-from tests.adapters.claude_agent_sdk import test_session_store
-from tests.adapters.claude_agent_sdk.test_session_store import AGENT, KEY, line
+from tests.adapters.claude_agent_sdk.transcript_entries import (
+    AGENT,
+    KEY,
+    check_entries_round_trip,
+    line,
+)
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
-from tests.adapters.servers import redis_server as redis_server
-from tests.adapters.servers import redis_url as redis_url
 
 
 def test_conformance(redis_url: str) -> None:
@@ -24,12 +24,9 @@ def test_conformance(redis_url: str) -> None:
     )
 
 
-def test_entries_come_back_as_they_were(
-    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entries_come_back_as_they_were(redis_url: str) -> None:
     """As from a folder; sub-agents are apart."""
-    monkeypatch.setattr(test_session_store, "place", lambda kind, path: redis_url)
-    test_session_store.test_entries_come_back_as_they_were("redis", tmp_path)
+    check_entries_round_trip(redis_url)
     task = line(1, "user", "the agent's task", isSidechain=True)
     asyncio.run(CortextSessionStore(redis_url).append(AGENT, [task]))
     (id,) = stored(redis_url).list_session_ids()

@@ -26,48 +26,15 @@ from cortext.errors import InvalidIdError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
-
-SESSION = "0f0e0d0c-0b0a-4909-8807-060504030201"
-KEY: Any = {"project_key": "proj", "session_id": SESSION}
-AGENT: Any = {**KEY, "subpath": "subagents/agent-1"}
-
-
-def uuid(number: int) -> str:
-    return f"00000000-0000-4000-8000-{number:012x}"
-
-
-def line(number: int, kind: str, content: Any, **fields: Any) -> Any:
-    return {
-        "parentUuid": uuid(number - 1) if number > 1 else None,
-        "isSidechain": False,
-        "cwd": "/home/ada/shop",
-        "sessionId": SESSION,
-        "type": kind,
-        "message": {"role": kind, "content": content},
-        "uuid": uuid(number),
-        "timestamp": f"2026-01-02T03:04:{number:02d}.000Z",
-        **fields,
-    }
-
-
-CALL = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}}
-RESULT = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "a b", "is_error": True}
-LINES: list[Any] = [
-    line(1, "user", "What is here?"),
-    line(2, "assistant", [{"type": "thinking", "thinking": "hm", "signature": "x"}]),
-    line(3, "assistant", [{"type": "text", "text": "I look."}, CALL]),
-    line(4, "user", [RESULT], toolUseResult={"stdout": "a b"}),
-    line(5, "assistant", [{"type": "text", "text": "Two files."}]),
-    line(6, "user", "<command-name>/cost</command-name>", isMeta=None),
-    {"type": "summary", "summary": "Files", "leafUuid": uuid(5)},
-    {"type": "mode", "mode": "plan"},
-    {
-        "type": "of a later release",
-        "uuid": 7,
-        "message": "not an object",
-        "x": [1.0, None, "\ud800"],
-    },
-]
+from tests.adapters.claude_agent_sdk.transcript_entries import (
+    AGENT,
+    KEY,
+    LINES,
+    SESSION,
+    check_entries_round_trip,
+    line,
+    uuid,
+)
 
 
 def place(kind: str, tmp_path: Path) -> Any:
@@ -92,17 +59,7 @@ def test_conformance(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("kind", ["log", "document", "memory"])
 def test_entries_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
     """Byte for byte, also those that we do not understand, and as the reader's own."""
-
-    async def main() -> None:
-        store = CortextSessionStore(place(kind, tmp_path))
-        await store.append(KEY, LINES)
-        loaded: Any = await store.load(KEY)
-        assert [json.dumps(entry) for entry in loaded] == [json.dumps(entry) for entry in LINES]
-        loaded[0]["message"]["content"] = "changed"
-        again: Any = await store.load(KEY)
-        assert again[0] == LINES[0]
-
-    asyncio.run(main())
+    check_entries_round_trip(place(kind, tmp_path))
 
 
 def test_people_read_the_same_conversation(tmp_path: Path) -> None:

@@ -3,12 +3,10 @@
 import asyncio
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from google.adk.agents import LlmAgent
 from google.adk.apps.app import App, ResumabilityConfig
-from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.runners import Runner
@@ -21,6 +19,7 @@ from cortext.adapters.session_log import id_of
 from cortext.features.doctor.check_logs import check_log
 from cortext.stores.log import LogStore
 from tests.adapters.children import FORK, all_do, dies
+from tests.adapters.google_adk.created_sessions import WHO, create
 from tests.adapters.google_adk.scenes import APP, USER, answer, last_text, run, speaker
 
 
@@ -30,7 +29,6 @@ def harmless(key: str) -> str:
 
 
 harmless.__name__ = "crash"
-WHO: dict[str, Any] = {"app_name": APP, "user_id": USER}
 ID = id_of(APP, USER, "s")
 
 
@@ -93,17 +91,6 @@ def test_the_log_of_a_shared_state_stays_short(
         assert state == dict.fromkeys(names, 24)
     states = LogStore(tmp_path / "kept" / "state")
     assert states.load(id_of("user", APP, USER)).message_count <= 5
-
-
-def create(place: Path, ready: Any, outcome: Any) -> None:
-    service = CortextSessionService(place)
-    ready.wait(60)
-    try:
-        asyncio.run(service.create_session(**WHO, session_id="s"))
-    except AlreadyExistsError:
-        outcome.put("exists")
-    else:
-        outcome.put("made")
 
 
 def test_of_those_who_create_a_session_at_once_one_does(tmp_path: Path) -> None:

@@ -6,9 +6,6 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 
 from cortext.adapters.google_adk import CortextSessionService
-from tests.adapters.read_lines import lines as lines
-from tests.adapters.servers import redis_server as redis_server
-from tests.adapters.servers import redis_url as redis_url
 
 _MANY = 50
 

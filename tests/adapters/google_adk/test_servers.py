@@ -10,25 +10,20 @@ from google.genai import types
 from cortext.adapters.google_adk import CortextSessionService, adk_sessions, session_service
 from cortext.adapters.session_log import id_of
 from tests.adapters.children import FORK
+from tests.adapters.google_adk.created_sessions import WHO, create
 from tests.adapters.google_adk.scenes import APP, USER, last_text
-from tests.adapters.google_adk.test_processes import WHO, create
-from tests.adapters.google_adk.test_session_service import (
-    test_every_event_comes_back as every_event_comes_back,
-)
-from tests.adapters.google_adk.test_session_service import test_what_a_service_must_do as must_do
+from tests.adapters.google_adk.service_checks import check_events_round_trip, check_service_steps
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
-from tests.adapters.servers import redis_server as redis_server
-from tests.adapters.servers import redis_url as redis_url
 
 
 def test_every_event_comes_back(redis_url: str) -> None:
     """As from a folder."""
-    every_event_comes_back(redis_url)
+    check_events_round_trip(redis_url)
 
 
 def test_what_a_service_must_do(redis_url: str) -> None:
     """Step by step the same as the framework's own service."""
-    must_do(redis_url)
+    check_service_steps(redis_url)
 
 
 def write(url: str, name: str, count: int) -> None:

@@ -9,11 +9,9 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.types import Command
 
 from cortext.adapters.langgraph import CortextSaver
+from tests.adapters.langgraph.checkpoint_values import VALUES, got, put
 from tests.adapters.langgraph.scenes import Model, agent, call, on, texts
-from tests.adapters.langgraph.test_values import VALUES, got, put
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
-from tests.adapters.servers import redis_server as redis_server
-from tests.adapters.servers import redis_url as redis_url
 
 
 def test_it_reports_full(redis_url: str) -> None:

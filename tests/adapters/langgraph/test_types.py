@@ -30,9 +30,8 @@ from typing_extensions import TypedDict
 from cortext.adapters.langgraph import CortextSaver
 from cortext.adapters.session_log import Kept, inner_store
 from cortext.errors import CheckpointTypeError
+from tests.adapters.langgraph.checkpoint_values import got, put
 from tests.adapters.langgraph.scenes import Model, agent, on, texts
-from tests.adapters.langgraph.test_values import got, put
-from tests.adapters.servers import redis_server as redis_server
 from tests.service.stores.conftest import postgres_server as postgres_server
 
 _spaces = count()

@@ -1,11 +1,8 @@
 """What is put comes back as it was, is shared, and constructs nothing that it must not."""
 
 import json
-from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from langchain_core.messages import (
@@ -18,15 +15,14 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.types import Send
 
 from cortext.adapters.langgraph import CortextSaver
 from cortext.adapters.langgraph.langchain_messages import to_message, to_record
 from cortext.errors import CheckpointTypeError
 from cortext.stores.log import LogStore
+from tests.adapters.langgraph.checkpoint_values import VALUES, got, put
 from tests.adapters.langgraph.scenes import Model, agent, on, texts
 
 MESSAGES: list[AnyMessage] = [
@@ -45,35 +41,6 @@ MESSAGES: list[AnyMessage] = [
     AIMessageChunk("part", id="10"),
     HumanMessage("", id="11"),
 ]  # fmt: skip
-DEEP: Any = "bottom"
-for _ in range(100):
-    DEEP = {"down": [DEEP]}
-DEEPER: Any = b"bottom"
-for _ in range(200):
-    DEEPER = {"down": DEEPER}
-VALUES: dict[str, Any] = {
-    "deep": DEEP, "deeper": DEEPER,
-    "text": "a\u2028b\x00c", "number": -(2**63), "large": 2**64 - 1, "real": -0.0, "none": None,
-    "list": [1, True, None, "x", [], {}, {"a": [1.5]}], "empty": [], "bytes": b"\xff\x00",
-    "array": bytearray(b"ab"), "dict": {"a": {"b": 1}, "long": "x" * 1000}, "keys": {1: "a"},
-    "time": datetime(2026, 1, 2, tzinfo=UTC), "set": {1, 2}, "uuid": UUID(int=7),
-    "decimal": Decimal("1.50"), "send": [Send("node", {"x": 1})], "nan": float("inf"),
-    "mixed": {"messages": [HumanMessage("m", id="m")]}, "path": Path("/x"), "true": True,
-}  # fmt: skip
-
-
-def put(saver: CortextSaver, values: dict[str, Any], config: Any = None) -> Any:
-    checkpoint = empty_checkpoint()
-    versions: dict[str, Any] = dict.fromkeys(values, 1)
-    checkpoint |= {"channel_values": values, "channel_versions": versions}
-    config = config or on("t", checkpoint_ns="")
-    return saver.put(config, checkpoint, {"source": "loop", "step": 0, "parents": {}}, versions)
-
-
-def got(place: Path, serde: Any = None) -> dict[str, Any]:
-    found = CortextSaver(place, serde=serde).get_tuple(on("t"))
-    assert found is not None
-    return found.checkpoint["channel_values"]
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))

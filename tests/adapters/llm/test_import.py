@@ -12,8 +12,8 @@ from cortext.adapters.llm.plugin import migrated
 from cortext.features.transfer.import_sqlite import put_items, read_database
 from cortext.formats.llm_messages import items_of
 from cortext.stores.log import LogStore
+from tests.adapters.llm.message_checks import MESSAGES
 from tests.adapters.llm.scenes import dumped, model, ok
-from tests.adapters.llm.test_messages import MESSAGES
 
 SAVED = MESSAGES[:-1]
 """The last one has half a character, which llm cannot log."""

@@ -6,10 +6,7 @@ from typing import Any
 import llm
 import pytest
 from llm.parts import (
-    AttachmentPart,
     Message,
-    ReasoningPart,
-    TextPart,
     ToolCallPart,
     ToolResultPart,
 )
@@ -21,37 +18,8 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
 from cortext.stores.store_registry import open_session_store
-from tests.adapters.llm.scenes import dumped, model, sent
-
-PNG = llm.Attachment(type="image/png", content=b"\x89PNG\0")
-MESSAGES: list[Any] = [
-    llm.system("be brief"),
-    llm.user("hello"),
-    llm.assistant("hi"),
-    llm.user(""),
-    Message("user", []),
-    llm.user("two", "parts"),
-    Message("user", [TextPart("see"), AttachmentPart(PNG), AttachmentPart(
-        llm.Attachment(type="text/plain", url="https://example.org/a")), AttachmentPart(None)]),
-    Message("assistant", [
-        ReasoningPart("I think", provider_metadata={"signature": "gA=="}),
-        ReasoningPart("", redacted=True),
-        TextPart("so", provider_metadata={"b": 1, "a": [None, 1e22]}),
-        ToolCallPart("look_up", {"z": 1, "key": "x"}, "c1"),
-        ToolCallPart("look_up", {}, "c2"),
-    ], provider_metadata={"id": "m1"}),
-    Message("tool", [
-        ToolResultPart("look_up", "found x", "c1", attachments=[PNG]),
-        ToolResultPart("look_up", "", "c2", exception="ValueError: no"),
-    ]),
-    Message("assistant", [
-        ToolCallPart("web_search", {"q": "x"}, "s1", server_executed=True),
-        ToolResultPart("web_search", "a page", "s1", server_executed=True),
-        TextPart("it says"),
-    ]),
-    Message("tool", [ToolResultPart("look_up", "of no id")]),
-    Message("of a later release", [TextPart("\u2028\ud800")]),
-]  # fmt: skip
+from tests.adapters.llm.message_checks import MESSAGES, check_messages_round_trip
+from tests.adapters.llm.scenes import model, sent
 
 
 def place(kind: str, tmp_path: Path) -> Any:
@@ -62,16 +30,7 @@ def place(kind: str, tmp_path: Path) -> Any:
 @pytest.mark.parametrize("kind", ["path", "text", "default", "log", "file", "document", "memory"])
 def test_every_kind_of_message_comes_back_as_it_was(kind: str, tmp_path: Path) -> None:
     """Kept at once or one more each time, and read by another process's eyes."""
-    log = Log(place(kind, tmp_path))
-    for end in range(1, len(MESSAGES) + 1):
-        log.keep_chain("s", MESSAGES[:end])
-    log.keep_chain("s", MESSAGES)
-    found = [Message.from_dict(item) for item in log.read("s")[0]]  # type: ignore[arg-type]
-    assert dumped(found) == dumped(MESSAGES)
-    if kind != "memory":
-        assert dumped(CortextLog(place(kind, tmp_path)).messages("s")) == dumped(MESSAGES)
-    # One for each message, and one more for the second result.
-    assert log.kept.store.load("s").message_count == len(MESSAGES) + 1
+    check_messages_round_trip(place(kind, tmp_path))
 
 
 def test_people_read_the_same_conversation(tmp_path: Path) -> None:

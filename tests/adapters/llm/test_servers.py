@@ -1,23 +1,14 @@
 """Conversations on a real Redis."""
 
-from pathlib import Path
-
-import pytest
-
 from cortext.adapters.llm import CortextLog
-from tests.adapters.llm import test_messages
+from tests.adapters.llm.message_checks import check_messages_round_trip
 from tests.adapters.llm.scenes import model
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
-from tests.adapters.servers import redis_server as redis_server
-from tests.adapters.servers import redis_url as redis_url
 
 
-def test_every_kind_of_message_comes_back_as_it_was(
-    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_kind_of_message_comes_back_as_it_was(redis_url: str) -> None:
     """As from a folder."""
-    monkeypatch.setattr(test_messages, "place", lambda kind, path: redis_url)
-    test_messages.test_every_kind_of_message_comes_back_as_it_was("redis", tmp_path)
+    check_messages_round_trip(redis_url)
 
 
 def write(url: str, name: str, count: int) -> None:

@@ -1,26 +1,19 @@
 """Sessions on a real Redis."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
-import pytest
 from agents import Runner
 
 from cortext.adapters.openai_agents import CortextSession
-from tests.adapters.openai_agents import test_items
+from tests.adapters.openai_agents.item_checks import check_items_round_trip
 from tests.adapters.openai_agents.scenes import call, pay, speaker
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order
-from tests.adapters.servers import redis_server as redis_server
-from tests.adapters.servers import redis_url as redis_url
 
 
-def test_every_kind_of_item_comes_back_as_it_was(
-    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_kind_of_item_comes_back_as_it_was(redis_url: str) -> None:
     """As from a folder: all, the last, and those that are popped."""
-    monkeypatch.setattr(test_items, "place", lambda kind, path: redis_url)
-    test_items.test_every_kind_of_item_comes_back_as_it_was("redis", tmp_path)
+    check_items_round_trip(redis_url)
 
 
 def write(url: str, name: str, count: int) -> None:

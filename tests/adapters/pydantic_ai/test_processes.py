@@ -3,18 +3,14 @@
 import asyncio
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic_ai import Conversation
 from pydantic_ai.conversation_store import ConversationConflict
 from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
     ModelResponse,
     TextPart,
     ToolReturnPart,
-    UserPromptPart,
 )
 
 from cortext.adapters.pydantic_ai import CortextConversationStore
@@ -22,15 +18,8 @@ from cortext.features.doctor.check_logs import check_log
 from cortext.features.doctor.salvage.missing_results import NO_RESULT
 from cortext.stores.log import LogStore
 from tests.adapters.children import FORK, all_do, dies
+from tests.adapters.pydantic_ai.saved_messages import said, save_at_once, texts
 from tests.adapters.pydantic_ai.scenes import call, speaker
-
-
-def said(text: str) -> ModelMessage:
-    return ModelRequest([UserPromptPart(text)])
-
-
-def texts(messages: list[ModelMessage]) -> list[str]:
-    return [part.content for each in messages for part in each.parts]  # type: ignore[misc,union-attr]
 
 
 def write(place: Path, name: str, count: int) -> None:
@@ -65,22 +54,6 @@ def test_eight_processes_save_one_conversation(tmp_path: Path) -> None:
         assert acknowledged == [f"{name}-{number}" for number in range(5)]
         assert [text for text in found if text.startswith(f"{name}-")] == acknowledged
     assert LogStore(tmp_path / "kept").load("shared").message_count == 40
-
-
-def save_at_once(place: Path, name: str, ready: Any, outcome: Any) -> None:
-    async def main() -> str:
-        store = CortextConversationStore(place)
-        mine = await store.load("s")
-        assert mine is not None
-        mine.messages.append(said(name))
-        ready.wait(60)
-        try:
-            await store.save(mine)
-        except ConversationConflict:
-            return "conflict"
-        return name
-
-    outcome.put(asyncio.run(main()))
 
 
 def test_of_two_that_save_at_once_one_gets_a_conflict(tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from cortext.adapters.pydantic_ai import CortextConversationStore
 from cortext.stores.servers.redis_store import RedisStore
-from tests.adapters.servers import redis_server as redis_server
-from tests.adapters.servers import redis_url as redis_url
 
 
 def test_a_list_asks_once(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

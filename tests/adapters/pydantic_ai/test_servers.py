@@ -7,24 +7,19 @@ from pydantic_ai.conversation_store import ConversationConflict
 
 from cortext.adapters.pydantic_ai import CortextConversationStore
 from tests.adapters.children import FORK
-from tests.adapters.pydantic_ai.test_conversation_store import (
-    test_every_message_comes_back as every_message_comes_back,
-)
-from tests.adapters.pydantic_ai.test_conversation_store import test_what_a_store_must_do as must_do
-from tests.adapters.pydantic_ai.test_processes import said, save_at_once, texts
+from tests.adapters.pydantic_ai.saved_messages import said, save_at_once, texts
+from tests.adapters.pydantic_ai.store_checks import check_messages_round_trip, check_store_steps
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order
-from tests.adapters.servers import redis_server as redis_server
-from tests.adapters.servers import redis_url as redis_url
 
 
 def test_every_message_comes_back(redis_url: str) -> None:
     """As from a folder."""
-    every_message_comes_back(redis_url)
+    check_messages_round_trip(redis_url)
 
 
 def test_what_a_store_must_do(redis_url: str) -> None:
     """Step by step the same as the framework's own store."""
-    must_do(redis_url)
+    check_store_steps(redis_url)
 
 
 def write(url: str, name: str, count: int) -> None:

@@ -9,8 +9,8 @@ import pytest
 from tests.cli.repl.terminal import CTRL_C, CTRL_D, Terminal
 from tests.command import SCRIPT
 from tests.tools.real.four_tools import FOUR
+from tests.tools.real.spawn_machine import living, machine
 from tests.tools.real.streaming_stub import StreamingStub
-from tests.tools.real.test_spawn import living, machine
 
 pytestmark = [
     pytest.mark.slow,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_list import put, terminal
+from tests.cli.list_terminal import put, terminal
 from tests.command import cortext, ok
 from tests.homes import Homes, lay_out, move_project, said
 

@@ -16,7 +16,7 @@ import pytest
 from cortext import paths
 from cortext.cli.views.spawn_list import HEADINGS, local_times, quick
 from cortext.features.spawn.spawn_sessions import Spawned
-from tests.cli.test_list import harmless, terminal
+from tests.cli.list_terminal import harmless, terminal
 
 AUR = str(Path(sys.executable).with_name("aur"))
 NOW = datetime.now(UTC).replace(microsecond=0)

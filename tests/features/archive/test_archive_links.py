@@ -10,7 +10,7 @@ from cortext.features.archive.archive_state import folder_of
 from cortext.features.archive.archive_sync import sync
 from cortext.tools.registry import open_bridge
 from tests.command import cortext
-from tests.features.archive.test_archive_sync import archived, other, say
+from tests.features.archive.archived_sessions import archived, other, say
 
 SECRET = {"type": "user", "message": {"role": "user", "content": "a secret"}}
 

@@ -26,12 +26,9 @@ from cortext.features.archive.archive_state import Memory, folder_of, sizes
 from cortext.features.archive.archive_sync import forget, sync
 from cortext.features.manage.delete import empty, list_trash, restore
 from cortext.tools.deleted_sessions import forgotten
-from cortext.tools.registry import open_bridge
 from tests.faults.mounts import fill, mounted
-from tests.tools.claude import test_reader as test_claude
+from tests.features.archive.archived_sessions import ID, archived, other, say
 from tests.tools.opencode.opencode_data import Made, text
-
-ID = test_claude.ID
 
 
 @pytest.fixture(autouse=True)
@@ -42,25 +39,6 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("CI", raising=False)
     return tmp_path
-
-
-def say(home: Path, *texts: str, id: str = ID) -> Path:
-    """A conversation in Claude Code."""
-    lines = [test_claude.line(f"u{n}", None, "user", text) for n, text in enumerate(texts)]
-    path = Path(test_claude.write(home / ".claude", *lines, name=id).path)
-    os.utime(path, (1, 1_700_000_000 + len(texts)))
-    return path
-
-
-def other(number: int) -> str:
-    return f"{number:08}-0000-4000-8000-000000000000"
-
-
-def archived(tool: str = "claude") -> dict[str, list[str]]:
-    """What was said in each conversation that the archive has."""
-    bridge = open_bridge(tool, folder_of(tool))
-    decoded = {source.id: bridge.decode(source).session for source in bridge.sources()}
-    return {id: [message.content for message in it.messages] for id, it in decoded.items()}
 
 
 def test_counts(person: Path) -> None:

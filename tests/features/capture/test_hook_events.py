@@ -21,6 +21,7 @@ from cortext.tools.mcp_servers import mcp_servers
 from cortext.tools.processes import find_process
 from cortext.tools.running import TOOLS, live_sessions, note_running
 from tests.command import SCRIPT, cortext, git, head_of, ok
+from tests.features.capture.hook_payloads import payload_of
 from tests.features.capture_bench import Bench
 
 SESSION = "5e0c9d1e-aaaa-4bbb-8ccc-0123456789ab"
@@ -55,10 +56,6 @@ class Called:
 
 
 QUIET = (0, b"", b"")
-
-
-def payload_of(bench: Bench, **more: str) -> dict[str, Any]:
-    return {"session_id": bench.session, "transcript_path": str(bench.transcript), **more}
 
 
 def test_closing_phrase_stops_and_tells_the_agent(bench: Bench) -> None:

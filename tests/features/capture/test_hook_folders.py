@@ -14,7 +14,7 @@ from cortext.features.errors_log import last_errors
 from cortext.features.manage.stop import stop
 from cortext.workspace.known_folders import remember_workspace
 from tests.command import git
-from tests.features.capture.test_hook_events import payload_of
+from tests.features.capture.hook_payloads import payload_of
 from tests.features.capture_bench import Bench
 
 

@@ -7,24 +7,13 @@ from pathlib import Path
 import pytest
 
 from cortext import Session
-from cortext.features.doctor.problem import NOTE, Mended
+from cortext.features.doctor.problem import NOTE
 from tests.features.doctor import damage
 from tests.features.doctor.damage import TEXTS, Damage, Kept
+from tests.features.doctor.repaired_session import mended, texts
 
 ALL = ("workspace", "log", "document")
 LINES = ("workspace", "log")
-
-
-def mended(kept: Kept) -> Mended:
-    mend = kept.check().mend
-    assert mend is not None
-    done = mend.do()
-    assert done is not None
-    return done
-
-
-def texts(kept: Kept) -> list[str]:
-    return [message.content for message in kept.open().load(kept.id).messages]
 
 
 @pytest.mark.parametrize("kind", LINES)

@@ -9,7 +9,7 @@ import pytest
 from cortext.features.secrets.redact_value import redaction_key
 from tests.features.doctor import damage
 from tests.features.doctor.damage import TEXTS, Kept
-from tests.features.doctor.test_repair_content import mended, texts
+from tests.features.doctor.repaired_session import mended, texts
 from tests.features.secrets.secret_corpus import KEYS, Maker
 
 TOKEN = next(make for name, make in KEYS if name == "github-token")(Maker(1))

@@ -22,7 +22,7 @@ from cortext.tools.gemini.writer import GeminiWriter
 from cortext.tools.registry import open_bridge
 from cortext.tools.writer_protocol import Turn, Written
 from tests.features.capture_bench import Bench
-from tests.features.spawn.test_run_agent import gone
+from tests.features.spawn.agent_processes import gone
 
 
 def program(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,3 +246,9 @@ def settings(one: Labelled) -> dict[str, str]:
         "escapes": f'{{"text": "see {escaped(one.text)} there"}}',
         "escaped hyphens": json.dumps({"text": one.text}).replace("-", "\\u002d"),
     }
+
+
+def make_secret(family: str, seed: int = 1) -> str:
+    """Return a secret of a family."""
+    make = next(make for name, make in KEYS if name == family)
+    return make(Maker(seed))

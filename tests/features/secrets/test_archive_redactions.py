@@ -24,7 +24,7 @@ from tests.features.secrets.tool_sessions import (
     kept,
     opencode,
 )
-from tests.tools.claude import test_reader as test_claude
+from tests.tools.claude import claude_lines
 
 every_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.__name__)
 
@@ -127,7 +127,7 @@ def test_a_fork_of_it(person: Path) -> None:
     synced()
     redact_copies(held.row)
     other = "99999999-2222-4333-8444-555555555555"
-    lines = held.path.read_bytes().replace(test_claude.ID.encode(), other.encode())
+    lines = held.path.read_bytes().replace(claude_lines.ID.encode(), other.encode())
     fork = held.path.with_name(f"{other}.jsonl")
     fork.write_bytes(lines)
     os.utime(fork, (1, 1_700_000_000))

@@ -25,7 +25,7 @@ from tests.features.secrets.tool_sessions import (
     kept,
     opencode,
 )
-from tests.tools.claude import test_reader as test_claude
+from tests.tools.claude import claude_lines
 
 
 @pytest.fixture
@@ -122,19 +122,19 @@ def test_what_no_message_has(space: Path, home: Path) -> None:
     """A line's other fields, and attachments, are looked at as they stand in the file."""
     result = {"stdout": f"GITHUB_TOKEN={TOKEN}", "interrupted": False}
     lines = [
-        test_claude.line("u0", None, "user", "Hello", toolUseResult=result),
+        claude_lines.line("u0", None, "user", "Hello", toolUseResult=result),
         {"type": "attachment", "attachment": {"type": "file", "content": f"x {KEY} y"}},
     ]
-    path = Path(test_claude.write(home / ".claude", *lines).path)
+    path = Path(claude_lines.write(home / ".claude", *lines).path)
     os.utime(path, (1, 1_700_000_000))
     sync()
-    found = found_by(space, test_claude.ID)
+    found = found_by(space, claude_lines.ID)
     assert {(one["family"], one["role"]) for one in found} == {
         (family, role)
         for family in ("github-token", "anthropic-key")
         for role in ("transcript", "archive")
     }
-    ok(space, "redact", test_claude.ID, "--archive", "--yes")
+    ok(space, "redact", claude_lines.ID, "--archive", "--yes")
     assert holding(TOKEN, paths.archive()) + holding(KEY, paths.archive()) == []
     (copy,) = [data for name, data in kept("claude").items() if name.endswith(".gz")]
     assert len(copy.split(b"\n")) == 3
@@ -146,7 +146,7 @@ def test_long_results_in_files_of_their_own(space: Path, home: Path) -> None:
     held = claude(home, "Hello.")
     body = "\n".join(["Ab3" * 21 + "x"] * 6)
     begin_, end = (f"-----{word} RSA PRIVATE KEY-----" for word in ("BEGIN", "END"))
-    result = held.path.parent / test_claude.ID / "tool-results/one.txt"
+    result = held.path.parent / claude_lines.ID / "tool-results/one.txt"
     result.parent.mkdir(parents=True)
     result.write_text(f"here\n{begin_}\n{body}\n{end}\nthere\n", encoding="utf-8")
     sync()
@@ -306,7 +306,7 @@ def test_copies_of_no_session(space: Path, home: Path) -> None:
     held = claude(home, "Hello.", f"my key is {TOKEN}")
     sync()
     (copy,) = [Path(name) for name in kept("claude") if name.endswith(".gz")]
-    copy.rename(copy.with_name(f"{test_claude.ID}.jsonl.~1.gz"))
+    copy.rename(copy.with_name(f"{claude_lines.ID}.jsonl.~1.gz"))
     held.path.unlink()
     temp = Path(paths.archive(), ".temp", temp_name("warm"))
     temp.write_text(f"Use {KEY}\n", encoding="utf-8")

@@ -10,9 +10,9 @@ from cortext import paths
 from cortext.catalog.row import Listed, facts, tool_root
 from cortext.features.secrets.file_readers import content
 from tests.features.secrets.secret_corpus import KEYS, Maker
-from tests.tools.claude import test_reader as test_claude
-from tests.tools.codex import test_reader as test_codex
-from tests.tools.gemini import test_reader as test_gemini
+from tests.tools.claude import claude_lines
+from tests.tools.codex import codex_lines
+from tests.tools.gemini import gemini_records
 from tests.tools.opencode.opencode_data import Made, text
 
 
@@ -52,32 +52,34 @@ def _logged(tool: str, id: str, path: Path, line: Callable[[str, int], object]) 
 
 def claude(home: Path, *words: str) -> Held:
     lines = [
-        test_claude.line(f"u{n}", f"u{n - 1}" if n else None, "user", each)
+        claude_lines.line(f"u{n}", f"u{n - 1}" if n else None, "user", each)
         for n, each in enumerate(words)
     ]
-    path = Path(test_claude.write(home / ".claude", *lines).path)
+    path = Path(claude_lines.write(home / ".claude", *lines).path)
 
     def line(said: str, number: int) -> object:
         before = f"u{number - 1}" if number > 41 else f"u{len(words) - 1}"
-        return test_claude.line(f"u{number}", before, "user", said)
+        return claude_lines.line(f"u{number}", before, "user", said)
 
-    return _logged("claude", test_claude.ID, path, line)
+    return _logged("claude", claude_lines.ID, path, line)
 
 
 def codex(home: Path, *words: str) -> Held:
-    lines = [test_codex.user(each, n + 1) for n, each in enumerate(words)]
-    path = Path(test_codex.write(home / ".codex", *test_codex.HEAD, *lines).path)
-    return _logged("codex", test_codex.ID, path, test_codex.user)
+    lines = [codex_lines.user(each, n + 1) for n, each in enumerate(words)]
+    path = Path(codex_lines.write(home / ".codex", *codex_lines.HEAD, *lines).path)
+    return _logged("codex", codex_lines.ID, path, codex_lines.user)
 
 
 def gemini(home: Path, *words: str) -> Held:
     """Written anew each time, and not appended to."""
     said = list(words)
-    path = Path(test_gemini.place(home / ".gemini", b"", "session-2026-01-02.json").path)
+    path = Path(gemini_records.place(home / ".gemini", b"", "session-2026-01-02.json").path)
 
     def write() -> None:
-        messages = [test_gemini.user(f"m{n}", each, n) for n, each in enumerate(said)]
-        path.write_bytes(json.dumps({**test_gemini.HEAD, "messages": messages}, indent=1).encode())
+        messages = [gemini_records.user(f"m{n}", each, n) for n, each in enumerate(said)]
+        path.write_bytes(
+            json.dumps({**gemini_records.HEAD, "messages": messages}, indent=1).encode()
+        )
         os.utime(path, (1, 1_700_000_000 + len(said)))
 
     def say(words: str) -> None:
@@ -85,7 +87,7 @@ def gemini(home: Path, *words: str) -> Held:
         write()
 
     write()
-    return Held(row_of("gemini", test_gemini.ID, path), path, say)
+    return Held(row_of("gemini", gemini_records.ID, path), path, say)
 
 
 def opencode(_home: Path, *words: str) -> Held:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.command import SCRIPT, ok
 from tests.features.setup import killed_setup
-from tests.features.setup.test_tool_setup import CLAUDE, CODEX, GEMINI, files
+from tests.features.setup.tool_files import CLAUDE, CODEX, GEMINI, files
 
 EVERY = "claude,opencode,gemini,codex"
 

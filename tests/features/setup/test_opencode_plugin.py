@@ -17,7 +17,7 @@ from cortext.features.setup.tool_setup import has_hooks
 from cortext.tools.opencode.plugin import EVENTS, plugin_path, plugin_text
 from cortext.workspace.workspace import Workspace
 from tests.command import SCRIPT, cortext, ok
-from tests.features.setup.test_tool_setup import files
+from tests.features.setup.tool_files import files
 from tests.tools.opencode.opencode_data import Made, text
 
 DRIVER = """

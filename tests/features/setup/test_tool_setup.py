@@ -17,26 +17,10 @@ from cortext.tools import settings
 from cortext.tools.slash_commands import Command, file_text
 from tests.command import cortext, ok
 from tests.faults.mounts import read_only
-from tests.formats.test_json_edit import settings as written_settings
+from tests.features.setup.tool_files import CLAUDE, CODEX, GEMINI, files
+from tests.formats.settings_texts import settings as written_settings
 
 TOOLS = "claude,opencode,gemini,codex"
-CLAUDE = b"""\xef\xbb\xbf{
-\t// Mine, and \xe2\x82\xac
-\t"permissions": { "allow": ["Bash(ls:*)"],   "deny": [] },
-\t"env": {"A": "1"}, /* two */
-\t"hooks": {
-\t\t"Stop": [ { "hooks": [ { "type": "command", "command": "notify-send done" } ] } ], // mine
-\t\t"PreToolUse": []
-\t},
-\t"mcpServers": {"other": {"command": "x"}},
-}""".replace(b"\n", b"\r\n")
-GEMINI = b'{"security":{"auth":{"selectedType":"x"},"folderTrust":{"enabled":true}},"hooks":{}}'
-CODEX = b"""# mine
-model = "x"
-[projects."/a"]
-trust_level = "trusted"
-[mcp_servers.other]
-command = "x\""""
 
 
 @pytest.fixture
@@ -53,14 +37,6 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (home / path).parent.mkdir(parents=True)
         (home / path).write_bytes(data)
     return home
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    """Every file and folder below; a folder has no bytes."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b""
-        for path in folder.rglob("*")
-    }
 
 
 def test_set_up_and_uninstalled_leaves_every_byte(person: Path) -> None:

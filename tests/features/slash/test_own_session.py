@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 from tests.command import begin, ok
-from tests.features.slash.test_replies import ID
-from tests.features.slash.test_replies import claude as claude
+from tests.features.slash.slash_input import ID
 
 
 def asked(tmp_path: Path, cwd: Path, text: str) -> None:

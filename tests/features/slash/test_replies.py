@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,35 +12,8 @@ from cortext.features.slash.pagination import in_pieces, next_piece
 from cortext.stores.workspace_layout import Place
 from cortext.tools.opencode.prompt_args import typed_words
 from cortext.tools.processes import Process
-from tests.command import SCRIPT, begin, change_head, cortext, folder_of, head_of, ok
-
-ID = "11111111-2222-4333-8444-555555555555"
-
-
-@pytest.fixture
-def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace, in a session of Claude Code."""
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
-    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", ID)
-    space = tmp_path / "space"
-    space.mkdir()
-    ok(space, "init")
-    return space
-
-
-def fed(space: Path, words: str, *arguments: str) -> str:
-    """With the words on stdin, as the command file of Claude Code gives them."""
-    done = subprocess.run(
-        [SCRIPT, "slash", *arguments, "--stdin"],
-        cwd=space,
-        input=f"{words}\n",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+from tests.command import begin, change_head, cortext, folder_of, head_of, ok
+from tests.features.slash.slash_input import ID, fed
 
 
 def test_the_list_is_that_of_the_specification(claude: Path) -> None:

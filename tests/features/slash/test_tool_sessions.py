@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import begin, ok
-from tests.features.slash.test_replies import ID, claude, fed
-
-__all__ = ["claude"]  # a fixture
+from tests.features.slash.slash_input import ID, fed
 
 
 def transcript(space: Path, id: str, *said: str, hour: int = 1) -> None:

@@ -19,6 +19,7 @@ from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.tools import stream_events
 from cortext.tools.launch import PACKAGES, Plan, ToolMissingError
 from cortext.tools.processes import find_process
+from tests.features.spawn.agent_processes import gone
 
 SETTINGS = SpawnSettings("", 0, 100_000, [])
 PATIENCE = 60.0
@@ -52,15 +53,6 @@ def until(holds: Callable[[], bool]) -> bool:
             return False
         time.sleep(0.01)
     return True
-
-
-def gone(pid: int) -> bool:
-    """Whether a process has ended; one that nobody reaped yet has."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
-    except FileNotFoundError:
-        return True
 
 
 def test_the_prompt_goes_in_and_the_answer_comes_out(tmp_path: Path) -> None:

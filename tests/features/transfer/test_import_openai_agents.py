@@ -14,20 +14,8 @@ from cortext.features.transfer.import_sqlite import is_database, put_items, read
 from cortext.formats.openai_items import items_of
 from cortext.stores.log import LogStore
 from tests.command import cortext
+from tests.features.transfer.agents_database import TABLES, add
 
-TABLES = """
-CREATE TABLE agent_sessions (
-    session_id TEXT PRIMARY KEY,
-    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
-    updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP
-);
-CREATE TABLE agent_messages (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    session_id TEXT NOT NULL,
-    message_data TEXT NOT NULL,
-    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP
-);
-"""
 ITEMS: list[Any] = [
     {"content": "Where is my parcel?", "role": "user"},
     {"arguments": '{"id": 7}', "call_id": "c1", "name": "track", "type": "function_call"},
@@ -35,17 +23,6 @@ ITEMS: list[Any] = [
     {"id": "m1", "content": [{"text": "In Bergen.", "type": "output_text", "annotations": []}],
      "role": "assistant", "status": "completed", "type": "message"},
 ]  # fmt: skip
-
-
-def add(path: Path, name: str, *data: str) -> None:
-    with closing(sqlite3.connect(path)) as db, db:
-        when = "2026-01-02 03:04:05"
-        db.execute("INSERT OR IGNORE INTO agent_sessions VALUES (?, ?, ?)", (name, when, when))
-        rows = [(name, text, when) for text in data]
-        db.executemany(
-            "INSERT INTO agent_messages (session_id, message_data, created_at) VALUES (?, ?, ?)",
-            rows,
-        )
 
 
 @pytest.fixture

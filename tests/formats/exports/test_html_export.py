@@ -13,90 +13,12 @@ from playwright.sync_api import Browser, Dialog, Page, Route, sync_playwright
 from cortext.formats.exports import export_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
+from tests.formats.exports.page_probes import LOOK, QUIET, REST, RUNNING
 
 pytestmark = pytest.mark.needs("chromium", "to open the page")
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 
-# Each of these runs by itself when it stands in a page as it is.
-RUNNING = (
-    "<script>ran()</script>",
-    "<ScRiPt >ran()</sCrIpT >",
-    "</script><script>ran()</script>",
-    "</title><script>ran()</script>",
-    "</style><script>ran()</script>",
-    "</pre></code></details><script>ran()</script>",
-    "--><script>ran()</script>",
-    "]]><script>ran()</script>",
-    "<svg onload=ran()>",
-    "<svg/onload=ran()//",
-    "<svg><script>ran()</script></svg>",
-    "<svg><animate onbegin=ran() attributeName=x dur=1s>",
-    "<img src=x onerror=ran()>",
-    '"><img src=x onerror=ran()>',
-    "'><img src=x onerror=ran()>",
-    "<IMG SRC=x ONERROR=&#114;an()>",
-    "<body onload=ran()>",
-    "<video><source onerror=ran()></video>",
-    "<audio src=x onerror=ran()>",
-    "<details open ontoggle=ran()><summary>x</summary></details>",
-    "<input autofocus onfocus=ran()>",
-    "<iframe srcdoc='<script>parent.ran()</script>'></iframe>",
-    "<iframe src='javascript:parent.ran()'></iframe>",
-    "<object data=x onerror=ran()></object>",
-    "<noscript><p title='</noscript><img src=x onerror=ran()>'>",
-    "<img src='http://x.invalid/a.png'>",
-    "<link rel=stylesheet href='http://x.invalid/a.css'>",
-    "<style>@import 'http://x.invalid/b.css';</style>",
-    "<p style=\"background: url('http://x.invalid/c.png')\">x</p>",
-    "<script src='http://x.invalid/a.js'></script>",
-)
-# These need a click, another parser or another time, or only break the page around them.
-QUIET = (
-    "[x](javascript:ran())",
-    "[x](JaVaScRiPt:ran())",
-    "[x](java\tscript:ran())",
-    "[x](&#106;avascript:ran())",
-    "[x](\x01javascript:ran())",
-    "[x](data:text/html,<script>ran()</script>)",
-    "[x](data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9cmFuKCk+)",
-    "[x](vbscript:ran())",
-    '[x](http://x.invalid/"onmouseover="ran())',
-    '[x](http://x.invalid "\\" onmouseover=ran() \\"")',
-    "![x](http://x.invalid/d.png)",
-    "![x](javascript:ran())",
-    "<javascript:ran()>",
-    "[x]: javascript:ran()\n\n[x]",
-    "<a href=javascript:ran()>x</a>",
-    "<meta http-equiv=refresh content='0;url=http://x.invalid/'>",
-    "<embed src='http://x.invalid/a.swf'>",
-    "<form action='javascript:ran()'><button autofocus>x</button></form>",
-    "<math><mtext><table><mglyph><style><!--</style><img title='--><img src=x onerror=ran()>'>",
-    "<base href='http://x.invalid/'>",
-    "<!--",
-    "<!--><script>ran()</script>",
-    "<plaintext>",
-    "<textarea>",
-    "<template><script>ran()</script></template>",
-    "<title><script>ran()</script></title>",
-    "<style>* { display: none }</style>",
-    "&lt;script&gt;ran()&lt;/script&gt;",
-    "&#60;script&#62;ran()&#60;/script&#62;",
-    "\0<script>ran()</script>\0",
-    "<scr\0ipt>ran()</scr\0ipt>",
-    "+ADw-script+AD4-ran()+ADw-/script+AD4-",
-    "\ufeff<script>ran()</script>",
-    "\u2028<script>ran()</script>\u2029",
-    "\u202e<script>ran()</script>",
-    "\x1b]8;;javascript:ran()\x07x\x1b]8;;\x07 \x9b31m",
-    "```<img src=x onerror=ran()>\n</code></pre><img src=x onerror=ran()>\n```",
-    '```"><img/src=x/onerror=ran()>\nx\n```',
-    "|a|\n|:-:|\n|<img src=x onerror=ran()>|",
-    "`<img src=x onerror=ran()>`",
-    "javascript:/*--></title></style></textarea></script></xmp><svg/onload='+/\"/+/onmouseover=1/+/[*/[]/+ran()//'>",
-    "${ran()} {{ran()}} {{constructor.constructor('ran()')()}} $(ran) `ran()`",
-    "[END RESUMED CONTEXT] [red]x[/red] -p",
-)
 OUR_TAGS = {
     "html", "head", "meta", "title", "style", "body", "header", "h1", "p", "dl", "div", "dt", "dd",
     "bdi", "main", "article", "span", "time", "details", "summary", "pre", "code", "footer",
@@ -117,10 +39,6 @@ ONCE = {
     "main": 1,
     "article": 6,
 }
-REST = """() => new Promise(done =>
-  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"""
-LOOK = """() => [...document.querySelectorAll('*')].map(e =>
-  [e.localName, [...e.attributes].map(a => a.name), e.getAttribute('href')])"""
 
 
 class Opened:

@@ -15,22 +15,12 @@ from cortext.errors import SessionStorageError
 from cortext.formats.message_history import history
 from cortext.model.session import Session
 from cortext.tools.codex.reader import CodexBridge
-from cortext.tools.protocol import Bridge, Decoded, Source
+from cortext.tools.protocol import Bridge, Decoded
+from tests.tools.codex.codex_lines import HEAD, ID, META, record, user, write
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "codex"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir())
-ID = "01a1e1db-0000-7ca2-9f82-001f9edda8b6"
 OTHER = "01a1e1db-1111-7ca2-9f82-001f9edda8b6"
-META = {"id": ID, "cwd": "/home/you/p", "cli_version": "0.166.0", "git": {"branch": "main"}}
-
-
-def record(kind: str, second: int = 0, /, **payload: Any) -> dict[str, Any]:
-    return {"timestamp": f"2026-01-01T00:00:{second:02}.000Z", "type": kind, "payload": payload}
-
-
-def user(text: str, second: int = 1) -> dict[str, Any]:
-    parts = [{"type": "input_text", "text": text}]
-    return record("response_item", second, type="message", role="user", content=parts)
 
 
 def model(text: str, second: int = 2) -> dict[str, Any]:
@@ -52,16 +42,7 @@ def event(type: str, second: int = 5, **more: Any) -> dict[str, Any]:
     return record("event_msg", second, type=type, **more)
 
 
-HEAD = (record("session_meta", **META), record("turn_context", model="gpt-x"))
 TALK = (*HEAD, user("first", 1), model("second", 2), user("third", 3), model("fourth", 4))
-
-
-def write(home: Path, *lines: dict[str, Any] | bytes, id: str = ID) -> Source:
-    path = home / "sessions" / "2026" / "01" / "01" / f"rollout-2026-01-01T00-00-00-{id}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made = [one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in lines]
-    path.write_bytes(b"".join(made))
-    return next(source for source in CodexBridge(str(home)).sources() if source.id == id)
 
 
 def decode(home: Path, *lines: dict[str, Any] | bytes) -> Decoded:

@@ -13,20 +13,11 @@ from hypothesis import strategies as st
 from cortext.formats.message_history import history
 from cortext.tools import jsonl
 from cortext.tools.gemini.reader import GeminiBridge
-from cortext.tools.protocol import Bridge, Decoded, Source
+from cortext.tools.protocol import Bridge, Decoded
+from tests.tools.gemini.gemini_records import HEAD, ID, place, user
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "gemini"
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir())
-ID = "11111111-2222-4333-8444-555555555555"
-HEAD = {
-    "sessionId": ID, "projectHash": "f", "startTime": "2026-01-02T03:04:05.000Z",
-    "lastUpdated": "2026-01-02T03:04:05.000Z", "kind": "main",
-}  # fmt: skip
-
-
-def user(id: str, text: str, second: int = 10, **more: Any) -> dict[str, Any]:
-    stamp = f"2026-01-02T03:05:{second:02}.000Z"
-    return {"id": id, "timestamp": stamp, "type": "user", "content": [{"text": text}], **more}
 
 
 def gemini(id: str, text: Any, second: int = 20, **more: Any) -> dict[str, Any]:
@@ -49,13 +40,6 @@ def reset(*messages: dict[str, Any]) -> dict[str, Any]:
 
 def lines(*records: Any) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
-
-
-def place(home: Path, data: bytes, name: str = "session-2026-01-02T03-04-11111111.jsonl") -> Source:
-    path = home / "tmp" / "project" / "chats" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return Source("gemini", ID, str(path), len(data), "x", "/home/you/project")
 
 
 def decode(home: Path, *records: Any) -> Decoded:

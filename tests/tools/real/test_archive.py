@@ -8,10 +8,10 @@ import pytest
 from cortext.features.archive.archive_state import folder_of
 from cortext.features.archive.archive_sync import sync
 from cortext.tools.registry import open_bridge
+from tests.tools.archive_contents import archived, contents
 from tests.tools.real.four_tools import FOUR
 from tests.tools.real.install import PACKAGES
 from tests.tools.real.stub import Stub
-from tests.tools.test_archive_items import archived, contents
 
 pytestmark = [
     pytest.mark.slow,

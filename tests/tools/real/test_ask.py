@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.real.file_fingerprints import prints
 from tests.tools.real.four_tools import FOUR, OpenCode
 from tests.tools.real.launch import Tool
 from tests.tools.real.machine import Machine, missing
@@ -82,14 +83,6 @@ SETTINGS = {"claude": of_claude, "opencode": of_opencode, "gemini": of_gemini, "
 QUESTION = (
     'What did I ask? "quotes" $(touch made.txt) `touch made.txt` \\ -p --fork\n' + "é" * 70_000
 )
-
-
-def prints(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 @pytest.mark.parametrize("name", FOUR)

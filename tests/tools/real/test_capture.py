@@ -3,19 +3,18 @@
 import json
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cortext.features.capture.bindings import Bound, bind
-from cortext.workspace.workspace import Workspace
+from cortext.features.capture.bindings import bind
 from tests.command import SCRIPT, ok
+from tests.tools.real.captured_person import Person
 from tests.tools.real.four_tools import FOUR
 from tests.tools.real.install import PACKAGES
 from tests.tools.real.launch import Tool
 from tests.tools.real.record import READ, TURNS, Said, converse, repository, say
+from tests.tools.real.shell_calls import SHELL
 from tests.tools.real.stub import Stub
-from tests.tools.real.test_current_session import SHELL
 from tests.tools.real.wire import Call
 
 pytestmark = [
@@ -50,57 +49,6 @@ def install_hooks(tool: Tool) -> None:
         # Codex does not wait for it, and the harness ends all that is left of its group.
         notify = json.dumps(["setsid", SCRIPT, "hook", "codex", "agent-turn-complete"])
         path.write_text(f"notify = {notify}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
-
-
-class Person:
-    """One person's machine: a tool, a workspace, and the environment of both."""
-
-    def __init__(
-        self,
-        name: str,
-        root: Path,
-        stub: Stub,
-        monkeypatch: pytest.MonkeyPatch,
-        version: str = "",
-    ) -> None:
-        self.tool = FOUR[name](root, stub.url, version=version)
-        for key, value in self.tool.environment().items():
-            if key.startswith(("HOME", "XDG_", "CODEX_HOME")):
-                monkeypatch.setenv(key, value)
-        self.workspace = Workspace.init(self.tool.project)
-        started = self.workspace.new("brainstorm", "The cache")
-        self.id = started.session.id
-        self.bound = Bound(self.workspace.root, self.workspace.store.place_of(self.id))
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        lines = Path(self.bound.place.lines).read_bytes().split(b"\n")
-        return [json.loads(line) for line in lines if line]
-
-    @property
-    def said(self) -> Said:
-        spoken = [m for m in self.messages if m["role"] in ("user", "assistant")]
-        return [(m["role"], m["content"]) for m in spoken if m["content"]]
-
-    @property
-    def head(self) -> dict[str, Any]:
-        return json.loads(Path(self.bound.place.head).read_bytes())
-
-    def bind(self, after: str | None = None) -> str:
-        session = self.tool.sessions()[-1]
-        bind(self.bound, self.tool.name, session, after=after)
-        return session
-
-    def await_said(self, expected: Said) -> None:
-        """Codex does not wait for the program that it notifies."""
-        deadline = time.monotonic() + 20
-        while self.said != expected and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert self.said == expected
-
-    def bytes(self) -> tuple[bytes, bytes]:
-        place = self.bound.place
-        return Path(place.lines).read_bytes(), Path(place.head).read_bytes()
 
 
 def check_whole(person: Person, said: Said) -> None:

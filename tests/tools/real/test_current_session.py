@@ -7,16 +7,11 @@ import pytest
 
 from tests.tools.real.four_tools import FOUR
 from tests.tools.real.launch import Tool
+from tests.tools.real.shell_calls import SHELL
 from tests.tools.real.stub import Stub
 from tests.tools.real.wire import Call
 
 ASK = "import sys; from cortext.tools.tool_context import here; print(*here()[:2], sep='\\n')"
-SHELL = {
-    "claude": ("Bash", "command", ["--allowedTools", "Bash"]),
-    "opencode": ("bash", "command", []),
-    "gemini": ("run_shell_command", "command", ["--yolo"]),
-    "codex": ("exec_command", "cmd", ["--sandbox", "danger-full-access"]),
-}
 
 
 def told(tool: Tool, stub: Stub, resume: str = "") -> list[str]:

@@ -1,7 +1,6 @@
 """Gemini CLI without our hooks says nothing of its sessions: what we tell from what it writes."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,9 +8,9 @@ import pytest
 
 from tests.tools.real.commands import cortext, heads, heard, set_up, slash
 from tests.tools.real.launch import Tool
+from tests.tools.real.screens import READY, enter, opened, send
 from tests.tools.real.stub import Stub
 from tests.tools.real.terminal import Terminal
-from tests.tools.real.test_slash_screens import READY, opened, send
 
 pytestmark = [
     pytest.mark.slow,
@@ -53,18 +52,6 @@ def tell(terminal: Terminal, stub: Stub, words: str, answer: str) -> None:
     terminal.shows(words)
     enter(terminal, lambda: len(stub.asked) > before)
     terminal.shows(answer)
-
-
-def enter(terminal: Terminal, done: Callable[[], bool]) -> None:
-    """A key that comes fast after others may count as one of a paste."""
-    for _ in range(5):
-        terminal.press("Enter")
-        try:
-            terminal.until(done, seconds=8)
-        except AssertionError:
-            continue
-        return
-    terminal.until(done, seconds=1)
 
 
 def elsewhere(tool: Tool, text: str) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.test_mcp_server import TOOLS
+from tests.mcp.tool_names import TOOLS
 from tests.tools.real.commands import heard, set_up
+from tests.tools.real.mcp_calls import asks, run
 from tests.tools.real.stub import Stub
-from tests.tools.real.test_mcp import asks, run
 from tests.tools.real.wire import Call
 
 pytestmark = [

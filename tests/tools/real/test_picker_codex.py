@@ -12,8 +12,8 @@ import pytest
 from tests.tools.real.install import installed
 from tests.tools.real.machine import Machine
 from tests.tools.real.record import repository
+from tests.tools.real.resumed_tool import pick
 from tests.tools.real.stub import Stub
-from tests.tools.real.test_picker import pick
 
 pytestmark = [
     pytest.mark.slow,

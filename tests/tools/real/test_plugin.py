@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.real.captured_person import Person
 from tests.tools.real.commands import BIN, cortext, set_up, slash
 from tests.tools.real.launch import Tool
 from tests.tools.real.record import TURNS, Said, repository, say
+from tests.tools.real.screens import opened, send
 from tests.tools.real.stub import Stub
-from tests.tools.real.test_capture import Person
-from tests.tools.real.test_slash_screens import opened, send
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,20 +1,17 @@
 """`cortext resume` in a terminal, with the real tools: reopened, talked to, left, and kept."""
 
 import json
-import shlex
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from cortext import SessionMessage, open_session_store
 from tests.tools.real.four_tools import FOUR
-from tests.tools.real.launch import FAKE_KEY, check
-from tests.tools.real.machine import CORTEXT, Machine, missing
+from tests.tools.real.machine import Machine, missing
 from tests.tools.real.record import repository
+from tests.tools.real.resumed_tool import LEAVE, SAID, Shell, agree, say
+from tests.tools.real.screens import enter
 from tests.tools.real.stub import Stub
-from tests.tools.real.terminal import SIZE, Terminal
-from tests.tools.real.test_gemini_sessions import enter
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,26 +19,6 @@ pytestmark = [
     pytest.mark.needs("node", "to run the AI tools"),
     pytest.mark.needs("npm", "to install the AI tools"),
 ]
-SAID = [
-    ("user", "How fast is it?"),
-    ("assistant", "It is very fast."),
-    ("user", "Why?"),
-    ("assistant", "Because it is small."),
-]
-LEAVE = {"claude": "/exit", "codex": "/quit", "gemini": "/quit", "opencode": "/exit"}
-
-
-class Shell(Terminal):
-    """A shell that runs one command of ours, and says how it ended."""
-
-    ENDED: ClassVar[str] = "ended with"
-
-    def __enter__(self) -> "Shell":
-        check(self._tool.root, self._environment)
-        line = f"{shlex.join([str(CORTEXT), *self._arguments])}; echo {self.ENDED} $?; read line"
-        self._tmux("new-session", "-d", *SIZE, "-c", str(self._cwd), "sh", "-c", line)
-        self._pid = int(self._tmux("display-message", "-p", "#{pane_pid}"))
-        return self
 
 
 @pytest.mark.parametrize("name", FOUR)
@@ -100,26 +77,3 @@ def test_one_that_was_only_begun_is_opened_in_codex(tmp_path: Path) -> None:
     lines = (made / ".session/messages.jsonl").read_text(encoding="utf-8").splitlines()
     said = [(each["role"], each["content"]) for each in map(json.loads, lines)]
     assert said == [("user", "Let us begin"), ("assistant", "Which question?")]
-
-
-def say(shell: Shell, text: str) -> None:
-    """As often as it takes: a tool may draw its prompt before it reads keys."""
-    for _ in range(5):
-        shell.type(text)
-        try:
-            # One of them takes a question mark for a key of its own.
-            shell.shows(text.rstrip("?"), seconds=8)
-        except AssertionError:
-            continue
-        break
-    shell.press("Enter")
-
-
-def agree(machine: Machine) -> None:
-    """What a person has agreed to who used Claude Code before."""
-    agreed = {
-        "hasCompletedOnboarding": True,
-        "customApiKeyResponses": {"approved": [FAKE_KEY[-20:]], "rejected": []},
-        "projects": {str(machine.project): {"hasTrustDialogAccepted": True}},
-    }
-    (machine.root / "home/.claude.json").write_text(json.dumps(agreed), encoding="utf-8")

@@ -8,9 +8,9 @@ import pytest
 from tests.tools.real.commands import cortext, set_up
 from tests.tools.real.four_tools import OpenCode
 from tests.tools.real.launch import Tool
+from tests.tools.real.screens import new_session, opened, say
 from tests.tools.real.stub import Stub
 from tests.tools.real.terminal import Terminal
-from tests.tools.real.test_slash_screens import new_session, opened, say
 
 pytestmark = [
     pytest.mark.slow,

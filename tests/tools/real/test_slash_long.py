@@ -13,8 +13,8 @@ import pytest
 from tests.command import say
 from tests.tools.real.commands import PINNED, cortext, heads, heard, set_up, shell, slash
 from tests.tools.real.launch import Tool
+from tests.tools.real.screens import opened, send
 from tests.tools.real.stub import Stub
-from tests.tools.real.test_slash_screens import opened, send
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,12 +1,10 @@
 """Turns of `aur spawn` with the real tools: streamed, whole, and nothing is left of them."""
 
 import json
-import os
 import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -14,13 +12,13 @@ import pytest
 
 from cortext.features.spawn.run_agent import AgentFailedError, Runner, Turn, choose_runner
 from cortext.features.spawn.spawn_settings import load
+from tests.tools.real.file_fingerprints import prints
 from tests.tools.real.four_tools import FOUR
 from tests.tools.real.machine import Machine
-from tests.tools.real.record import repository
 from tests.tools.real.request_messages import of_role
+from tests.tools.real.spawn_machine import living, machine
 from tests.tools.real.streaming_stub import FailingStub, StreamingStub
 from tests.tools.real.stub import Stub
-from tests.tools.real.test_ask import prints
 from tests.tools.real.wire import TOKENS_OUT, Call
 
 pytestmark = [
@@ -44,20 +42,6 @@ def pieces(size: int) -> list[str]:
     return [f"{' '.join(words[n : n + 20])}\n" for n in range(0, len(words), 20)]
 
 
-def machine(tmp_path: Path, stub: Stub, name: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A machine with one tool, whose environment is ours now."""
-    made = Machine(tmp_path / "root", stub, tools=[name])
-    repository(made.project)
-    environment = made.environment
-    for variable in list(os.environ):
-        # What the test runner keeps for itself is nothing to a tool.
-        if not variable.startswith("PYTEST_"):
-            monkeypatch.delenv(variable)
-    for variable, value in environment.items():
-        monkeypatch.setenv(variable, value)
-    return made
-
-
 def started(name: str, prompt: str, made: Machine) -> Turn:
     runner: Runner = choose_runner(name, None, load())
     return runner.start(prompt, cwd=str(made.project))
@@ -66,22 +50,6 @@ def started(name: str, prompt: str, made: Machine) -> Turn:
 def worktree_of(made: Machine) -> dict[str, str]:
     """The person's files. OpenCode keeps its name for a project in `.git`."""
     return {path: it for path, it in prints(made.project).items() if not path.startswith(".git/")}
-
-
-def living(root: Path) -> list[str]:
-    """The processes whose HOME is in this folder: all that a tool started."""
-    return [*_living(f"HOME={root}/".encode())]
-
-
-def _living(mark: bytes) -> Iterator[str]:
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdecimal() or folder.name == str(os.getpid()):
-            continue
-        try:
-            if mark in (folder / "environ").read_bytes():
-                yield (folder / "cmdline").read_bytes().decode(errors="replace")
-        except OSError:
-            continue  # it ended while we looked, or is not ours
 
 
 def none_left(root: Path) -> list[str]:

@@ -14,7 +14,7 @@ from cortext.service.stores.redis.redis_client import ReplicationError
 from tests.service.stores.clusters import Guarded, RedisCluster
 from tests.service.stores.conformance_base import say, texts
 from tests.service.stores.loops import PATIENCE, in_loop
-from tests.service.stores.redis.test_redis_events import listeners
+from tests.service.stores.redis.redis_listeners import listeners
 from tests.service.stores.servers import RedisServer, free_port
 
 pytestmark = pytest.mark.long

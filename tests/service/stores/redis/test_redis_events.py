@@ -18,6 +18,7 @@ from tests.service.stores.clusters import Guarded, RedisCluster, asked
 from tests.service.stores.conformance_base import next_message, say
 from tests.service.stores.loops import PATIENCE, in_loop, until
 from tests.service.stores.proxy import Proxy
+from tests.service.stores.redis.redis_listeners import listeners
 from tests.service.stores.servers import RedisServer
 
 Start = Callable[..., RedisServer]
@@ -26,12 +27,6 @@ Start = Callable[..., RedisServer]
 @pytest.fixture
 def prefix() -> str:
     return f"test-{uuid.uuid4()}"
-
-
-def listeners(*ports: int) -> list[int]:
-    """The ports at which somebody listens, once for each connection that does."""
-    lines = [(port, line) for port in ports for line in asked(port, "CLIENT", "LIST").splitlines()]
-    return [port for port, line in lines if " flags=P" in line and " name=sentinel" not in line]
 
 
 async def fifty_hear(store: Any, *ports: int) -> None:

@@ -1,0 +1,16 @@
+"""A damaged session after `cortext doctor --fix`."""
+
+from cortext.features.doctor.problem import Mended
+from tests.features.doctor.damage import Kept
+
+
+def mended(kept: Kept) -> Mended:
+    mend = kept.check().mend
+    assert mend is not None
+    done = mend.do()
+    assert done is not None
+    return done
+
+
+def texts(kept: Kept) -> list[str]:
+    return [message.content for message in kept.open().load(kept.id).messages]
