@@ -8,7 +8,7 @@ import pytest
 
 from cortext.errors import CortextError
 from cortext.tools.headless import speech_of, turn_notes, turn_plan
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import tool_names
 from cortext.tools.stream_events import Speech
 
 BYPASS = ("dangerous", "bypass", "yolo", "skip", "auto", "trust", "full-access", "approve")
@@ -100,7 +100,7 @@ def heard(speech: Speech, data: bytes, size: int) -> tuple[str, list[dict[str, A
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", tool_names())
 def test_the_text_of_a_stream(tool: str, size: int) -> None:
     """However a stream is cut, the answer is the person's part of it, with its tokens."""
     speech = speech_of(tool, cwd="/")
@@ -108,7 +108,7 @@ def test_the_text_of_a_stream(tool: str, size: int) -> None:
     assert (said, speech.tokens, speech.over, speech.problem) == (SAID, 7, True, "")
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", tool_names())
 def test_what_is_no_event_is_passed_over(tool: str) -> None:
     """Warnings, empty lines, other values and unknown events among the lines hide nothing."""
     noise = (
@@ -141,7 +141,7 @@ FAILED: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", tool_names())
 def test_a_tool_that_says_why_it_failed(tool: str) -> None:
     """Its own words are the problem."""
     speech = speech_of(tool, cwd="/")
@@ -208,7 +208,7 @@ def test_what_a_tool_asks_is_declined(tool: str, method: str, answer: dict[str, 
         assert reply["result"] == answer["result"]
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", tool_names())
 def test_no_word_loosens_a_tool(tool: str, tmp_path: Path) -> None:
     """Among the words and in the environment there is nothing that skips a question."""
     plan = turn_plan(tool, cwd=str(tmp_path), model="m-1")

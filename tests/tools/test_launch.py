@@ -8,13 +8,14 @@ import pytest
 
 from cortext.errors import CortextError
 from cortext.tools import scan
-from cortext.tools.launch import TOOLS, ask_plan, fork_plan, has_command, resume_plan
+from cortext.tools.launch import ask_plan, fork_plan, has_command, resume_plan
+from cortext.tools.registry import tool_names
 
 ID = "11111111-2222-4333-8444-555555555555"
 
 
 @pytest.mark.parametrize("id", ["--yolo", "-r", "", "a b", "$(touch x)", "../x", "a\nb", "x" * 200])
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", tool_names())
 def test_an_id_is_never_an_option(tool: str, id: str) -> None:
     """A transcript may call itself anything."""
     for plan in (

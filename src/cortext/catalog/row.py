@@ -10,21 +10,16 @@ from typing import NamedTuple
 from cortext import clock
 from cortext.errors import CortextError
 from cortext.stores.workspace_layout import Place
+from cortext.tools.registry import display_name
 
 # Texts are cleaned before they come here, so none of these stands in one.
 _ROW, _FIELD, _FACT, _TAG = "\x1e", "\x1f", "\n", "\t"
-TOOL_NAMES = {
-    "claude": "Claude Code",
-    "opencode": "OpenCode",
-    "gemini": "Gemini CLI",
-    "codex": "Codex",
-}
 AUR, DOCUMENT = "aur", "document"
 """In the place of a tool: sessions of `aur spawn`, and those that programs keep, as documents or
 as logs."""
 SPAWN = "spawn"
 """What people are told for `AUR`, which may be the name of another program."""
-_OWNERS = {**TOOL_NAMES, AUR: "`cortext spawn`", DOCUMENT: "a program of yours"}
+_OWNERS = {AUR: "`cortext spawn`", DOCUMENT: "a program of yours"}
 
 
 def name_of_tool(tool: str) -> str:
@@ -37,8 +32,9 @@ class NotOursError(CortextError):
     def __init__(self, tool: str, id: str) -> None:
         self.tool = tool
         self.id = id
+        owner = _OWNERS.get(tool) or display_name(tool)
         super().__init__(
-            f"{id} is a session of {_OWNERS.get(tool, tool)}, and belongs to no workspace",
+            f"{id} is a session of {owner}, and belongs to no workspace",
             hint=f"`cortext import {id}` makes a conversation of it",
         )
 

@@ -19,6 +19,7 @@ from cortext.catalog.row import AUR, DOCUMENT, Listed, tool_root
 from cortext.catalog.workspace_scan import FRESH_NS
 from cortext.tools import scan
 from cortext.tools.deleted_sessions import forgotten
+from cortext.tools.registry import tool_names
 
 if TYPE_CHECKING:
     from cortext.catalog.tool_rows import Found
@@ -85,7 +86,7 @@ Looks = dict[tuple[str, str], scan.Look]
 
 def look_around() -> Looks:
     """How the folder of each tool looks now, and our copy of it."""
-    return {(tool, home): scan.look(tool, home) for tool in scan.TOOLS for home in _homes(tool)}
+    return {(tool, home): scan.look(tool, home) for tool in tool_names() for home in _homes(tool)}
 
 
 def refresh(

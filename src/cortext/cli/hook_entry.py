@@ -30,10 +30,10 @@ def _handle(arguments: list[str]) -> dict[str, Any]:
     import json
 
     from cortext.features.capture.hook_events import hook
-    from cortext.tools.scan import TOOLS
+    from cortext.tools.registry import is_tool
 
     tool, event, *given = arguments
-    if tool not in TOOLS:
+    if not is_tool(tool):
         raise ValueError(f"there is no tool {tool}")
     data = given[-1].encode("utf-8", "surrogateescape") if given else _stdin()
     payload: Any = json.loads(data if data.strip() else b"{}")

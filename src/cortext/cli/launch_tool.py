@@ -11,7 +11,7 @@ import click
 
 from cortext.catalog.row import AUR, SPAWN
 from cortext.cli.terminal_text import clean
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import tool_names
 
 if TYPE_CHECKING:
     from cortext.catalog.row import Listed
@@ -23,7 +23,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def tool_option(command: F) -> F:
     return click.option(
-        "--tool", type=click.Choice(TOOLS), help="The tool.  [default: the last one used for it]"
+        "--tool",
+        type=click.Choice(tool_names()),
+        help="The tool.  [default: the last one used for it]",
     )(command)
 
 

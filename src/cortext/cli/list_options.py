@@ -10,7 +10,7 @@ import click
 from cortext.catalog.row import AUR, DOCUMENT, SPAWN
 from cortext.cli.common_options import Number, Since, all_option
 from cortext.features.listing.conversation_list import Wanted
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import tool_names
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,7 +23,7 @@ class Source(click.Choice[str]):
     """What conversations were had in, as lists name it; `aur` is another word for `spawn`."""
 
     def __init__(self) -> None:
-        super().__init__((*TOOLS, SPAWN, DOCUMENT), case_sensitive=False)
+        super().__init__((*tool_names(), SPAWN, DOCUMENT), case_sensitive=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         name = str(value).lower()

@@ -23,7 +23,7 @@ from cortext.features.spawn.spawn_sessions import Spawned
 from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.stores.session_file_names import is_id
 from cortext.tools.launch import installed
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import is_tool
 
 _SOME = 10
 
@@ -113,7 +113,7 @@ def _runner_of(session: Spawned, tool: str | None, agent: Agent, settings: Spawn
         return choose_runner(asked or session.tool or None, agent, settings)
     runner = choose_runner(None, agent, settings)
     if runner.name == ECHO:
-        why = "is not installed" if session.tool in TOOLS else "is a command to be named again"
+        why = "is not installed" if is_tool(session.tool) else "is a command to be named again"
         raise CortextError(
             f"this session was had with {session.tool}, which {why}",
             hint="--tool says what goes on with it",

@@ -6,8 +6,8 @@ import os
 from typing import NamedTuple
 
 from cortext.tools.processes import ancestors
+from cortext.tools.registry import tool_names
 from cortext.tools.running import live_sessions, tool_process
-from cortext.tools.scan import TOOLS
 
 _SESSION = "CLAUDE_CODE_SESSION_ID"
 
@@ -23,7 +23,7 @@ def own_session() -> Own | None:
     """The tool that started us, with its sessions: none if it has written none yet."""
     above = {process.pid for process in ancestors()}
     live = live_sessions()
-    for tool in TOOLS:
+    for tool in tool_names():
         if tool_process(tool) is None:
             continue
         # A tool may have started its own program once more: any of them has the session.

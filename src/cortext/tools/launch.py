@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from cortext.errors import CortextError
 from cortext.model import json_codec
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import find_tool, tool_names
 from cortext.tools.slash_commands import WITH_COMMANDS, user_folder, workspace_folder
 
 PACKAGES = {
@@ -63,13 +63,12 @@ class ToolMissingError(CortextError):
 
 def installed() -> list[str]:
     """The tools whose programs are on the PATH."""
-    return [tool for tool in TOOLS if shutil.which(tool)]
+    return [tool for tool in tool_names() if shutil.which(tool)]
 
 
 def require(tool: str) -> None:
     """ToolMissingError, or nothing."""
-    if tool not in TOOLS:
-        raise CortextError(f"there is no tool {tool}", hint=f"one of {', '.join(TOOLS)}")
+    find_tool(tool)
     if not shutil.which(tool):
         raise ToolMissingError(tool)
 

@@ -1,20 +1,129 @@
-"""The bridges, by the names of their tools; each is imported when it is asked for."""
+"""The AI tools that cortext knows: its own, then those of other packages.
+
+Another package adds a tool with an entry point of the group `cortext.tools` that names a `Tool`.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
+import os
+import re
+import sys
+from functools import cache
+from typing import TYPE_CHECKING
 
-from cortext.tools.protocol import Bridge
+from cortext.errors import CortextError
+from cortext.tools.claude.tool import TOOL as CLAUDE
+from cortext.tools.codex.tool import TOOL as CODEX
+from cortext.tools.descriptor import Tool
+from cortext.tools.gemini.tool import TOOL as GEMINI
+from cortext.tools.opencode.tool import TOOL as OPENCODE
 
-BRIDGES = {
-    "claude": "ClaudeBridge",
-    "codex": "CodexBridge",
-    "gemini": "GeminiBridge",
-    "opencode": "OpenCodeBridge",
-}
+if TYPE_CHECKING:
+    from cortext.tools.protocol import Bridge
+
+GROUP = "cortext.tools"
+BUILT_IN = (CLAUDE, OPENCODE, GEMINI, CODEX)
+_BY_NAME = {tool.name: tool for tool in BUILT_IN}
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+# Lists and settings use these words in the place of a tool's name.
+_RESERVED = frozenset(("aur", "spawn", "document", "ask", "echo"))
+
+
+def tools() -> tuple[Tool, ...]:
+    """Return all tools: the built-in ones, then those of other packages."""
+    return (*BUILT_IN, *_other_tools())
+
+
+def tool_names() -> list[str]:
+    """Return the names of all tools."""
+    return [tool.name for tool in tools()]
+
+
+def get_tool(name: str) -> Tool | None:
+    """Return the tool of this name; None if there is none."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    return next((tool for tool in _other_tools() if tool.name == name), None)
+
+
+def find_tool(name: str) -> Tool:
+    """Return the tool of this name. CortextError if there is none."""
+    found = get_tool(name)
+    if found is None:
+        raise CortextError(f"there is no tool {name}", hint=f"one of {', '.join(tool_names())}")
+    return found
+
+
+def is_tool(name: object) -> bool:
+    """Whether a tool has this name."""
+    return isinstance(name, str) and get_tool(name) is not None
+
+
+def display_name(name: str) -> str:
+    """Return the name of a tool for people; the name itself if there is no such tool."""
+    found = get_tool(name)
+    return found.display_name if found else name
 
 
 def open_bridge(tool: str, home: str | None = None) -> Bridge:
-    """The bridge to one tool: over `home`, which may be its mirror in the archive, else where
-    its histories usually are."""
-    return getattr(import_module(f"cortext.tools.{tool}.reader"), BRIDGES[tool])(home)
+    """Open the reader of a tool over `home`, which may be its mirror in the archive, or over the
+    tool's own folder."""
+    return find_tool(tool).load("reader")(home)
+
+
+@cache
+def _other_tools() -> tuple[Tool, ...]:
+    """Return the tools of other packages. An entry point that does not work is named in the log."""
+    if not _is_group_installed():
+        return ()
+    from importlib.metadata import entry_points
+
+    found: dict[str, Tool] = {}
+    for entry in entry_points(group=GROUP):
+        try:
+            tool = _checked(entry.load(), {*_BY_NAME, *found})
+        except Exception as error:  # noqa: BLE001  it is the code of others
+            import logging
+
+            reason = f"{type(error).__name__}: {error}"
+            logging.getLogger("cortext.tools").warning(
+                "the tool %s, from the entry point %s, is left out: %s",
+                entry.name,
+                entry.value,
+                reason,
+            )
+        else:
+            found[tool.name] = tool
+    return tuple(found.values())
+
+
+def _checked(value: object, taken: set[str]) -> Tool:
+    if not isinstance(value, Tool):
+        raise TypeError(f"it is a {type(value).__name__}, not a Tool")
+    if not _NAME.fullmatch(value.name) or value.name in _RESERVED:
+        raise ValueError(f"{value.name!r} cannot be the name of a tool")
+    if value.name in taken:
+        raise ValueError(f"there is a tool {value.name} already")
+    return value
+
+
+def _is_group_installed() -> bool:
+    """Whether an installed package has an entry point of our group.
+
+    `importlib.metadata` takes as long to import as a whole list, so the files are looked at first.
+    """
+    wanted = f"[{GROUP}]".encode()
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                try:
+                    with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:
+                        if wanted in file.read():
+                            return True
+                except OSError:
+                    continue
+    return False

@@ -1,10 +1,10 @@
 """Which sessions of the tools are going on now.
 
 A session is live if a running process of its tool has it: the process that our hook wrote down,
-one with the session's id among its arguments, or one that has its transcript open. Sessions of
-OpenCode have no files: of those in the folder of a process that has the database open, the one is
-its own that was written to last, since the process runs. That a file was written lately proves
-nothing. Lists ask for it, so this module imports next to nothing.
+one with the session's id among its arguments, or one that has its transcript open. Some tools keep
+sessions in a database: the session of a process is then the one of the process's folder that was
+written to last since the process started. That a file was written lately proves nothing. Lists
+import this module, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cortext import paths
-from cortext.tools.scan import TOOLS, own_home
+from cortext.tools.descriptor import Tool
+from cortext.tools.registry import find_tool, tools
 
 if TYPE_CHECKING:
     from cortext.tools.processes import Process
@@ -30,20 +31,25 @@ _CHOSEN = "--session-id"
 _COPIES = frozenset(("--fork-session", "--fork"))
 _INTERPRETERS = re.compile(r"node(?:js)?|bun|deno|python[0-9.]*|sh|bash|dash|env")
 _OPEN = (".jsonl",)
-_PATIENCE = 0.5
-"""Seconds that a list waits for a database."""
 TICK = 0.02
 """Seconds by which two readings of one start of a process may differ."""
 
 
 def is_program(tool: str, words: Sequence[str]) -> bool:
     """Whether a command line is this tool's: its program, or a script that an interpreter runs."""
+    return _is_command_of(find_tool(tool), words)
+
+
+def _is_command_of(tool: Tool, words: Sequence[str]) -> bool:
+    if not tool.executable:
+        return False
     program, *rest = words or [""]
     scripts = [program]
     if _INTERPRETERS.fullmatch(os.path.basename(program)):
         scripts += [word for word in rest if not word.startswith("-")][:1]
     names = [os.path.basename(word).lstrip(".").partition(".")[0] for word in scripts]
-    return tool in names or (tool == "claude" and any("/claude-code/" in w for w in scripts))
+    marker = tool.script_marker
+    return tool.executable in names or bool(marker and any(marker in word for word in scripts))
 
 
 def tool_process(tool: str) -> Process | None:
@@ -89,24 +95,25 @@ def forget_running(tool: str, id: str) -> None:
 
 
 def live_sessions() -> dict[tuple[str, str], int]:
-    """The process of every session that is going on, by tool and the tool's own id."""
+    """Return the process of every session that is going on, by tool and the tool's own id."""
     live: dict[tuple[str, str], int] = {}
-    for tool in TOOLS:
-        for id, pid, started in _noted(tool):
+    for tool in tools():
+        for id, pid, started in _noted(tool.name):
             if still_runs(pid, started):
-                live[tool, id] = pid
-    openers: dict[tuple[str, str], list[int]] = {}
-    for tool, pid, words in _tools():
+                live[tool.name, id] = pid
+    openers: dict[tuple[str, str, str], list[int]] = {}
+    for tool, pid, words in _tool_processes():
         opened, database = _opened(pid, tool)
         for id in _named(tool, words) | opened:
-            live.setdefault((tool, id), pid)
+            live.setdefault((tool.name, id), pid)
         if database:
             from cortext.tools.processes import folder_of
 
-            openers.setdefault((database, folder_of(pid)), []).append(pid)
-    for (database, folder), pids in openers.items():
-        for id, pid in zip(_latest(database, folder, pids), pids, strict=False):
-            live.setdefault(("opencode", id), pid)
+            openers.setdefault((tool.name, database, folder_of(pid)), []).append(pid)
+    for (name, database, folder), pids in openers.items():
+        latest = find_tool(name).load("latest_sessions")
+        for id, pid in zip(latest(database, folder, pids), pids, strict=False):
+            live.setdefault((name, id), pid)
     return live
 
 
@@ -134,11 +141,12 @@ def _noted(tool: str) -> Iterator[tuple[str, int, float]]:
             continue  # ended meanwhile, or not yet written
 
 
-def _tools() -> Iterator[tuple[str, int, tuple[str, ...]]]:
-    """The processes that are a tool, with their command lines."""
+def _tool_processes() -> Iterator[tuple[Tool, int, tuple[str, ...]]]:
+    """Yield the processes of tools, with their command lines."""
+    known = tools()
     for pid, words in _commands():
-        for tool in TOOLS:
-            if is_program(tool, words):
+        for tool in known:
+            if _is_command_of(tool, words):
                 yield tool, pid, words
 
 
@@ -177,13 +185,13 @@ def _commands_from_ps() -> Iterator[tuple[int, tuple[str, ...]]]:
             yield int(pid), tuple(words)
 
 
-def _named(tool: str, words: Sequence[str]) -> set[str]:
-    """The ids that a command line says the session is; one in a prompt is no such id."""
+def _named(tool: Tool, words: Sequence[str]) -> set[str]:
+    """Return the ids of sessions that a command line names; an id in a prompt does not count."""
     given: set[str] = set()
     chosen: set[str] = set()
     # `codex resume ID` has it behind a word, with options between.
-    if tool == "codex" and "resume" in words:
-        rest = words[list(words).index("resume") + 1 :]
+    if tool.resume_word and tool.resume_word in words:
+        rest = words[list(words).index(tool.resume_word) + 1 :]
         given.update([word for word in rest if _ID.fullmatch(word)][:1])
     for word, following in zip(words, [*words[1:], ""], strict=True):
         option, equals, value = word.partition("=")
@@ -193,10 +201,9 @@ def _named(tool: str, words: Sequence[str]) -> set[str]:
     return chosen if _COPIES.intersection(words) else chosen | given
 
 
-def _opened(pid: int, tool: str) -> tuple[set[str], str]:
-    """The ids of the transcripts that a process has open, and the database of OpenCode's."""
+def _opened(pid: int, tool: Tool) -> tuple[set[str], str]:
+    """Return the ids of the transcripts that a process has open, and the tool's open database."""
     found, database = set[str](), ""
-    home = f"{os.path.realpath(own_home(tool))}/" if tool == "opencode" else ""
     folder = f"/proc/{pid}/fd"
     with suppress(OSError):
         for name in os.listdir(folder):
@@ -204,44 +211,15 @@ def _opened(pid: int, tool: str) -> tuple[set[str], str]:
                 target = os.readlink(f"{folder}/{name}")
                 if target.endswith(_OPEN) and (ids := _ID.findall(os.path.basename(target))):
                     found.add(ids[-1])
-                elif home and target.endswith(".db") and _is_its(target, home):
+                elif target.endswith(".db") and _is_database_of(tool, target):
                     database = target
     return found, database
 
 
-def _is_its(path: str, home: str) -> bool:
-    """Whether this is a database of this person's OpenCode; others may run it too."""
-    given = os.environ.get("OPENCODE_DB", "")
-    return path.startswith(home) or bool(given and os.path.realpath(given) == path)
-
-
-def _latest(database: str, folder: str, pids: Sequence[int]) -> list[str]:
-    """The sessions of a folder that were written to last since the first of these processes runs,
-    one for each of them at most."""
-    from cortext.errors import CortextError
-    from cortext.tools.opencode.storage import read_database
-    from cortext.tools.processes import find_process, running_since
-
-    processes = [found for pid in pids if (found := find_process(pid))]
-    since = min((running_since(process) for process in processes), default=0.0)
-    if not since:
-        return []  # they have ended meanwhile
-    try:
-        rows = read_database(
-            database, lambda db: db.since(int((since - TICK) * 1000)), patience=_PATIENCE
-        )
-    except (OSError, CortextError) as error:
-        import logging
-
-        from cortext.errors import why
-
-        logging.getLogger("cortext.tools").warning("%s is passed over: %s", database, why(error))
-        return []
-    return [id for id, cwd in rows if _is_folder(cwd, folder)][: len(processes)]
-
-
-def _is_folder(path: str, folder: str) -> bool:
-    try:
-        return os.path.realpath(path) == folder
-    except ValueError:
-        return False  # a database may hold anything, also what is no path
+def _is_database_of(tool: Tool, path: str) -> bool:
+    """Whether a database is of this person's tool; other people may run it too."""
+    if not tool.has_databases:
+        return False
+    given = tool.named_database
+    home = os.path.realpath(tool.home)
+    return path.startswith(f"{home}/") or bool(given and os.path.realpath(given) == path)

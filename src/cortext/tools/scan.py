@@ -14,42 +14,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from cortext import paths
 from cortext.durability.read_files import stat_all
 from cortext.errors import reason_of
+from cortext.tools.descriptor import Tool
+from cortext.tools.registry import find_tool
 
 if TYPE_CHECKING:
     from cortext.tools.protocol import Source
 
-TOOLS = ("claude", "opencode", "gemini", "codex")
-_ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".jsonl.zst", ".jsonl.zst.gz")
-# Folders with transcripts, below a tool's own; "*" is any folder, "**" also those below it.
-_FOLDERS = {
-    "claude": ("projects/*",),
-    "codex": ("sessions/**", "archived_sessions/**"),
-    "gemini": ("tmp/*/chats",),
-    "opencode": ("sessions", "storage/session/*", "project/*/storage/session/info"),
-}
-# Files that say something about transcripts which they do not say themselves.
-_BESIDE = {"codex": ("session_index.jsonl",), "gemini": ("projects.json",)}
-
 
 def own_home(tool: str) -> str:
-    """The folder of a tool, where the tool would look for it."""
-    get, person = os.environ.get, os.path.expanduser("~")
-    if tool == "claude":
-        return get("CLAUDE_CONFIG_DIR") or os.path.join(person, ".claude")
-    if tool == "codex":
-        return get("CODEX_HOME") or os.path.join(person, ".codex")
-    if tool == "gemini":
-        return os.path.join(get("GEMINI_CLI_HOME") or person, ".gemini")
-    return os.path.join(paths.data_home(), "opencode")
+    """Return the folder where a tool itself looks for its sessions."""
+    return find_tool(tool).home
 
 
 def archive_home(tool: str) -> str:
-    """Our copy of a tool's folder."""
+    """Return the folder of the archive that mirrors a tool's folder."""
     return os.path.join(paths.archive(), tool)
 
 
 def home_of(tool: str, path: str) -> str | None:
-    """The folder to open a bridge over for a transcript: the archive's, or None for the tool's."""
+    """Return the folder to open a bridge over for a transcript: the archive's, or None for the
+    tool's own."""
     copy = archive_home(tool)
     return copy if path.startswith(f"{copy}/") else None
 
@@ -73,10 +57,10 @@ class Look(NamedTuple):
 
 
 def look(tool: str, home: str) -> Look:
-    """How a tool's folder is now. One that cannot be read is named in the log."""
+    """Look at a tool's folder as it is now. A folder that cannot be read is named in the log."""
     files: dict[str, list[str]] = {}
     marks: list[int] = []
-    for folder, names in _files(tool, home):
+    for folder, names in _files(find_tool(tool), home):
         if names and (there := _stat(folder, names, marks)):
             files[folder] = files.get(folder, []) + there
     if not files:
@@ -111,9 +95,9 @@ def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
 
 
 def mark_beside(tool: str, home: str) -> str:
-    """What changes when something else is said about transcripts beside them."""
+    """Return a text that changes with the files that say more about transcripts."""
     marks: list[str] = []
-    for name in _BESIDE.get(tool, ()):
+    for name in find_tool(tool).companions:
         try:
             found = os.stat(os.path.join(home, name))
         except OSError:
@@ -123,58 +107,52 @@ def mark_beside(tool: str, home: str) -> str:
 
 
 def is_side(source: Source) -> bool:
-    """Whether a transcript is a sub-agent's although it stands among the others: Codex says so
-    only in its first line."""
-    if source.tool != "codex" or source.path.endswith(".zst"):
-        return False
-    from cortext.tools import jsonl
-    from cortext.tools.codex.records import Line, parent_of
-
-    head = b""
-    for most in jsonl.ENDS:
-        head, end, _ = jsonl.read_head(source.path, most).partition(b"\n")
-        if end or len(head) < most:
-            break
-    # Most say nothing of a parent, and need not be decoded to know it.
-    if b"parent_thread_id" not in head:
-        return False
-    return any(parent_of(line.body) for _, line in jsonl.Lines(Line).read([head]))
+    """Whether a transcript is a sub-agent's although it stands among the others."""
+    tool = find_tool(source.tool)
+    return bool(tool.is_subagent) and tool.load("is_subagent")(source)
 
 
-def _files(tool: str, home: str) -> Iterator[tuple[str, list[str]]]:
-    """The folders with transcripts, and what in them may be one, or says something of them."""
-    yield home, [*_BESIDE.get(tool, ())]
-    for path in _databases(home) if tool == "opencode" else ():
+def _files(tool: Tool, home: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield folders, and the names in them that may be transcripts or say more about them."""
+    yield home, [*tool.companions]
+    for path in databases(tool, home):
         folder, name = os.path.split(path)
         yield folder, [name, f"{name}-wal"]
-    for folder, names in _folders(tool, home):
-        yield folder, [n for n in names if n.endswith(_ENDINGS) and n[:6] != "agent-"]
+    for folder, names in transcript_folders(tool, home):
+        yield folder, [name for name in names if is_transcript_name(tool, name)]
+
+
+def is_transcript_name(tool: Tool, name: str) -> bool:
+    """Whether a file of this name, in a folder with transcripts, may be one."""
+    if tool.excluded_prefix and name.startswith(tool.excluded_prefix):
+        return False
+    return name.endswith(tool.endings)
 
 
 def folders(tool: str, home: str) -> list[str]:
-    """Where the transcripts of a tool are, each in a file of its own."""
-    return [folder for folder, _ in _folders(tool, home)]
+    """Return the folders that hold a tool's transcripts as files."""
+    return [folder for folder, _ in transcript_folders(find_tool(tool), home)]
 
 
-def _folders(tool: str, home: str) -> Iterator[tuple[str, list[str]]]:
-    """The same, with the names in them."""
-    for pattern in _FOLDERS[tool]:
-        yield from _matching(home, pattern.split("/"))
+def transcript_folders(tool: Tool, home: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the folders that hold a tool's transcripts, each with the names in it."""
+    for pattern in tool.transcripts:
+        yield from _matching(tool, home, pattern.split("/"))
 
 
-def _databases(home: str) -> Iterator[str]:
-    """Those of OpenCode; what was written last is beside them."""
-    names = [name for name in _names(home) if name.startswith("opencode")]
-    given = os.environ.get("OPENCODE_DB", "")
-    if given and given != ":memory:" and home == own_home("opencode"):
-        names.append(given)
-    for name in dict.fromkeys(names):
-        if name.endswith(".db"):
-            yield os.path.join(home, name)
+def databases(tool: Tool, home: str) -> Iterator[str]:
+    """Yield the databases that hold a tool's sessions."""
+    if not tool.has_databases:
+        return
+    names = [name for name in _names(home) if name.startswith(tool.database_prefix)]
+    given = tool.named_database if home == tool.home else ""
+    for path in dict.fromkeys((*(os.path.join(home, name) for name in names), given)):
+        if path.endswith(".db"):
+            yield path
 
 
-def _matching(folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """The folders that a pattern means, each with the names in it."""
+def _matching(tool: Tool, folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the folders that a pattern means, each with the names in it."""
     if not parts:
         yield folder, _names(folder)
     elif parts[0] == "**":
@@ -182,13 +160,13 @@ def _matching(folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
         yield folder, names
         for name in names:
             # A link may lead back here, or to all of a disk.
-            if not name.endswith(_ENDINGS) and not os.path.islink(f"{folder}/{name}"):
-                yield from _matching(f"{folder}/{name}", parts)
+            if not name.endswith(tool.endings) and not os.path.islink(f"{folder}/{name}"):
+                yield from _matching(tool, f"{folder}/{name}", parts)
     elif parts[0] == "*":
         for name in _names(folder):
-            yield from _matching(f"{folder}/{name}", parts[1:])
+            yield from _matching(tool, f"{folder}/{name}", parts[1:])
     else:
-        yield from _matching(f"{folder}/{parts[0]}", parts[1:])
+        yield from _matching(tool, f"{folder}/{parts[0]}", parts[1:])
 
 
 def _names(folder: str) -> list[str]:

@@ -1,20 +1,19 @@
 """Which session of which AI tool a command was started in.
 
-Claude Code and Codex say it to every program that they start. OpenCode and Gemini CLI say only
-that it is them: theirs is the session that was written to since their process runs.
+Some tools tell the session to every program that they start. Others tell only that they started
+it: theirs is the session that was written to since their process started.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from cortext.durability.read_files import read_file, read_first_line
+from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, why
-from cortext.tools.jsonl import listed
+from cortext.tools.descriptor import Tool
 from cortext.tools.processes import (
     Process,
     ancestors,
@@ -23,14 +22,10 @@ from cortext.tools.processes import (
     running_since,
 )
 from cortext.tools.protocol import Bridge, Source
-from cortext.tools.registry import BRIDGES, open_bridge
+from cortext.tools.registry import find_tool, open_bridge, tools
 from cortext.tools.running import TICK, is_program
 
 _log = logging.getLogger("cortext.tools")
-_SAYS_ID = {"claude": "CLAUDE_CODE_SESSION_ID", "codex": "CODEX_THREAD_ID"}
-_HEAD = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
-_LONGEST_HEAD = 1 << 16
-_SAYS_TOOL = {"opencode": "OPENCODE", "gemini": "GEMINI_CLI"}
 
 
 class Inside(NamedTuple):
@@ -49,19 +44,25 @@ class Inside(NamedTuple):
     @property
     def is_told(self) -> bool:
         """Whether the tool itself says the session."""
-        return self.tool in _SAYS_ID
+        return bool(find_tool(self.tool).session_variable)
 
 
 def here() -> Inside | None:
-    """The session of a tool that this process was started in; None outside any."""
-    said = {**_SAYS_ID, **_SAYS_TOOL}
-    tools = [tool for tool in BRIDGES if os.environ.get(said[tool])]
-    if not tools:
+    """Return the session of a tool that this process was started in; None outside any."""
+    around = [tool for tool in tools() if _is_around(tool)]
+    if not around:
         return None
-    tool, process = _nearest(tools)
-    if tool in _SAYS_ID:
-        return Inside(tool, (os.environ[_SAYS_ID[tool]],), process)
-    return Inside(tool, _written_since(open_bridge(tool), process) if process else (), process)
+    tool, process = _nearest(sorted(around, key=lambda tool: not tool.session_variable))
+    if tool.session_variable:
+        return Inside(tool.name, (os.environ[tool.session_variable],), process)
+    ids = _written_since(open_bridge(tool.name), process) if process else ()
+    return Inside(tool.name, ids, process)
+
+
+def _is_around(tool: Tool) -> bool:
+    """Whether the environment says that a tool started us."""
+    variable = tool.session_variable or tool.presence_variable
+    return bool(variable and os.environ.get(variable))
 
 
 def holding(sources: Iterable[Source], text: str) -> list[Source]:
@@ -71,42 +72,32 @@ def holding(sources: Iterable[Source], text: str) -> list[Source]:
 
 def _holds(source: Source, text: bytes) -> bool:
     try:
-        if source.tool == "opencode":
-            return _has_part(source, text)
+        tool = find_tool(source.tool)
+        if tool.find_text:
+            return tool.load("find_text")(source, text)
         return text in read_file(source.path)
     except (OSError, CortextError) as error:
         _log.warning("%s is passed over: %s", source.path, why(error))
         return False
 
 
-def _has_part(source: Source, text: bytes) -> bool:
-    from cortext.tools.opencode.storage import Store, Tree, read_database
-
-    def work(store: Store) -> bool:
-        messages = list(store.messages(source.id))[::-1]
-        return any(text in p.data for m in messages for p in store.parts(source.id, m.id))
-
-    if source.path.endswith(".db"):
-        return read_database(source.path, work)
-    return source.path.endswith(".json") and work(Tree(source.path))
-
-
-def _nearest(tools: list[str]) -> tuple[str, Process | None]:
-    """One tool may have started another: the one that is nearest to us, and its process."""
-    if "opencode" in tools and (pid := os.environ.get("OPENCODE_PID", "")).isdecimal():
-        process = find_process(int(pid))
-        if len(tools) == 1 and process:
-            return "opencode", process
+def _nearest(around: list[Tool]) -> tuple[Tool, Process | None]:
+    """Return the tool that is nearest to us, and its process: one tool may have started another."""
+    if len(around) == 1 and (variable := around[0].process_variable):
+        pid = os.environ.get(variable, "")
+        if pid.isdecimal() and (process := find_process(int(pid))):
+            return around[0], process
     for process in ancestors():
-        for tool in tools:
-            if is_program(tool, process.arguments):
+        for tool in around:
+            if is_program(tool.name, process.arguments):
                 return tool, process
-    return tools[0], None
+    return around[0], None
 
 
 def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
-    """The sessions of the tool's folder that were written to since it runs. If its arguments name
-    one, that one and those which began since: a person may have left it for a new one."""
+    """Return the sessions of a process's folder that were written to since the process started.
+    If its arguments name one, return that session and those which began since: a person may have
+    left it for a new one."""
     here, since = _had_with(bridge, process), running_since(process) - TICK
     named = [source for source in here if source.id in process.arguments]
     written = [(written_at(source), source) for source in here]
@@ -116,20 +107,21 @@ def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
         if source in named or (when >= since and (not named or _began_at(source) >= since))
     ]
     latest = max(found, default=(0.0, ""))[0]
-    found += [new for new in _unspoken(here, since) if new[0] > latest]
+    found += [new for new in _empty_sessions(bridge.tool, here, since) if new[0] > latest]
     return tuple(dict.fromkeys(id for _, id in sorted(found, reverse=True)))
 
 
 def went_elsewhere(inside: Inside, id: str, since: float) -> bool:
-    """Whether, as far as can be told, another session than this one may be the tool's since a
-    time: one was begun in its folder, or written to. Only Gemini CLI writes a session as soon as
-    it is begun, or gone on with; of another tool that cannot be told."""
-    if inside.tool != "gemini" or inside.process is None:
+    """Whether the tool may have continued in another session than this one since a time.
+
+    That can be told only of a tool that writes a session as soon as it begins.
+    """
+    if not find_tool(inside.tool).empty_sessions or inside.process is None:
         return True
     here = _had_with(open_bridge(inside.tool), inside.process)
     if any(written_at(source) >= since for source in here if source.id != id):
         return True
-    return any(new != id for _, new in _unspoken(here, since))
+    return any(new != id for _, new in _empty_sessions(inside.tool, here, since))
 
 
 def _had_with(bridge: Bridge, process: Process) -> list[Source]:
@@ -138,23 +130,10 @@ def _had_with(bridge: Bridge, process: Process) -> list[Source]:
     return [s for s in bridge.sources() if not s.cwd or os.path.realpath(s.cwd) == folder]
 
 
-def _unspoken(here: Iterable[Source], since: float) -> Iterator[tuple[float, str]]:
-    """The sessions that Gemini CLI began since, and in which nothing was said: `/clear` writes the
-    head of a new one at once. No list has them, so they are no sources."""
-    files = {source.path for source in here if source.tool == "gemini"}
-    for folder in {os.path.dirname(path) for path in files}:
-        for entry in listed(folder):
-            path = entry.path
-            if path in files or not path.endswith(".jsonl"):
-                continue
-            try:
-                when = entry.stat().st_mtime
-                head = read_first_line(path, _LONGEST_HEAD) if when >= since else b""
-            except OSError as error:
-                _log.warning("%s is passed over: %s", path, why(error))
-                continue
-            if found := _HEAD.search(head):
-                yield when, found[1].decode()
+def _empty_sessions(tool: str, sources: list[Source], since: float) -> Iterable[tuple[float, str]]:
+    """Return the sessions that began since and in which nothing was said, with their times."""
+    found = find_tool(tool)
+    return found.load("empty_sessions")(sources, since) if found.empty_sessions else ()
 
 
 def _began_at(source: Source) -> float:

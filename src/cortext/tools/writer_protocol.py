@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors, sweep_temps
@@ -19,13 +18,8 @@ from cortext.formats.history_budget import BUDGET, window
 from cortext.formats.message_history import Show, history
 from cortext.model import json_codec
 from cortext.model.session import Session
+from cortext.tools.registry import find_tool
 
-WRITERS = {
-    "claude": "ClaudeWriter",
-    "codex": "CodexWriter",
-    "gemini": "GeminiWriter",
-    "opencode": "OpenCodeWriter",
-}
 _CALL = "[tool call of the past]"
 _NOTE = "[note of the tool]"
 _LEFT = "[left out]"
@@ -65,8 +59,9 @@ class Writer(Protocol):
 
 
 def open_writer(tool: str, home: str | None = None) -> Writer:
-    """The writer for one tool; each is imported when it is asked for."""
-    return getattr(import_module(f"cortext.tools.{tool}.writer"), WRITERS[tool])(home)
+    """Open the writer of a tool. MissingCapabilityError if the tool has none."""
+    hint = "`--tool NAME` takes another tool"
+    return find_tool(tool).load("writer", hint=hint)(home)
 
 
 def turns_of(session: Session, *, show: Show, budget: int = BUDGET) -> list[Turn]:

@@ -12,7 +12,7 @@ from cortext import paths
 from cortext.catalog.row import Listed
 from cortext.features.stats.standalone_stats import LooseParts
 from cortext.features.stats.stats import Cost, Day, Share, gather
-from cortext.web.conversation_lookup import NAMES
+from cortext.web.conversation_lookup import source_name
 
 FRESH = 20.0
 """Seconds for which a count is good enough: all messages are read for one."""
@@ -88,7 +88,7 @@ def _named(shares: Iterable[Share]) -> list[Share]:
     """With the names that the pages have for tools."""
     found: dict[str, Share] = {}
     for share in shares:
-        name = " + ".join(NAMES.get(part, part) for part in share.name.split(" + "))
+        name = " + ".join(source_name(part) for part in share.name.split(" + "))
         one = found.setdefault(name, Share(name))
         one.conversations += share.conversations
         one.messages += share.messages

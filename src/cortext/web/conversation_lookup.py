@@ -7,14 +7,19 @@ import threading
 import time
 
 from cortext import paths
-from cortext.catalog.row import AUR, DOCUMENT, TOOL_NAMES, Listed
+from cortext.catalog.row import AUR, DOCUMENT, Listed
 from cortext.errors import SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations
+from cortext.tools.registry import display_name
 
 FRESH = 0.5
 """Seconds for which a look at all files is good enough."""
-NAMES = {**TOOL_NAMES, AUR: "spawn", DOCUMENT: "programs"}
-"""What the pages call the tools."""
+_OTHERS = {AUR: "spawn", DOCUMENT: "programs"}
+
+
+def source_name(tool: str) -> str:
+    """Return the name that the pages give a tool, or what has its place."""
+    return _OTHERS.get(tool) or display_name(tool)
 
 
 def key_of(row: Listed) -> str:

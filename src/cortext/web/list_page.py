@@ -15,7 +15,7 @@ from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Hit, Narrow
 from cortext.formats.text_search.search_query import Snippet
 from cortext.model.safe_text import clean
-from cortext.web.conversation_lookup import NAMES, key_of
+from cortext.web.conversation_lookup import key_of, source_name
 from cortext.web.list_request import Asked
 
 # Emphasis stands at a word, from outside; `2**3` and `a * b` are none.
@@ -97,7 +97,7 @@ def card(row: Listed) -> Card:
         key=key_of(row),
         row=row,
         title=row.title or row.id,
-        tools=sorted(NAMES.get(tool, tool) for tool in row.tools),
+        tools=sorted(source_name(tool) for tool in row.tools),
         when=local(row.last_active),
         folder=short_folder(row.where),
     )

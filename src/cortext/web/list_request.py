@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from cortext.catalog.row import AUR, SPAWN, Listed, name_of_tool
 from cortext.features.listing.conversation_list import Wanted, filtered
 from cortext.features.listing.time_ranges import Span, date_range
-from cortext.web.conversation_lookup import NAMES
+from cortext.web.conversation_lookup import source_name
 
 _LONGEST = 400
 _SAME = {"paused": ("paused", "interrupted"), "interrupted": ("paused", "interrupted")}
@@ -107,4 +107,4 @@ def _counted(values: Iterable[str], chosen: str, name: Callable[[str], str] = st
 
 
 def _name(tool: str) -> str:
-    return NAMES.get(tool, tool)
+    return source_name(tool)

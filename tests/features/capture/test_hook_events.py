@@ -19,7 +19,8 @@ from cortext.features.capture.hook_events import hook
 from cortext.features.capture.pending_bindings import bind_process, bound_to_process, settle
 from cortext.tools.mcp_servers import mcp_servers
 from cortext.tools.processes import find_process
-from cortext.tools.running import TOOLS, live_sessions, note_running
+from cortext.tools.registry import tool_names
+from cortext.tools.running import live_sessions, note_running
 from tests.command import SCRIPT, cortext, git, head_of, ok
 from tests.features.capture.hook_payloads import payload_of
 from tests.features.capture_bench import Bench
@@ -280,7 +281,7 @@ def test_servers_of_each_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    found = {tool: mcp_servers(tool, str(cwd)) for tool in TOOLS}
+    found = {tool: mcp_servers(tool, str(cwd)) for tool in tool_names()}
     assert found == {
         "claude": ["a", "b", "c"], "codex": ["x"], "gemini": ["g"], "opencode": ["o"],
     }  # fmt: skip

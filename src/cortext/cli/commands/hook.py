@@ -16,9 +16,9 @@ def complete_tool(
     """The tools that begin so, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext.tools.scan import TOOLS
+    from cortext.tools.registry import tool_names
 
-    return [CompletionItem(tool) for tool in TOOLS if tool.startswith(incomplete)]
+    return [CompletionItem(tool) for tool in tool_names() if tool.startswith(incomplete)]
 
 
 def complete_event(

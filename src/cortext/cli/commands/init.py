@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from cortext import paths
-from cortext.cli.commands.setup import complete_tools, tool_names
+from cortext.cli.commands.setup import complete_tools, parse_tool_names
 from cortext.cli.select_conversation import can_ask
 from cortext.cli.terminal_text import clean, one_line
 from cortext.errors import CortextError
@@ -21,7 +21,7 @@ from cortext.workspace.init_workspace import Initialized, initialize
 @click.option(
     "--tools",
     metavar="NAMES",
-    callback=tool_names,
+    callback=parse_tool_names,
     shell_complete=complete_tools,
     help="AI tools that get its commands, with commas: claude,gemini.  [default: those found here]",
 )

@@ -25,19 +25,19 @@ priority = 200
 """
 
 
-def tool_names(
+def parse_tool_names(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
     """Names of tools, with commas; None for those that are found here."""
-    from cortext.tools.scan import TOOLS
+    from cortext.tools.registry import is_tool, tool_names
 
     if value is None:
         return None
     names = tuple(name.strip() for name in value.split(",") if name.strip())
-    unknown = [name for name in names if name not in TOOLS]
+    unknown = [name for name in names if not is_tool(name)]
     if unknown or not names:
         wrong = f"there is no tool {unknown[0]!r}" if unknown else "this names no tool"
-        raise click.BadParameter(f"{wrong}; tools are {', '.join(TOOLS)}")
+        raise click.BadParameter(f"{wrong}; tools are {', '.join(tool_names())}")
     return names
 
 
@@ -47,10 +47,12 @@ def complete_tools(
     """The names that may follow what is typed, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext.tools.scan import TOOLS
+    from cortext.tools.registry import tool_names
 
     given, comma, begun = incomplete.rpartition(",")
-    left = [tool for tool in TOOLS if tool not in given.split(",") and tool.startswith(begun)]
+    left = [
+        tool for tool in tool_names() if tool not in given.split(",") and tool.startswith(begun)
+    ]
     return [CompletionItem(f"{given}{comma}{tool}") for tool in left]
 
 
@@ -58,7 +60,7 @@ def complete_tools(
 @click.option(
     "--tools",
     metavar="NAMES",
-    callback=tool_names,
+    callback=parse_tool_names,
     shell_complete=complete_tools,
     help="Only these, with commas: claude,opencode,gemini,codex.  [default: those found here]",
 )

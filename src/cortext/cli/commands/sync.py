@@ -15,7 +15,7 @@ from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import bar, can_draw, counted, size
 from cortext.errors import SessionLockedError
 from cortext.features.archive.background import notice
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import is_tool, tool_names
 
 if TYPE_CHECKING:
     from cortext.features.archive.archive_sync import Progress, Synced, ToolSynced
@@ -65,12 +65,12 @@ def _say(result: Synced, as_json: bool) -> None:
 
 
 def _chosen(tools: str | None) -> list[str]:
-    names: list[str] = list(TOOLS)
+    names: list[str] = list(tool_names())
     if tools:
         names = [name.strip() for name in tools.split(",")]
     for name in names:
-        if name not in TOOLS:
-            raise click.BadParameter(f"{name!r} is no tool; give {', '.join(TOOLS)}")
+        if not is_tool(name):
+            raise click.BadParameter(f"{name!r} is no tool; give {', '.join(tool_names())}")
     return names
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.commands.setup import complete_tools, count, show, tool_names
+from cortext.cli.commands.setup import complete_tools, count, parse_tool_names, show
 from cortext.cli.confirm import agree, yes_option
 
 
@@ -12,7 +12,7 @@ from cortext.cli.confirm import agree, yes_option
 @click.option(
     "--tools",
     metavar="NAMES",
-    callback=tool_names,
+    callback=parse_tool_names,
     shell_complete=complete_tools,
     help="Only these, with commas: claude,opencode,gemini,codex.  [default: all four]",
 )
@@ -24,9 +24,9 @@ def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
     Your conversations, the archive and the files of workspaces stay as they are.
     """
     from cortext.features.setup.tool_setup import carry_out, plan_uninstall
-    from cortext.tools.scan import TOOLS
+    from cortext.tools.registry import tool_names
 
-    plan = plan_uninstall(tools or TOOLS)
+    plan = plan_uninstall(tools or tool_names())
     show(plan, whole=dry_run)
     if plan.changes and not dry_run:
         agree(f"do this to {count(plan)}?", yes)

@@ -97,14 +97,14 @@ def _text(row: Listed) -> str:
 
 def _nothing_at_all() -> list[str]:
     """Where conversations were looked for, when there is none."""
-    from cortext.catalog.row import TOOL_NAMES
     from cortext.cli.views.list_view import short
     from cortext.features.doctor.history_locations import looked
+    from cortext.tools.registry import display_name
 
     return [
         "no conversations yet; looked in:",
         "",
-        *(f"{TOOL_NAMES[place.tool]}: {short(place.folder)}" for place in looked()),
+        *(f"{display_name(place.tool)}: {short(place.folder)}" for place in looked()),
         "",
         "what is said in these tools is listed here",
         '`cortext new brainstorm "your topic"` begins one of yours',

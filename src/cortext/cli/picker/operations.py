@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from cortext.catalog.row import TOOL_NAMES, Listed
+from cortext.catalog.row import Listed
 from cortext.cli.picker.items import is_spawned
 from cortext.cli.standalone_refusals import not_deleted, not_stopped
 from cortext.errors import CortextError
 from cortext.model.safe_text import clean
+from cortext.tools.registry import display_name
 
 if TYPE_CHECKING:
     from cortext.durability.trash_folder import TrashEntry
@@ -104,7 +105,7 @@ def delete(row: Listed) -> tuple[str, TrashEntry | None]:
 
     done = forget(row.tool, row.key, row.title)
     ours = f"our copy of {name_of(row)} is in the trash" if done.entry else "there was no copy"
-    theirs = f"{TOOL_NAMES.get(row.tool, row.tool)} keeps its own" if done.remains else ""
+    theirs = f"{display_name(row.tool)} keeps its own" if done.remains else ""
     return "; ".join(filter(None, (ours, theirs))), done.entry
 
 

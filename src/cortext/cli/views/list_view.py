@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from cortext import paths
-from cortext.catalog.row import AUR, DOCUMENT, TOOL_NAMES, Listed
+from cortext.catalog.row import AUR, DOCUMENT, Listed
 from cortext.cli.terminal_text import cells, fit, local, say, say_damaged, show, to_edge
 from cortext.clock import ago, from_micros
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Listing, Wanted
@@ -102,10 +102,15 @@ def _check_type(kind: str) -> None:
 def nothing_yet() -> list[str]:
     """What there is to say before anything exists: where was looked, and how to begin."""
     from cortext.features.doctor.history_locations import looked
+    from cortext.tools.registry import display_name
 
     places = looked()
-    names = [TOOL_NAMES[place.tool] for place in places]
-    said = [f"{place.variable} is {'' if place.is_set else 'not '}set" for place in places]
+    names = [display_name(place.tool) for place in places]
+    said = [
+        f"{place.variable} is {'' if place.is_set else 'not '}set"
+        for place in places
+        if place.variable
+    ]
     return [
         f"no history of {', '.join(names[:-1])} or {names[-1]} was found",
         f"looked in {', '.join(short(place.folder) for place in places)}",

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from cortext.catalog.row import TOOL_NAMES, Listed
+from cortext.catalog.row import Listed
 from cortext.cli.shell_quoting import quoted
 from cortext.cli.terminal_text import cells, clean, fit, local
 from cortext.cli.views.list_view import short as short_path
@@ -18,6 +18,7 @@ from cortext.features.listing.conversation_names import Names, reopens
 from cortext.features.search.results import Group, Question
 from cortext.features.search.search import Hit
 from cortext.formats.text_search.search_query import find, parse, snippet
+from cortext.tools.registry import display_name
 
 _LINES = 2
 """Lines of a terminal that a title, or a piece of a text, may take."""
@@ -167,5 +168,5 @@ def _spots(hits: Sequence[Hit]) -> list[str]:
 def _who(hit: Hit) -> str:
     if hit.role == "assistant":
         name = hit.row.agent or ("" if hit.row.is_apart else hit.row.tool) or "agent"
-        return clean(TOOL_NAMES.get(name, name), lines=False)
+        return clean(display_name(name), lines=False)
     return _OTHERS.get(hit.role, hit.role)

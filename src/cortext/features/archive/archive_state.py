@@ -13,7 +13,7 @@ from cortext.durability.incremental_copy import Known
 from cortext.durability.read_files import open_file, read_file
 from cortext.durability.replace_file import make_private_dir, replace
 from cortext.model import json_codec
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import tool_names
 
 _log = logging.getLogger("cortext.archive")
 
@@ -71,7 +71,7 @@ def sizes() -> list[Size]:
     """What the archive takes, tool by tool; tools with nothing in it are left out. A copy is one
     whether it is remembered or not."""
     found: list[Size] = []
-    for tool in TOOLS:
+    for tool in tool_names():
         size, known = Size(tool), Memory(tool).copies
         for folder, _, names in os.walk(folder_of(tool)):
             for name in names:

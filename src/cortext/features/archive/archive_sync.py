@@ -24,8 +24,7 @@ from cortext.model import record_dicts
 from cortext.tools import archive_items, jsonl
 from cortext.tools.archive_items import Item
 from cortext.tools.deleted_sessions import Forgotten, forgotten, remember_forgotten
-from cortext.tools.registry import open_bridge
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import open_bridge, tool_names
 
 _log = logging.getLogger("cortext.archive")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -85,7 +84,7 @@ def sync(
     result = Synced(paths.archive(), [], [])
     with archive_lock(wait):
         _prepare()
-        for tool in TOOLS if tools is None else tools:
+        for tool in tool_names() if tools is None else tools:
             result.tools.append(_Run(tool, result.errors).all(progress))
     result.seconds = round(time.monotonic() - began, 3)
     return result

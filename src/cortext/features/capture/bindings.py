@@ -30,7 +30,7 @@ from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import Place
-from cortext.tools.registry import BRIDGES
+from cortext.tools.registry import find_tool, is_tool
 from cortext.workspace.workspace import Workspace
 
 Entry = dict[str, Any]
@@ -62,8 +62,7 @@ def bind(
     message before; else it is where the exchange begins that is going on now. Another conversation
     that was had in that session ends there. `cwd` is the folder that the tool works in, if that is
     not the current one."""
-    if tool not in BRIDGES:
-        raise CortextError(f"there is no tool {tool}", hint=f"one of {', '.join(BRIDGES)}")
+    find_tool(tool)
     root, place = conversation.root, conversation.place
     workspace = Workspace(root)
     if any(_is_open(e, tool, session_id) for e in workspace.store.head_at(place).native):
@@ -277,7 +276,7 @@ def is_sound(entry: Entry) -> bool:
     """Whether an entry can be followed: it comes from a file that others may have written."""
     tool, id = entry.get("tool"), entry.get("session_id")
     texts = all(isinstance(entry.get(name, ""), str) for name in ("path", "from", "to"))
-    return tool in BRIDGES and isinstance(id, str) and bool(id) and texts
+    return is_tool(tool) and isinstance(id, str) and bool(id) and texts
 
 
 def _text(entry: Entry, name: str) -> str:

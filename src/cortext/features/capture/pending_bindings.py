@@ -34,7 +34,7 @@ from cortext.model.session import Session
 from cortext.stores.workspace_layout import Place
 from cortext.tools.processes import Process, find_process, folder_of
 from cortext.tools.protocol import Source
-from cortext.tools.registry import BRIDGES, open_bridge
+from cortext.tools.registry import is_tool, open_bridge
 from cortext.tools.running import TICK, still_runs
 from cortext.tools.tool_context import Inside, holding, went_elsewhere, written_at
 from cortext.workspace.workspace import Workspace
@@ -191,7 +191,7 @@ def _waiting(bound: Bound) -> list[Entry]:
 def _is_waiting(entry: Entry) -> bool:
     return (
         not entry.get("session_id")
-        and entry.get("tool") in BRIDGES
+        and is_tool(entry.get("tool"))
         and isinstance(entry.get("pid"), int)
         and isinstance(entry.get("started"), (int, float))
     )

@@ -25,7 +25,7 @@ from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.doctor.check_redactions import note_marks
 from cortext.features.doctor.problem import NOTHING, Found, Mend, Mended, Problem, unread
 from cortext.model import json_codec, record_dicts
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import tool_names
 
 _OURS = 8 * MOST
 """Bytes that a part of ours never holds: a larger one is of another program."""
@@ -47,7 +47,7 @@ def copies(failures: dict[str, str] | None = None) -> Iterator[Copy]:
         if failures is not None and not isinstance(error, FileNotFoundError):
             failures[str(error.filename)] = reason_of(error)
 
-    for tool in TOOLS:
+    for tool in tool_names():
         for folder, _, names in os.walk(folder_of(tool), onerror=fail):
             for name in sorted(names):
                 if name.endswith(SUFFIX) and ".~" not in name:

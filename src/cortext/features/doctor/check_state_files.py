@@ -32,7 +32,7 @@ from cortext.features.secrets.redact_value import redaction_key
 from cortext.model import json_codec, record_dicts
 from cortext.stores.document import SessionStorage
 from cortext.tools import deleted_sessions
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import tool_names
 
 
 def check_exports(documents: Iterable[str]) -> Iterator[Found]:
@@ -43,7 +43,7 @@ def check_exports(documents: Iterable[str]) -> Iterator[Found]:
 
 def check_notes() -> Iterator[Found]:
     """What is wrong with the others."""
-    for tool in TOOLS:
+    for tool in tool_names():
         path = os.path.join(paths.archive(), ".known", f"{tool}.json")
         yield _of(path, _is_known, _known)
     for path in (paths.known_workspaces(), paths.known_programs(), paths.known_documents()):

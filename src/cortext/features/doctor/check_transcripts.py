@@ -11,17 +11,10 @@ from cortext.durability.read_files import open_file
 from cortext.errors import CortextError, reason_of
 from cortext.features.doctor.problem import NOTE, NOTHING, Found, Problem, counted, unread
 from cortext.tools import archive_items
-from cortext.tools.registry import open_bridge
-from cortext.tools.scan import TOOLS, own_home
+from cortext.tools.descriptor import Tool
+from cortext.tools.registry import open_bridge, tools
 
 _BLOCK = 1 << 20
-_FOLDERS = {
-    "claude": ("projects",),
-    "codex": ("sessions", "archived_sessions"),
-    "gemini": ("tmp",),
-    "opencode": ("sessions", "storage", "project"),
-}
-"""Where transcripts are, below a tool's own folder."""
 _HINT = (
     "a tool's own file is never changed by us; `cortext show` gives what can be read of it, and "
     "`cortext resume` goes on with that"
@@ -36,32 +29,32 @@ class History(NamedTuple):
 
 
 def histories(failures: dict[str, str]) -> Iterator[History]:
-    """Every transcript that is a file of its own. What cannot be looked into is a failure."""
-    for tool in TOOLS:
+    """Yield every transcript that is a file. A folder that cannot be read is a failure."""
+    for tool in tools():
         _name_closed(tool, failures)
-        if not os.path.isdir(own_home(tool)):
+        if not os.path.isdir(tool.home):
             continue
-        if tool == "opencode":  # it keeps rows: only a store as a whole can be closed to us
-            for _ in archive_items.items(tool, failures):
+        if tool.has_databases:  # only a database as a whole can be closed to us
+            for _ in archive_items.items(tool.name, failures):
                 pass
             continue
         try:
-            paths = {source.path for source in open_bridge(tool).sources()}
+            paths = {source.path for source in open_bridge(tool.name).sources()}
         except (CortextError, OSError) as error:
-            failures[own_home(tool)] = str(error)
+            failures[tool.home] = str(error)
             continue
-        yield from (History(tool, path) for path in sorted(paths) if path.endswith(".jsonl"))
+        yield from (History(tool.name, path) for path in sorted(paths) if path.endswith(".jsonl"))
 
 
-def _name_closed(tool: str, failures: dict[str, str]) -> None:
-    """The folders with transcripts that nobody can look into: a bridge passes them over."""
+def _name_closed(tool: Tool, failures: dict[str, str]) -> None:
+    """Name the folders with transcripts that cannot be read: a bridge passes them over."""
 
     def fail(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
             failures[str(error.filename)] = reason_of(error)
 
-    for name in _FOLDERS[tool]:
-        for _ in os.walk(os.path.join(own_home(tool), name), onerror=fail):
+    for name in tool.data_folders or tool.transcript_roots:
+        for _ in os.walk(os.path.join(tool.home, name), onerror=fail):
             pass
 
 

@@ -30,7 +30,8 @@ from cortext.features.doctor.inventory import (
 )
 from cortext.features.doctor.problem import Found, Mend, Problem, unforeseen
 from cortext.features.setup.manifest import Installed
-from cortext.tools.scan import TOOLS, folders, own_home
+from cortext.tools.registry import tool_names
+from cortext.tools.scan import folders, own_home
 
 _log = logging.getLogger("cortext.health")
 _TRIES = 2
@@ -203,7 +204,7 @@ def _temp_folders(found: Stores) -> list[str]:
     # What comes from another disk, or goes to one, is written beside its place.
     ours += days_of(found)
     # So is a session that is written for a tool.
-    ours += [folder for tool in TOOLS for folder in folders(tool, own_home(tool))]
+    ours += [folder for tool in tool_names() for folder in folders(tool, own_home(tool))]
     return list(dict.fromkeys(ours))
 
 

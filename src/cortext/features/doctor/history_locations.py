@@ -5,19 +5,12 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from cortext.tools.scan import TOOLS, own_home
-
-_BELOW = {"claude": "projects", "codex": "sessions", "gemini": "tmp"}
-_MOVED_BY = {
-    "claude": "CLAUDE_CONFIG_DIR",
-    "codex": "CODEX_HOME",
-    "gemini": "GEMINI_CLI_HOME",
-    "opencode": "OPENCODE_DB",
-}
+from cortext.tools.descriptor import Tool
+from cortext.tools.registry import tools
 
 
 class Looked(NamedTuple):
-    """The folder of a tool, and the variable that says another, if it is set where we run."""
+    """The folder of a tool, and the environment variable that names another; "" if none does."""
 
     tool: str
     folder: str
@@ -26,13 +19,19 @@ class Looked(NamedTuple):
 
 
 def looked() -> list[Looked]:
-    """All places, whether anything is there or not."""
+    """Return the folders of all tools, whether anything is there or not."""
     return [
         Looked(
-            tool,
-            os.path.join(own_home(tool), _BELOW.get(tool, "")).rstrip("/"),
-            _MOVED_BY[tool],
-            bool(os.environ.get(_MOVED_BY[tool])),
+            tool.name,
+            _history_folder(tool),
+            tool.moving_variable,
+            bool(os.environ.get(tool.moving_variable)),
         )
-        for tool in TOOLS
+        for tool in tools()
     ]
+
+
+def _history_folder(tool: Tool) -> str:
+    if tool.has_databases or not tool.transcripts:
+        return tool.home
+    return os.path.join(tool.home, tool.transcript_roots[0])

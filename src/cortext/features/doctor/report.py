@@ -35,7 +35,8 @@ from cortext.features.setup.tool_setup import COMMANDS, found_tools, has_hooks, 
 from cortext.installation import install_command
 from cortext.tools import settings
 from cortext.tools.mcp_entry import entry_path
-from cortext.tools.scan import TOOLS, own_home
+from cortext.tools.registry import tool_names
+from cortext.tools.scan import own_home
 from cortext.tools.slash_commands import WITH_COMMANDS, file_name, user_folder
 
 _RECENT = timedelta(days=7)
@@ -256,7 +257,7 @@ def _archive(problems: list[Problem]) -> ArchiveHealth:
 def _last_sync() -> datetime | None:
     """By what a sync leaves: when one was started by the way, and what was remembered."""
     folder = paths.archive()
-    names = [".started", *(os.path.join(".known", f"{tool}.json") for tool in TOOLS)]
+    names = [".started", *(os.path.join(".known", f"{tool}.json") for tool in tool_names())]
     found = [os.path.join(folder, name) for name in names]
     times = [os.stat(path).st_mtime for path in found if os.path.exists(path)]
     return datetime.fromtimestamp(int(max(times)), UTC) if times else None

@@ -162,11 +162,11 @@ def configured_servers(row: Listed, tool: str = "", folder: str = "") -> list[st
     all tools: a server that no tool has is missing in each of them.
     """
     from cortext.tools.mcp_servers import mcp_servers
-    from cortext.tools.scan import TOOLS
+    from cortext.tools.registry import is_tool, tool_names
 
-    tools = [tool] if tool else [name for name in row.tools if name in TOOLS][-1:]
+    tools = [tool] if tool else [name for name in row.tools if is_tool(name)][-1:]
     folder = folder or row.where
-    return sorted({name for each in tools or TOOLS for name in mcp_servers(each, folder)})
+    return sorted({name for each in tools or tool_names() for name in mcp_servers(each, folder)})
 
 
 def _missing(

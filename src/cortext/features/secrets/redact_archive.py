@@ -24,7 +24,8 @@ from cortext.features.secrets.redact_value import Marker, masked_file
 from cortext.features.secrets.scan import ARCHIVE, Finding, scan_one
 from cortext.features.secrets.temp_files import archive_temp_folders, sweep
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
-from cortext.tools.scan import TOOLS, own_home
+from cortext.tools.registry import tool_names
+from cortext.tools.scan import own_home
 
 _COLD = ".zst"
 
@@ -50,7 +51,7 @@ def redact_copies(
         for tool, id in sessions_of(row):
             with collect_errors(done.failures, "mask", f"the copies of {id} in {folder_of(tool)}"):
                 done.session(tool, id)
-        for tool in TOOLS if row.tool == ARCHIVE else ():
+        for tool in tool_names() if row.tool == ARCHIVE else ():
             with collect_errors(done.failures, "mask", f"the copies in {folder_of(tool)}"):
                 done.others(tool, unclaimed)
     notes: list[str] = []

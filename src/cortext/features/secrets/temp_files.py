@@ -14,7 +14,8 @@ from cortext.durability.replace_file import remove_if_there
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.secrets.file_readers import noting
 from cortext.stores.workspace_layout import conversations_dir
-from cortext.tools.scan import TOOLS, archive_home
+from cortext.tools.registry import tool_names
+from cortext.tools.scan import archive_home
 
 _TEMP = re.compile(r"\..*\.[0-9a-f]{16}\.tmp")
 _RESTS = 1.0
@@ -39,7 +40,7 @@ def temp_folders(row: Listed) -> list[str]:
 def archive_temp_folders() -> list[str]:
     """The same for our copies of the tools' transcripts."""
     known = os.path.join(paths.archive(), ".known")
-    return [temp_dir(), paths.archive(), known, *map(archive_home, TOOLS), paths.trash()]
+    return [temp_dir(), paths.archive(), known, *map(archive_home, tool_names()), paths.trash()]
 
 
 def is_temp(name: str) -> bool:

@@ -12,7 +12,7 @@ from cortext.catalog.row import Listed
 from cortext.features.secrets.file_readers import Unread, noting
 from cortext.features.secrets.program_files import is_checkpoints
 from cortext.tools import jsonl, scan
-from cortext.tools.registry import open_bridge
+from cortext.tools.registry import is_tool, open_bridge, tool_names
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _STEM = re.compile(r"(?:\.jsonl?)(?:\.~\d+)?(?:\.gz|\.zst)?\Z")
@@ -22,7 +22,7 @@ _INDEX = "session_index.jsonl"
 def sessions_of(row: Listed) -> list[tuple[str, str]]:
     """The tools' sessions that a row is, or that a conversation was had in."""
     if row.tool:
-        return [] if row.tool not in scan.TOOLS else [(row.tool, row.key)]
+        return [] if not is_tool(row.tool) else [(row.tool, row.key)]
     return [(tool, id) for tool in sorted(row.tools) for id in row.native]
 
 
@@ -58,7 +58,7 @@ class SessionFiles:
     def unclaimed(self, unread: Unread) -> list[str]:
         """What is in our archive, and of no session that was asked for. Folders that cannot be read
         are `unread`."""
-        homes = map(scan.archive_home, scan.TOOLS)
+        homes = map(scan.archive_home, tool_names())
         found = (path for home in homes for path in _walk(home, unread))
         return [path for path in found if path not in self.claimed]
 

@@ -30,7 +30,8 @@ from cortext.features.setup.manifest import (
 from cortext.installation import install_command
 from cortext.tools import settings
 from cortext.tools.opencode.plugin import plugin_path, plugin_text
-from cortext.tools.scan import TOOLS, own_home
+from cortext.tools.registry import tool_names
+from cortext.tools.scan import own_home
 from cortext.tools.slash_commands import WITH_COMMANDS, Command, file_name, file_text, user_folder
 
 COMMANDS = (
@@ -82,7 +83,7 @@ class Plan(NamedTuple):
 
 def found_tools() -> list[str]:
     """The tools of this person: whose program is on the PATH, or whose folder is there."""
-    return [tool for tool in TOOLS if shutil.which(tool) or os.path.isdir(own_home(tool))]
+    return [tool for tool in tool_names() if shutil.which(tool) or os.path.isdir(own_home(tool))]
 
 
 def plan_setup(tools: Sequence[str], *, plugin: bool = False) -> Plan:

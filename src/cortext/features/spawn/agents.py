@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.errors import CortextError, reason_of
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import is_tool, tool_names
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -150,8 +150,8 @@ def _parse(text: str, path: str) -> Agent:
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name: letters a to z, digits, '.', '_' and '-'")
     tool, model = head.get("tool", ""), head.get("model", "")
-    if tool and tool not in TOOLS:
-        _warn(f"{path}: its tool is to be one of {', '.join(TOOLS)}, not {tool!r}")
+    if tool and not is_tool(tool):
+        _warn(f"{path}: its tool is to be one of {', '.join(tool_names())}, not {tool!r}")
         tool = ""
     # Claude Code's own files name its models, or say that there is none.
     of_claude = os.path.basename(os.path.dirname(os.path.dirname(path))) == ".claude"

@@ -19,7 +19,7 @@ from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.model import json_codec
 from cortext.tools.headless import speech_of, turn_notes, turn_plan
 from cortext.tools.launch import PACKAGES, Plan, installed, require
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import is_tool, tool_names
 from cortext.tools.stream_events import LONGEST, Speech
 
 ECHO = "echo"
@@ -248,7 +248,7 @@ def choose_runner(given: str | None, agent: Agent | None, settings: SpawnSetting
         named = there[0] if there else ECHO
     if named == ECHO:
         return Runner(ECHO)
-    if named in TOOLS:
+    if is_tool(named):
         require(named)
         return Runner(named, named, model=_model(agent, named))
     return _command(named)
@@ -279,7 +279,7 @@ def _command(text: str) -> Runner:
         raise CortextError(said, hint="close its quotes") from None
     program = shutil.which(first)
     if program is None:
-        tools = ", ".join(TOOLS)
+        tools = ", ".join(tool_names())
         raise CortextError(
             f"there is no program {first}", hint=f"--tool is one of {tools}, or a command"
         )

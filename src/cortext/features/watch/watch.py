@@ -27,8 +27,7 @@ from cortext.features.capture.pending_bindings import settle_all
 from cortext.features.errors_log import write_error
 from cortext.features.manage import auto_pause
 from cortext.features.watch.watcher import EVERYTHING, Watcher
-from cortext.tools.registry import open_bridge
-from cortext.tools.scan import TOOLS
+from cortext.tools.registry import open_bridge, tool_names
 from cortext.workspace.inactivity import REASON, find_idle
 from cortext.workspace.known_folders import known_workspaces
 
@@ -105,7 +104,7 @@ class Watching:
     def once(self, changed: Collection[str] = EVERYTHING) -> None:
         """All that is due where something changed."""
         self._again = set()
-        tools = [tool for tool in TOOLS if tool in changed]
+        tools = [tool for tool in tool_names() if tool in changed]
         for tool in tools:
             self._safely(f"archiving {tool}", lambda tool=tool: self._archive(tool))
             self._safely(f"binding {tool}", lambda tool=tool: settle_all(tool))

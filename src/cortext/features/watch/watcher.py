@@ -19,12 +19,13 @@ from cortext.errors import CortextError, where_and_why
 from cortext.features.listing import standalone
 from cortext.installation import install_command
 from cortext.stores.workspace_layout import shelves
-from cortext.tools.scan import TOOLS, own_home
+from cortext.tools.registry import tool_names, tools
+from cortext.tools.scan import databases
 from cortext.workspace.known_folders import known_workspaces
 
 T = TypeVar("T")
 OURS = ("workspaces", "aur", "documents")
-EVERYTHING = frozenset((*TOOLS, *OURS))
+EVERYTHING = frozenset((*tool_names(), *OURS))
 """What can change, by name."""
 EVERY = 5.0
 """Seconds between two looks where the system does not tell of changes."""
@@ -34,14 +35,6 @@ _FOLDERS_EVERY = 3.0
 """Seconds between two looks at which folders there are."""
 _TICK, _STEP, _GROUP = 1000, 100, 1000
 """Milliseconds: between looks at single files, of quiet that end a burst, and its longest."""
-# Where transcripts are, below the folder of a tool: folders, and files beside them.
-_FOLDERS = {
-    "claude": ("projects",),
-    "codex": ("sessions", "archived_sessions"),
-    "gemini": ("tmp",),
-    "opencode": ("storage/session", "project"),
-}
-_BESIDE = {"codex": ("session_index.jsonl",), "gemini": ("projects.json",)}
 
 Say = Callable[[str, str], None]
 """Called with a sentence for the person, and what can be done about it."""
@@ -61,9 +54,9 @@ def folders() -> dict[str, str]:
 
 
 def _all_folders() -> Iterator[tuple[str, str]]:
-    for tool in TOOLS:
-        for name in _FOLDERS[tool]:
-            yield os.path.join(own_home(tool), name), tool
+    for tool in tools():
+        for name in tool.transcript_roots:
+            yield os.path.join(tool.home, name), tool.name
     for root in known_workspaces():
         for shelf in shelves(root):
             yield shelf, "workspaces"
@@ -76,22 +69,14 @@ def _all_folders() -> Iterator[tuple[str, str]]:
 
 
 def files() -> dict[str, str]:
-    """Single files that are looked at, whether they are there or not. OpenCode's database is among
-    them: its folder has much else in it, and what is new is written beside it first."""
+    """Return the single files to look at, whether they are there or not. Databases are among
+    them: their folder has much else in it, and what is new is written beside them first."""
     found = {paths.known_workspaces(): "workspaces"}
-    for tool, names in _BESIDE.items():
-        found |= {os.path.join(own_home(tool), name): tool for name in names}
-    for path in _databases():
-        found |= {path: "opencode", f"{path}-wal": "opencode"}
+    for tool in tools():
+        found |= {os.path.join(tool.home, name): tool.name for name in tool.companions}
+        for path in databases(tool, tool.home):
+            found |= {path: tool.name, f"{path}-wal": tool.name}
     return found
-
-
-def _databases() -> list[str]:
-    if not os.path.isdir(own_home("opencode")) and not os.environ.get("OPENCODE_DB"):
-        return []
-    from cortext.tools.opencode.reader import OpenCodeBridge
-
-    return OpenCodeBridge().databases()
 
 
 def print_of(path: str) -> Print:

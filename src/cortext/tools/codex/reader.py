@@ -399,6 +399,21 @@ class CodexBridge:
         return _indexes[path][1]
 
 
+def is_subagent(source: Source) -> bool:
+    """Whether a transcript is a sub-agent's. Codex says so only in its first line."""
+    if source.path.endswith(".zst"):
+        return False
+    head = b""
+    for most in jsonl.ENDS:
+        head, end, _ = jsonl.read_head(source.path, most).partition(b"\n")
+        if end or len(head) < most:
+            break
+    # Most say nothing of a parent, and need not be decoded to know it.
+    if b"parent_thread_id" not in head:
+        return False
+    return any(parent_of(line.body) for _, line in jsonl.Lines(Line).read([head]))
+
+
 def _request(line: Line) -> str:
     """The title that a line gives, if it holds a person's words."""
     body = line.body

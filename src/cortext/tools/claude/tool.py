@@ -1,0 +1,23 @@
+"""The description of Claude Code."""
+
+from __future__ import annotations
+
+from cortext.tools.descriptor import Tool
+
+TOOL = Tool(
+    name="claude",
+    display_name="Claude Code",
+    package="@anthropic-ai/claude-code",
+    executable="claude",
+    script_marker="/claude-code/",
+    tested_version="2.1.325",
+    folder="~/.claude",
+    folder_variable="CLAUDE_CONFIG_DIR",
+    transcripts=("projects/*",),
+    excluded_prefix="agent-",
+    session_variable="CLAUDE_CODE_SESSION_ID",
+    hook_events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"),
+    escapes_bangs=True,
+    reader="cortext.tools.claude.reader:ClaudeBridge",
+    writer="cortext.tools.claude.writer:ClaudeWriter",
+)

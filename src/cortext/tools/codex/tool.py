@@ -1,0 +1,24 @@
+"""The description of Codex."""
+
+from __future__ import annotations
+
+from cortext.tools.descriptor import Tool
+
+TOOL = Tool(
+    name="codex",
+    display_name="Codex",
+    package="@openai/codex",
+    executable="codex",
+    tested_version="0.166.0",
+    folder="~/.codex",
+    folder_variable="CODEX_HOME",
+    transcripts=("sessions/**", "archived_sessions/**"),
+    companions=("session_index.jsonl",),
+    session_variable="CODEX_THREAD_ID",
+    resume_word="resume",
+    hook_events=("notify",),
+    output_limit=9_000,
+    reader="cortext.tools.codex.reader:CodexBridge",
+    writer="cortext.tools.codex.writer:CodexWriter",
+    is_subagent="cortext.tools.codex.reader:is_subagent",
+)

@@ -1,0 +1,37 @@
+"""The sessions that Gemini CLI began and in which nothing was said yet."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+
+from cortext.durability.read_files import read_first_line
+from cortext.errors import why
+from cortext.tools.jsonl import listed
+from cortext.tools.protocol import Source
+from cortext.tools.scan import warn
+
+_HEAD = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
+_LONGEST_HEAD = 1 << 16
+
+
+def empty_sessions(sources: Iterable[Source], since: float) -> Iterator[tuple[float, str]]:
+    """Yield the empty sessions that began beside some others, each with its time and its id.
+
+    `/clear` writes the head of a new session at once. No list has it, so it is no source.
+    """
+    files = {source.path for source in sources}
+    for folder in {os.path.dirname(path) for path in files}:
+        for entry in listed(folder):
+            path = entry.path
+            if path in files or not path.endswith(".jsonl"):
+                continue
+            try:
+                when = entry.stat().st_mtime
+                head = read_first_line(path, _LONGEST_HEAD) if when >= since else b""
+            except OSError as error:
+                warn("%s is passed over: %s", path, why(error))
+                continue
+            if found := _HEAD.search(head):
+                yield when, found[1].decode()

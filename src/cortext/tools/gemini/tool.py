@@ -1,0 +1,25 @@
+"""The description of Gemini CLI."""
+
+from __future__ import annotations
+
+from cortext.tools.descriptor import Tool
+
+TOOL = Tool(
+    name="gemini",
+    display_name="Gemini CLI",
+    package="@google/gemini-cli",
+    executable="gemini",
+    tested_version="0.61.0",
+    folder="~/.gemini",
+    home_variable="GEMINI_CLI_HOME",
+    transcripts=("tmp/*/chats",),
+    companions=("projects.json",),
+    presence_variable="GEMINI_CLI",
+    hook_events=("SessionStart", "AfterAgent"),
+    hook_shows_message=True,
+    escapes_bangs=True,
+    drops_pending_output=True,
+    reader="cortext.tools.gemini.reader:GeminiBridge",
+    writer="cortext.tools.gemini.writer:GeminiWriter",
+    empty_sessions="cortext.tools.gemini.detection:empty_sessions",
+)

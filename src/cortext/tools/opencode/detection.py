@@ -1,0 +1,52 @@
+"""Which sessions of OpenCode run now, and which has a text in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from cortext.errors import CortextError, why
+from cortext.tools.opencode.storage import Store, Tree, read_database
+from cortext.tools.processes import find_process, running_since
+from cortext.tools.protocol import Source
+from cortext.tools.running import TICK
+from cortext.tools.scan import warn
+
+_PATIENCE = 0.5
+"""Seconds that a list waits for a database."""
+
+
+def latest_sessions(database: str, folder: str, pids: Sequence[int]) -> list[str]:
+    """Return the sessions of a folder that were written to last since the first of these processes
+    started, at most one for each process."""
+    processes = [found for pid in pids if (found := find_process(pid))]
+    since = min((running_since(process) for process in processes), default=0.0)
+    if not since:
+        return []  # they have ended meanwhile
+    try:
+        rows = read_database(
+            database, lambda db: db.since(int((since - TICK) * 1000)), patience=_PATIENCE
+        )
+    except (OSError, CortextError) as error:
+        warn("%s is passed over: %s", database, why(error))
+        return []
+    return [id for id, cwd in rows if _is_folder(cwd, folder)][: len(processes)]
+
+
+def _is_folder(path: str, folder: str) -> bool:
+    try:
+        return os.path.realpath(path) == folder
+    except ValueError:
+        return False  # a database may hold anything, also what is no path
+
+
+def has_text(source: Source, text: bytes) -> bool:
+    """Whether a session has a text in it."""
+
+    def search(store: Store) -> bool:
+        messages = list(store.messages(source.id))[::-1]
+        return any(text in p.data for m in messages for p in store.parts(source.id, m.id))
+
+    if source.path.endswith(".db"):
+        return read_database(source.path, search)
+    return source.path.endswith(".json") and search(Tree(source.path))

@@ -1,0 +1,28 @@
+"""The description of OpenCode."""
+
+from __future__ import annotations
+
+from cortext.tools.descriptor import Tool
+
+TOOL = Tool(
+    name="opencode",
+    display_name="OpenCode",
+    package="opencode-ai",
+    executable="opencode",
+    tested_version="1.18.33",
+    folder="$XDG_DATA_HOME/opencode",
+    transcripts=("sessions", "storage/session/*", "project/*/storage/session/info"),
+    data_folders=("sessions", "storage", "project"),
+    database_prefix="opencode",
+    database_variable="OPENCODE_DB",
+    presence_variable="OPENCODE",
+    process_variable="OPENCODE_PID",
+    hook_events=("session.created", "session.idle"),
+    hook_sends_prompt=False,
+    has_shared_process=True,
+    marks_mcp_tools=False,
+    reader="cortext.tools.opencode.reader:OpenCodeBridge",
+    writer="cortext.tools.opencode.writer:OpenCodeWriter",
+    latest_sessions="cortext.tools.opencode.detection:latest_sessions",
+    find_text="cortext.tools.opencode.detection:has_text",
+)
