@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from cortext.features.setup.tool_setup import COMMANDS
-from cortext.tools.slash_commands import file_name
+from cortext.tools.slash_commands import open_slash_commands
 from tests.faults.home import CHAT, HELD, SPAWNED, Home
 from tests.faults.programs import ADAPTED, adapt
 from tests.faults.scenes import (
@@ -29,7 +29,7 @@ from tests.features.transfer.agents_database import TABLES, add
 _OTHER, _PASSING, _OUT = "other", "passing", "out.md"
 _DATABASE, _AGENT = "agents.db", "parcel"
 _COMMAND = "work/.workspace/templates"
-_COMMANDS = [file_name("claude", command) for command in COMMANDS]
+_COMMANDS = [open_slash_commands("claude").file_name(command) for command in COMMANDS]
 
 
 def _redacted_in_copy(home: Home, said: Said) -> Iterator[str]:

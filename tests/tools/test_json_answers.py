@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.tools.json_answers import REPORTING, Report, Usage, read_report
+from cortext.tools.headless import read_report
+from cortext.tools.json_answers import Report, Usage
+from cortext.tools.registry import tool_names
 
 TEXT = "You asked for\n\na file."
 CLAUDE = {
@@ -63,7 +65,7 @@ def test_what_was_seen(tool: str, said: str, expected: Report) -> None:
     assert read_report(tool, said) == expected
 
 
-@pytest.mark.parametrize("tool", REPORTING)
+@pytest.mark.parametrize("tool", tool_names())
 @given(st.recursive(st.text() | st.integers() | st.none() | st.booleans(), st.lists))
 def test_what_is_no_report_is_the_answer(tool: str, value: object) -> None:
     """Another release may say it otherwise: nothing is lost, and nothing raised."""
@@ -72,7 +74,7 @@ def test_what_is_no_report_is_the_answer(tool: str, value: object) -> None:
     assert read_report(tool, "Plain words.\n") == Report("Plain words.\n")
 
 
-@pytest.mark.parametrize("tool", REPORTING)
+@pytest.mark.parametrize("tool", tool_names())
 def test_a_report_with_parts_of_other_kinds(tool: str) -> None:
     """What fits is taken."""
     odd = {"result": TEXT, "response": TEXT, "session_id": 5, "usage": [], "stats": {"models": 1}}

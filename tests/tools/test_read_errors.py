@@ -11,7 +11,8 @@ import pytest
 
 from cortext.errors import SessionCorruptedError, why
 from cortext.formats.record_lines import Damage
-from cortext.tools import archive_items, jsonl, tool_context
+from cortext.tools import jsonl, tool_context
+from cortext.tools.archive_items import archive_source
 from cortext.tools.claude import subagents
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.opencode import reader, records
@@ -82,8 +83,8 @@ def test_what_sync_could_not_look_into(home: Path, monkeypatch: pytest.MonkeyPat
     (home / "opencode").mkdir()
     monkeypatch.setattr(OpenCodeBridge, "databases", lambda self: ["/a/opencode.db"])
     monkeypatch.setattr("cortext.tools.opencode.storage.read_database", _broken)
-    failures: archive_items.Failures = {}
-    assert list(archive_items.items("opencode", failures)) == []
+    failures: dict[str, str] = {}
+    assert list(archive_source("opencode").items(failures)) == []
     assert failures == {"/a/opencode.db": "input/output error"}
 
 

@@ -1,4 +1,4 @@
-"""How each tool is started: with which words, where, and with what in its environment.
+"""How tools are started: with which words, where, and with what in their environment.
 
 No text of a conversation is among the words: at most a slash command and an id. No word asks a
 tool to skip a question of its own.
@@ -11,30 +11,15 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from cortext.errors import CortextError
-from cortext.model import json_codec
-from cortext.tools.registry import find_tool, tool_names
-from cortext.tools.slash_commands import WITH_COMMANDS, user_folder, workspace_folder
+from cortext.tools.descriptor import Tool
+from cortext.tools.registry import find_tool, get_tool, tools
+from cortext.tools.slash_commands import slash_commands_of
 
-PACKAGES = {
-    "claude": "@anthropic-ai/claude-code",
-    "opencode": "opencode-ai",
-    "gemini": "@google/gemini-cli",
-    "codex": "@openai/codex",
-}
 RESUME = "workspace.resume"
-_CONFIG = "OPENCODE_CONFIG_CONTENT"
-PURE = {"OPENCODE_PURE": "1"}
-"""OpenCode without plug-ins, where nobody sees what it starts."""
-IN_A_COPY = ("gemini", "opencode")
-"""Tools that are asked in an empty folder. In a project they run the programs that its settings
-name, hooks, servers, plug-ins, the discovery of tools, and have no words against all of them; and
-OpenCode forks into the folder of the session, wherever it is started."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_NO_CODEX_TOOLS = ("shell_tool", "unified_exec", "multi_agent", "view_image", "goals", "apps")
-_DENY = b'[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
 
 
 class Plan(NamedTuple):
@@ -48,6 +33,59 @@ class Plan(NamedTuple):
     given: str | None = None
 
 
+class Launcher:
+    """How one tool is started. A subclass overrides what its tool can do."""
+
+    asks_in_copy: bool = False
+    """Whether a question is asked in an empty folder, on a copy of the session.
+
+    Such a tool runs the programs that a project's settings name and has no options against all of
+    them, or forks into the folder of the session wherever it is started.
+    """
+    takes_command: bool = False
+    """Whether the tool can be started with a slash command."""
+    takes_instructions: bool = False
+    """Whether the tool can be started with a file of instructions."""
+    deletes_resumed: bool = False
+    """Whether the tool may delete a session that it resumes. The archive copies it first."""
+    takes_empty_session: bool = False
+    """Whether a session in which nothing was said is written, to tell the tool something."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+
+    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> Plan:
+        """Continue a session of the tool's own. `command` is a slash command to begin with, where
+        the tool takes one; `instructions` is a file that the tool reads, where it can."""
+        raise NotImplementedError
+
+    def fork(self, id: str, *, new: str, cwd: str, command: str = "") -> Plan | None:
+        """Continue in a copy that gets the id `new`; None if the tool chooses the id itself."""
+        return None
+
+    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> Plan | None:
+        """Begin a new session with a slash command or a file; None if the tool takes neither."""
+        return None
+
+    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> Plan:
+        """Answer one question without a terminal and without the tool's own tools. The question is
+        on stdin, the answer on stdout. The turn is not kept. `policy` is a file with `deny_policy`.
+        """
+        raise NotImplementedError
+
+    def deny_policy(self) -> bytes:
+        """Return a file for `ask` that forbids every tool; empty if `ask` needs none."""
+        return b""
+
+    def delete(self, id: str, cwd: str) -> Plan | None:
+        """Let the tool delete a session that we wrote; None if that is a file that we remove."""
+        return None
+
+    def knows_briefing(self, path: str) -> bool:
+        """Whether a session can be told of a conversation's command when it is resumed."""
+        return True
+
+
 class ToolMissingError(CortextError):
     """A tool is wanted that is not installed."""
 
@@ -55,22 +93,42 @@ class ToolMissingError(CortextError):
         self.tool = tool
         there = installed()
         others = f"; installed are {', '.join(there)}: take one with --tool" if there else ""
+        command = find_tool(tool).install_command
         super().__init__(
             f"{tool} is not installed",
-            hint=f"`npm install -g {PACKAGES[tool]}` installs it{others}",
+            hint=f"`{command}` installs it{others}" if command else others.removeprefix("; "),
         )
 
 
 def installed() -> list[str]:
-    """The tools whose programs are on the PATH."""
-    return [tool for tool in tool_names() if shutil.which(tool)]
+    """Return the tools that cortext can start and whose programs are on the PATH."""
+    return [tool.name for tool in tools() if tool.launcher and _is_installed(tool)]
+
+
+def _is_installed(tool: Tool) -> bool:
+    return bool(tool.executable and shutil.which(tool.executable))
 
 
 def require(tool: str) -> None:
-    """ToolMissingError, or nothing."""
-    find_tool(tool)
-    if not shutil.which(tool):
+    """Raise ToolMissingError if a tool is not installed, and MissingCapabilityError if cortext
+    cannot start it."""
+    found = find_tool(tool)
+    launcher_of(tool)
+    if not _is_installed(found):
         raise ToolMissingError(tool)
+
+
+def launcher_of(tool: str) -> Launcher:
+    """Return how a tool is started. MissingCapabilityError if cortext cannot start it."""
+    found = find_tool(tool)
+    there = [each.name for each in tools() if each.launcher]
+    return found.load("launcher", hint=f"`--tool` takes {', '.join(there)}")(found)
+
+
+def install_hint(tool: str) -> str:
+    """Return the command that installs a tool, in brackets; "" if it is not known."""
+    found = get_tool(tool)
+    return f" (`{found.install_command}`)" if found and found.install_command else ""
 
 
 def resume_plan(
@@ -82,101 +140,42 @@ def resume_plan(
     instructions: str = "",
     extra: Sequence[str] = (),
 ) -> Plan:
-    """Go on with a session of the tool's own. `command` is a slash command to begin with, where
-    the tool takes one; `instructions` is a file that it reads, where it can."""
+    """Plan to continue a session of the tool's own, as `Launcher.resume`."""
     _check(id)
-    first = [command] if command else []
-    words = {
-        "claude": ["claude", "--resume", id, *first],
-        "opencode": ["opencode", "--session", id],
-        "gemini": ["gemini", "--resume", id, *(["--prompt-interactive", *first] if first else [])],
-        "codex": ["codex", "resume", id],
-    }[tool]
-    environment = _instructing(instructions) if tool == "opencode" and instructions else {}
-    return Plan(tool, (*words, *extra), cwd, environment)
+    plan = launcher_of(tool).resume(id, cwd=cwd, command=command, instructions=instructions)
+    return plan._replace(words=(*plan.words, *extra))
 
 
 def fork_plan(
     tool: str, id: str, *, new: str, cwd: str, command: str = "", extra: Sequence[str] = ()
 ) -> Plan | None:
-    """Go on in a copy that gets the id `new`; None where the tool does not let us choose it."""
-    if tool != "claude":
-        return None
+    """Plan to continue in the tool's own copy of a session, as `Launcher.fork`."""
     _check(id)
-    first = [command] if command else []
-    words = ("claude", "--resume", id, "--fork-session", "--session-id", new, *first, *extra)
-    return Plan(tool, words, cwd)
+    plan = launcher_of(tool).fork(id, new=new, cwd=cwd, command=command)
+    return plan and plan._replace(words=(*plan.words, *extra))
 
 
 def start_plan(
     tool: str, *, cwd: str, command: str = "", instructions: str = "", extra: Sequence[str] = ()
 ) -> Plan | None:
-    """Begin a new session with a slash command, or with a file to read; None if the tool has no
-    way to be told."""
-    if tool == "opencode" and instructions:
-        return Plan(tool, ("opencode", *extra), cwd, _instructing(instructions))
-    if not command:
-        return None
-    words = {
-        "claude": ("claude", command),
-        "gemini": ("gemini", "--prompt-interactive", command),
-    }.get(tool)
-    return Plan(tool, (*words, *extra), cwd) if words else None
+    """Plan to begin a new session, as `Launcher.start`."""
+    plan = launcher_of(tool).start(cwd=cwd, command=command, instructions=instructions)
+    return plan and plan._replace(words=(*plan.words, *extra))
 
 
 def ask_plan(
     tool: str, id: str, question: str, cwd: str, *, denying: str, extra: Sequence[str] = ()
 ) -> Plan:
-    """One turn without a terminal and without the tool's tools: the question on its stdin, the
-    answer on its stdout. It is had in a fork of the session that is not kept; for the tools of
-    `IN_A_COPY` the session is to be a copy, and the folder an empty one of ours. `denying` is a
-    file with the policy of `deny_everything`."""
+    """Plan to ask a question, as `Launcher.ask`."""
     _check(id)
-    environment: dict[str, str] = {}
-    if tool == "claude":
-        words = ["claude", "-p", "--resume", id, "--fork-session", "--no-session-persistence"]
-        # Without a terminal it asks nobody whether a project's own hooks may run.
-        words += ["--tools", "", "--strict-mcp-config", "--setting-sources", "user", *extra]
-    elif tool == "opencode":
-        # An agent of our own: what a configuration allows one that it names would win.
-        mute = f"ask-{os.urandom(8).hex()}"
-        words = ["opencode", "run", "--session", id, "--agent", mute, *extra]
-        environment = {**_muted(mute), **PURE}
-    elif tool == "codex":
-        off = [f"features.{name}=false" for name in _NO_CODEX_TOOLS]
-        off += ['web_search="disabled"', "mcp_servers={}", _untrusted(cwd)]
-        settings = [word for each in off for word in ("-c", each)]
-        words = ["codex", "exec", "--sandbox", "read-only", "--ephemeral", *settings, *extra]
-        words += ["fork", id, "-"]
-    else:
-        words = ["gemini", "--resume", id, "--policy", denying, *extra]
-        # It answers in no folder that nobody trusts; this one is ours, and nothing is in it.
-        environment = {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
-    return Plan(tool, tuple(words), cwd, environment, question)
-
-
-def _untrusted(cwd: str) -> str:
-    """Codex reads no settings of a folder that it is told not to trust, for this run; what a
-    project adds to the servers is started else."""
-    folders: list[str] = []
-    for folder in (os.path.abspath(cwd), os.path.realpath(cwd)):
-        while folder not in folders:
-            folders.append(folder)
-            folder = os.path.dirname(folder)
-    each = (f'{json_codec.encode(name).decode()}={{trust_level="untrusted"}}' for name in folders)
-    return f"projects={{{','.join(each)}}}"
+    plan = launcher_of(tool).ask(id, cwd=cwd, policy=denying, extra=extra)
+    return plan._replace(given=question)
 
 
 def forget_plan(tool: str, id: str, cwd: str) -> Plan | None:
-    """Let a tool delete a session that we made in its store; None where that is a file of ours."""
+    """Plan to let a tool delete a session that we wrote, as `Launcher.delete`."""
     _check(id)
-    words = ("opencode", "session", "delete", id)
-    return Plan(tool, words, cwd, PURE) if tool == "opencode" else None
-
-
-def deny_everything() -> bytes:
-    """A policy of Gemini CLI in which no tool may run."""
-    return _DENY
+    return launcher_of(tool).delete(id, cwd)
 
 
 def _check(id: str) -> None:
@@ -186,53 +185,24 @@ def _check(id: str) -> None:
 
 
 def has_command(tool: str, cwd: str) -> bool:
-    """Whether a tool, started in a folder, knows `/workspace.resume` as we wrote it for the person;
-    a project's own of that name would be run in its place, and is not ours to start."""
-    if tool not in WITH_COMMANDS:
+    """Whether a tool, started in a folder, knows `/workspace.resume` as we wrote it for the person.
+
+    A project's own command of that name would run in its place, and is not ours to start.
+    """
+    commands = slash_commands_of(tool)
+    if commands is None:
         return False
-    name = f"{RESUME}.{'toml' if tool == 'gemini' else 'md'}"
+    name = f"{RESUME}.{commands.extension}"
     folders, folder = list[str](), os.path.abspath(cwd)
     while True:
-        folders.append(os.path.join(folder, workspace_folder(tool)))
+        folders.append(os.path.join(folder, commands.workspace_folder))
         parent = os.path.dirname(folder)
         # A tool looks in its project, whose root has the repository.
         if parent == folder or os.path.exists(os.path.join(folder, ".git")):
             break
         folder = parent
-    ours = user_folder(tool)
+    ours = commands.user_folder()
     theirs = [each for each in folders if os.path.abspath(each) != os.path.abspath(ours)]
     if any(os.path.lexists(os.path.join(each, name)) for each in theirs):
         return False
     return os.path.isfile(os.path.join(ours, name))
-
-
-def _instructing(path: str) -> dict[str, str]:
-    """OpenCode reads one more file of instructions."""
-    return _configured({"instructions": [*_list(_own_config().get("instructions")), path]})
-
-
-def _muted(agent: str) -> dict[str, str]:
-    """OpenCode with an agent that may do nothing but answer."""
-    nothing: dict[str, Any] = {"tools": {"*": False}, "permission": {"*": "deny"}}
-    named = {agent: {"mode": "primary", "description": "Answers a question.", **nothing}}
-    own = _own_config().get("agent")
-    others = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
-    return _configured({**nothing, "agent": {**others, **named}})
-
-
-def _configured(more: dict[str, Any]) -> dict[str, str]:
-    """OpenCode with some more settings, on top of what the person gave it in the same way."""
-    return {_CONFIG: json_codec.encode({**_own_config(), **more}).decode("utf-8")}
-
-
-def _own_config() -> dict[str, Any]:
-    given = os.environ.get(_CONFIG, "")
-    try:
-        value: Any = json_codec.decode(given.encode("utf-8", "surrogateescape")) if given else None
-    except ValueError:
-        raise CortextError(f"{_CONFIG} in the environment is not JSON") from None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -1,5 +1,4 @@
-"""What tools write while they answer, to pieces of text: those that write a line of JSON for each
-thing that happens, and any other program."""
+"""The output of a program while it answers, as pieces of text: plain output, and lines of JSON."""
 
 from __future__ import annotations
 
@@ -105,77 +104,3 @@ class Lines(Speech):
     def count(self, tokens: object) -> None:
         if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0:
             self.tokens: int | None = tokens
-
-
-class ClaudeSpeech(Lines):
-    """`claude -p --output-format stream-json`, with partial messages."""
-
-    _block = 0
-
-    def event(self, event: dict[str, Any], replies: list[dict[str, Any]]) -> Iterator[str]:
-        match event:
-            case {"parent_tool_use_id": str()}:
-                return  # what a sub-agent says is no answer to the person
-            case {"type": "stream_event", "event": {"type": "content_block_start"}}:
-                self._block += 1
-            case {"type": "stream_event", "event": {"delta": {"type": "text_delta", "text": text}}}:
-                yield from self.say(text, self._block)
-            case {"type": "result"}:
-                self.over = True
-                yield from self._result(event)
-            case _:
-                pass
-
-    def _result(self, event: dict[str, Any]) -> Iterator[str]:
-        match event.get("usage"):
-            case {"output_tokens": tokens}:
-                self.count(tokens)
-            case _:
-                pass
-        said = event.get("result")
-        if event.get("is_error"):
-            self.problem: str = str(said or event.get("subtype") or "it failed")
-        elif not self._said:
-            # A slash command of its own is answered without the model.
-            yield from self.say(said, "result")
-
-
-class GeminiSpeech(Lines):
-    """`gemini --output-format stream-json`. It writes the prompt first, and ends without waiting
-    until all was read: 460 kB of 1 MB came through a pipe, seen with 0.61."""
-
-    by_file = True
-    _calls = 0
-
-    def event(self, event: dict[str, Any], replies: list[dict[str, Any]]) -> Iterator[str]:
-        match event:
-            case {"type": "init", "session_id": str(id)}:
-                self.session = id
-            case {"type": "message", "role": "assistant", "content": text}:
-                yield from self.say(text, self._calls)
-            case {"type": "tool_use"}:
-                self._calls += 1
-            case {"type": "error", "severity": "error", "message": str(message)}:
-                self.problem: str = message
-            case {"type": "error", "message": str(message)}:
-                self.remark = message
-            case {"type": "result", "status": status}:
-                self._result(event, status)
-            case _:
-                pass
-
-    def _result(self, event: dict[str, Any], status: object) -> None:
-        self.over = True
-        match event:
-            case {"stats": {"output_tokens": tokens}}:
-                self.count(tokens)
-            case _:
-                pass
-        if status == "success":
-            self.problem = ""
-            return
-        match event.get("error"):
-            case {"message": str(message)}:
-                self.problem = message
-            case _:
-                self.problem = self.problem or str(status)

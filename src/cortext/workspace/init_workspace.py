@@ -12,13 +12,7 @@ from typing import NamedTuple
 from cortext.builtin import TYPES
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import storage_errors
-from cortext.tools.slash_commands import (
-    WITH_COMMANDS,
-    Command,
-    file_name,
-    file_text,
-    workspace_folder,
-)
+from cortext.tools.slash_commands import Command, open_slash_commands, tools_with_commands
 from cortext.workspace.conversation_types import Types, built_in
 from cortext.workspace.known_folders import remember_workspace
 
@@ -79,20 +73,28 @@ def _files() -> Iterator[tuple[str, bytes]]:
 
 def connected_tools(installed: Iterable[str]) -> list[str]:
     """The tools that a workspace has commands for, by the names of its files."""
-    return [tool for tool in WITH_COMMANDS if any(n.startswith(f".{tool}/") for n in installed)]
+    names = tuple(installed)
+    return [
+        tool
+        for tool in tools_with_commands()
+        if any(name.startswith(f".{tool}/") for name in names)
+    ]
 
 
 def _commands(root: str, tools: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """A command file for each type in each tool; the text that leads a conversation stays in
     `.workspace/commands/`, and is asked for when the command runs."""
     types = Types(root)
-    for tool in WITH_COMMANDS:
-        for kind in types.names() if tool in tools else ():
+    for tool in tools_with_commands():
+        if tool not in tools:
+            continue
+        commands = open_slash_commands(tool)
+        for kind in types.names():
             command = Command(f"workspace.{kind}", f"new {kind}", types.about(kind), "[topic]")
-            name = f"{workspace_folder(tool)}/{file_name(tool, command)}"
+            name = f"{commands.workspace_folder}/{commands.file_name(command)}"
             path = os.path.join(root, name)
             old = read_file(path) if os.path.isfile(path) else b""
-            yield name, file_text(tool, command, old.decode("utf-8", "replace")).encode()
+            yield name, commands.file_text(command, old.decode("utf-8", "replace")).encode()
 
 
 def _digest(data: bytes) -> str:

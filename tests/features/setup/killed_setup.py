@@ -11,15 +11,25 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
+from typing import Any
 
-from cortext.features.setup import tool_setup
 from cortext.features.setup.tool_setup import carry_out, plan_setup, plan_uninstall
 from cortext.tools import settings
-from cortext.tools.slash_commands import file_text
+from cortext.tools.claude.commands import ClaudeCommands
+from cortext.tools.gemini.commands import GeminiCommands
+from cortext.tools.opencode.commands import OpenCodeCommands
 
 TOOLS = ("claude", "gemini", "opencode")
 _CHANGES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.link")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+def _in_an_earlier_form(file_text: Callable[..., str]) -> Callable[..., str]:
+    def earlier(*given: Any) -> str:
+        return f"{file_text(*given)}Old.\n"
+
+    return earlier
 
 
 def kill_at(number: int) -> None:
@@ -43,7 +53,8 @@ def act(verb: str) -> None:
         return
     if verb == "earlier":  # as a release would that knew fewer events and had other texts
         settings.EVENTS = {"claude": ("Stop",), "gemini": ("AfterAgent",)}
-        tool_setup.file_text = lambda *words: f"{file_text(*words)}Old.\n"  # type: ignore[attr-defined]
+        for kind in (ClaudeCommands, GeminiCommands, OpenCodeCommands):
+            kind.file_text = _in_an_earlier_form(kind.file_text)
     carry_out(plan_setup(TOOLS, plugin=True), anyway=True)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cortext import paths
 from cortext.formats import json_edit
 from cortext.tools import settings
-from cortext.tools.slash_commands import Command, file_text
+from cortext.tools.slash_commands import Command, open_slash_commands
 from tests.command import cortext, ok
 from tests.faults.mounts import read_only
 from tests.features.setup.tool_files import CLAUDE, CODEX, GEMINI, files
@@ -237,10 +237,10 @@ def test_hooks_in_any_settings_go_as_they_came(written: tuple[Any, str], tool: s
 def test_a_command_file_keeps_the_end_of_its_here_document() -> None:
     """Made again it is the same; made anew it is another."""
     command = Command("workspace.x", "new x", 'A "quoted" \u20ac line: # not a comment.', "[topic]")
-    first = file_text("claude", command)
-    assert file_text("claude", command, first) == first
-    assert file_text("claude", command) != first
-    toml = tomllib.loads(file_text("gemini", command))
+    first = open_slash_commands("claude").file_text(command)
+    assert open_slash_commands("claude").file_text(command, first) == first
+    assert open_slash_commands("claude").file_text(command) != first
+    toml = tomllib.loads(open_slash_commands("gemini").file_text(command))
     assert toml["description"] == command.description
     assert "!{cortext slash new x --as workspace.x -- {{args}}}" in toml["prompt"]
 

@@ -17,9 +17,11 @@ from cortext.features.spawn.agents import Agent
 from cortext.features.spawn.run_agent import AgentFailedError, Runner, Turn, choose_runner
 from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.tools import stream_events
-from cortext.tools.launch import PACKAGES, Plan, ToolMissingError
+from cortext.tools.claude.headless import ClaudeSpeech
+from cortext.tools.launch import Plan, ToolMissingError
 from cortext.tools.processes import find_process
 from tests.features.spawn.agent_processes import gone
+from cortext.tools.registry import find_tool
 
 SETTINGS = SpawnSettings("", 0, 100_000, [])
 PATIENCE = 60.0
@@ -271,7 +273,7 @@ def test_a_line_of_a_tool_without_end(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(stream_events, "_LONGEST_LINE", 1 << 20)
     plan = Plan("", ("/bin/sh", "-c", "exec cat /dev/zero"), str(tmp_path))
     with pytest.raises(AgentFailedError, match="claude failed: it wrote a line of more than 1 MB"):
-        have(Turn("claude", plan, stream_events.ClaudeSpeech(), ""))
+        have(Turn("claude", plan, ClaudeSpeech(), ""))
 
 
 def have(turn: Turn) -> None:
@@ -338,7 +340,7 @@ def test_a_tool_that_is_not_installed(tools: Callable[..., None]) -> None:
     tools("codex")
     with pytest.raises(ToolMissingError, match="claude is not installed") as caught:
         choose_runner("claude", None, SETTINGS)
-    assert PACKAGES["claude"] in caught.value.hint
+    assert find_tool("claude").package in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -373,6 +375,6 @@ def test_with_nothing_installed(tmp_path: Path, tools: Callable[..., None]) -> N
     with runner.start("context\n\nHello", cwd=str(tmp_path), message="Hello") as turn:
         said = "".join(turn)
     assert runner.name == "echo"
-    assert f"npm install -g {PACKAGES['claude']}" in said
+    assert f"npm install -g {find_tool('claude').package}" in said
     assert said.endswith("\n\nYou said: Hello")
     assert "context" not in said

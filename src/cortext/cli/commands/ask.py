@@ -28,14 +28,14 @@ def command(query: str, text: str, tool: str | None, everywhere: bool, as_json: 
     from cortext.cli.select_conversation import choose
     from cortext.config import Config
     from cortext.features.resume.ask import ask, require_question
-    from cortext.tools.json_answers import REPORTING, read_report
+    from cortext.tools.headless import headless_of, read_report
 
     question = sys.stdin.read() if text == "-" else text
     require_question(question)
     row = choose(query, everywhere=everywhere, forgiving=True)
     chosen = pick_tool(row, tool)
     budget = int(Config.load(paths.workspace_root())["resume.budget"])
-    words = REPORTING[chosen] if as_json else ()
+    words = headless_of(chosen).report_words if as_json else ()
     answer = ask(row, question, chosen, budget=budget, extra=words)
     for note in answer.notes:
         click.echo(f"note: {clean(note, lines=False)}", err=True)

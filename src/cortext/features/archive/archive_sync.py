@@ -21,8 +21,8 @@ from cortext.errors import CortextError, SessionNotFoundError, SessionStorageErr
 from cortext.features.archive.archive_state import Memory, folder_of, temp_dir
 from cortext.features.archive.copier import Copier
 from cortext.model import record_dicts
-from cortext.tools import archive_items, jsonl
-from cortext.tools.archive_items import Item
+from cortext.tools import jsonl
+from cortext.tools.archive_items import Failures, Item, archive_source
 from cortext.tools.deleted_sessions import Forgotten, forgotten, remember_forgotten
 from cortext.tools.registry import open_bridge, tool_names
 
@@ -114,12 +114,12 @@ class _Run:
     def all(
         self, progress: Progress | None = None, only: Callable[[Item], bool] | None = None
     ) -> ToolSynced:
-        failures: archive_items.Failures = {}
-        items = [
-            item for item in archive_items.items(self._tool, failures) if not only or only(item)
-        ]
+        failures: Failures = {}
+        source = archive_source(self._tool)
+        items = [item for item in source.items(failures) if not only or only(item)]
         self._errors += [Failed(path, reason) for path, reason in failures.items()]
-        self._follow_moves(items)
+        if source.moves_transcripts:
+            self._follow_moves(items)
         sizes = list(map(self._new_bytes, items)) if progress else []
         done, total = 0, sum(sizes)
         try:
@@ -177,7 +177,7 @@ class _Run:
         gone = {os.path.basename(name): name for name in self._memory.copies if name not in here}
         for item in items:
             old = gone.get(os.path.basename(item.name)) if item.kind in ("log", "cold") else None
-            if self._tool == "codex" and old and item.name not in self._memory.copies:
+            if old and item.name not in self._memory.copies:
                 source = os.path.join(folder_of(self._tool), old) + SUFFIX
                 target = os.path.join(folder_of(self._tool), item.name) + SUFFIX
                 if os.path.exists(source) and not os.path.exists(target):
@@ -254,7 +254,7 @@ def copies_of(tool: str, id: str) -> list[str]:
     for source in open_bridge(tool, home).sources():
         if source.id == id:
             found += _beside(source.path, id)
-    if tool == "codex":  # one that goes on in another file
+    if archive_source(tool).moves_transcripts:  # a session may continue in another file
         for folder, _, names in os.walk(home):
             found += [os.path.join(folder, name) for name in names if f"-{id}" in name]
     return list(dict.fromkeys(found))

@@ -12,8 +12,7 @@ from cortext.durability.incremental_copy import Followed, Known, follow, print_o
 from cortext.durability.replace_file import remove_if_there
 from cortext.errors import CortextError
 from cortext.features.archive.archive_state import folder_of, temp_dir
-from cortext.tools import archive_items
-from cortext.tools.archive_items import Item
+from cortext.tools.archive_items import Item, archive_source, copy_companion, warm
 
 if TYPE_CHECKING:
     from cortext.features.secrets.archive_redactions import Masks
@@ -61,19 +60,20 @@ class Copier:
     def _side(self, item: Item, target: str, known: Known | None) -> Followed:
         mask = self._masks.of_all() if self._masks else None
         if mask is None:
-            return archive_items.copy_side(item, target, known, temp_dir=temp_dir())
+            return copy_companion(self._tool, item, target, known, temp_dir=temp_dir())
         from cortext.features.secrets.redact_value import masked_lines
 
         change = partial(masked_lines, mask=mask)
-        return archive_items.copy_side(item, target, known, temp_dir=temp_dir(), change=change)
+        return copy_companion(self._tool, item, target, known, temp_dir=temp_dir(), change=change)
 
     def _rows(self, item: Item, target: str, known: Known | None, mask: Marker | None) -> Followed:
+        source = archive_source(self._tool)
         if mask is None:
-            return archive_items.copy_session(item, target, known, temp_dir=temp_dir())
+            return source.copy_rows(item, target, known, temp_dir=temp_dir(), change=None)
         from cortext.features.secrets.redact_value import masked_line
 
         change = partial(masked_line, mask=mask)
-        done = archive_items.copy_session(item, target, known, temp_dir=temp_dir(), change=change)
+        done = source.copy_rows(item, target, known, temp_dir=temp_dir(), change=change)
         self._remember(item, mask)
         return done
 
@@ -82,11 +82,11 @@ class Copier:
         mark = print_of(os.stat(item.path))
         if known and known.print == mark and os.path.exists(bare + SUFFIX):
             return Followed(known)
-        plain = archive_items.warm(item, temp_dir())
+        plain = warm(item, temp_dir())
         if not plain:
             if mask:
                 raise CortextError("zstd is missing, and without it nothing can be masked again")
-            return archive_items.copy_side(item, f"{bare}.zst", known, temp_dir=temp_dir())
+            return copy_companion(self._tool, item, f"{bare}.zst", known, temp_dir=temp_dir())
         try:
             if mask:
                 done = self._masked(item, plain, bare + SUFFIX, known, mask)

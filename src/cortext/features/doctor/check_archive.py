@@ -90,11 +90,11 @@ def _name(copy: Copy) -> str:
 
 def _source(copy: Copy) -> str | None:
     """The file that the tool has of it still."""
-    from cortext.tools import archive_items
+    from cortext.tools.archive_items import archive_source
 
     name = _name(copy)
     return next(
-        (item.path for item in archive_items.items(copy.tool, {}) if item.name == name), None
+        (item.path for item in archive_source(copy.tool).items({}) if item.name == name), None
     )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cortext.durability.read_files import open_file
 from cortext.errors import CortextError, reason_of
 from cortext.features.doctor.problem import NOTE, NOTHING, Found, Problem, counted, unread
-from cortext.tools import archive_items
+from cortext.tools.archive_items import archive_source
 from cortext.tools.descriptor import Tool
 from cortext.tools.registry import open_bridge, tools
 
@@ -35,7 +35,7 @@ def histories(failures: dict[str, str]) -> Iterator[History]:
         if not os.path.isdir(tool.home):
             continue
         if tool.has_databases:  # only a database as a whole can be closed to us
-            for _ in archive_items.items(tool.name, failures):
+            for _ in archive_source(tool.name).items(failures):
                 pass
             continue
         try:

@@ -37,7 +37,7 @@ from cortext.tools import settings
 from cortext.tools.mcp_entry import entry_path
 from cortext.tools.registry import tool_names
 from cortext.tools.scan import own_home
-from cortext.tools.slash_commands import WITH_COMMANDS, file_name, user_folder
+from cortext.tools.slash_commands import slash_commands_of
 
 _RECENT = timedelta(days=7)
 """How long a failure is news. The log keeps it longer."""
@@ -189,10 +189,11 @@ def _hooks(tool: str, problems: list[Problem]) -> str:
 
 
 def _commands(tool: str, problems: list[Problem]) -> str:
-    if tool not in WITH_COMMANDS:
+    commands = slash_commands_of(tool)
+    if commands is None:
         return NOT_USED
-    folder = user_folder(tool)
-    names = [file_name(tool, command) for command in COMMANDS]
+    folder = commands.user_folder()
+    names = [commands.file_name(command) for command in COMMANDS]
     missing = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
     return _judged(f"commands in {folder}", tool, missing, len(names), problems)
 
@@ -204,7 +205,10 @@ def _earlier(tools: list[str], problems: list[Problem]) -> None:
     except (CortextError, OSError):
         return  # what cannot be read was said of each tool
     for tool in tools:
-        folder = user_folder(tool)
+        commands = slash_commands_of(tool)
+        if commands is None:
+            continue
+        folder = commands.user_folder()
         own = [c.path for c in changes if c.old is not None and os.path.dirname(c.path) == folder]
         if own:
             names = ", ".join(map(os.path.basename, own))

@@ -23,11 +23,10 @@ from cortext.features.resume.native_sessions import find_native
 from cortext.features.resume.reopen import folder_for, write_copy
 from cortext.features.spawn.agent_process import Talk
 from cortext.tools.launch import (
-    IN_A_COPY,
     Plan,
     ask_plan,
-    deny_everything,
     forget_plan,
+    launcher_of,
     require,
 )
 from cortext.tools.writer_protocol import Written
@@ -57,6 +56,7 @@ def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[s
     then neither it nor any file is changed, even where work was pending in it. CortextError if the
     tool fails."""
     require(tool)
+    launcher = launcher_of(tool)
     require_question(question)
     if row.status and not row.tool:
         capture(row.root, row.place)
@@ -64,11 +64,11 @@ def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[s
     with _handling(_end), tempfile.TemporaryDirectory(prefix="cortext-") as folder:
         denying = os.path.join(folder, "deny.toml")
         with open(denying, "xb") as file:
-            file.write(deny_everything())
-        if native and tool not in IN_A_COPY:
+            file.write(launcher.deny_policy())
+        if native and not launcher.asks_in_copy:
             plan = ask_plan(tool, native.id, question, native.cwd, denying=denying, extra=extra)
             return Answer(_run(plan), [])
-        cwd, notes = (_empty_folder(), list[str]()) if tool in IN_A_COPY else folder_for(row)
+        cwd, notes = (_empty_folder(), list[str]()) if launcher.asks_in_copy else folder_for(row)
         written = write_copy(row, tool, cwd=cwd, budget=budget)
         hidden = False
         try:

@@ -32,15 +32,17 @@ from cortext.model import record_dicts
 from cortext.model.ids import new_id
 from cortext.model.safe_text import clean
 from cortext.tools.launch import (
-    PACKAGES,
     Plan,
     fork_plan,
     has_command,
+    install_hint,
     installed,
+    launcher_of,
     require,
     resume_plan,
     start_plan,
 )
+from cortext.tools.registry import BUILT_IN
 
 if TYPE_CHECKING:
     from cortext.tools.writer_protocol import Written
@@ -82,12 +84,11 @@ def choose_tool(row: Listed, wanted: str = "") -> Choice:
         if tool in there:
             return Choice(tool, [], notes)
         if tool:
-            how = f" (`npm install -g {PACKAGES[tool]}`)" if tool in PACKAGES else ""
-            notes.append(f"{tool} is not installed here{how}")
+            notes.append(f"{tool} is not installed here{install_hint(tool)}")
     if not there:
         raise CortextError(
             "none of the tools is installed that a conversation can be reopened in",
-            hint="`npm install -g @anthropic-ai/claude-code` installs one; `--context` prints "
+            hint=f"`{BUILT_IN[0].install_command}` installs one; `--context` prints "
             "what an agent needs",
         )
     return Choice(there[0] if len(there) == 1 else "", there, notes)
@@ -137,7 +138,7 @@ def write_copy(row: Listed, tool: str, *, cwd: str, budget: int, last: str = "")
     turns = turns_of(
         session, show=lambda number: f"cortext show {row.key} --message {number}", budget=budget
     )
-    if not turns and not (last and tool == "codex"):  # which has no other way to be told
+    if not turns and not (last and launcher_of(tool).takes_empty_session):
         raise CortextError("nothing was said in it yet")
     written = open_writer(tool).write(turns, cwd=cwd, title=session.title or row.title, last=last)
     found = own_transcript(tool, written.id, written.path)
@@ -175,10 +176,11 @@ def adopt(row: Listed) -> Listed:
 def _natively(
     row: Listed, tool: str, found: Native, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
-    if tool == "gemini":
+    launcher = launcher_of(tool)
+    if launcher.deletes_resumed:
         _keep_copy(tool)
     command = _command(row, tool, found.cwd)
-    file = _instructions(row, tool) if tool == "opencode" and not row.tool else ""
+    file = _instructions(row, tool) if launcher.takes_instructions and not row.tool else ""
     plan = resume_plan(
         tool, found.id, cwd=found.cwd, command=command, instructions=file, extra=extra
     )
@@ -186,8 +188,7 @@ def _natively(
 
 
 def _keep_copy(tool: str) -> None:
-    """Our own copy of a tool's transcripts, before it is started. Gemini CLI deletes a session
-    that was resumed twice, in two other minutes than it was begun: seen with 0.61."""
+    """Copy a tool's transcripts to the archive before the tool is started."""
     from cortext.features.archive.archive_sync import sync
 
     try:
@@ -215,7 +216,8 @@ def _converted(
     cwd, said = folder_for(row)
     notes = [*notes, *said]
     command = "" if row.tool else _command(row, tool, cwd)
-    file = _instructions(row, tool) if tool == "opencode" and not row.tool else ""
+    instructs = launcher_of(tool).takes_instructions and not row.tool
+    file = _instructions(row, tool) if instructs else ""
     last = "" if row.tool or command or file else _opening(row, tool)
     try:
         written = write_copy(row, tool, cwd=cwd, budget=budget, last=last)
@@ -232,7 +234,7 @@ def _briefed(
     row: Listed, tool: str, cwd: str, budget: int, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
     command = "" if row.tool else _command(row, tool, cwd)
-    file = _instructions(row, tool, budget) if tool == "opencode" else ""
+    file = _instructions(row, tool, budget) if launcher_of(tool).takes_instructions else ""
     plan = start_plan(tool, cwd=cwd, command=command, instructions=file, extra=extra)
     if plan is None:
         raise CortextError(
@@ -243,17 +245,15 @@ def _briefed(
 
 
 def _lacks_opening(row: Listed, tool: str, found: Native) -> bool:
-    """Codex is told of a command only by a turn that we wrote."""
-    if row.tool or tool != "codex" or not head_of(row).command:
+    """Whether the tool could not be told of the conversation's command in this session."""
+    if row.tool or not head_of(row).command:
         return False
-    from cortext.tools.codex.writer import is_ours
-
-    return not is_ours(found.path)
+    return not launcher_of(tool).knows_briefing(found.path)
 
 
 def _command(row: Listed, tool: str, cwd: str) -> str:
     """The slash command to begin with, where the tool has it."""
-    if row.tool or tool not in ("claude", "gemini") or not has_command(tool, cwd):
+    if row.tool or not launcher_of(tool).takes_command or not has_command(tool, cwd):
         return ""
     return f"/workspace.resume {row.key}"
 

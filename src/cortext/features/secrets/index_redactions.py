@@ -28,11 +28,12 @@ def mask_of(tool: str, id: str, path: str) -> Marker | None:
     except OSError:
         return None
     from cortext.features.secrets.archive_redactions import name_of
+    from cortext.tools.archive_items import archive_source
 
     stamp = found.st_ino, found.st_size, found.st_mtime_ns
     masks = _masks(tool, paths.archive(), stamp)
     home = home_of(tool, path) or own_home(tool)
-    name = name_of(path, home) if tool != "opencode" else f"sessions/{id}.jsonl"
+    name = archive_source(tool).copy_name(id) or name_of(path, home)
     is_new = not os.path.exists(os.path.join(archive_home(tool), name + SUFFIX))
     return masks.of_all() if is_new or masks.has(name) else None
 

@@ -24,6 +24,7 @@ from cortext.features.secrets.redact_value import Marker, masked_file
 from cortext.features.secrets.scan import ARCHIVE, Finding, scan_one
 from cortext.features.secrets.temp_files import archive_temp_folders, sweep
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
+from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import tool_names
 from cortext.tools.scan import own_home
 
@@ -143,8 +144,8 @@ class _Masking:
 
 def _names(files: SessionFiles, tool: str, id: str) -> list[str]:
     """What the tool has of a session, as copies of it are called."""
-    if tool == "opencode":
-        return [f"sessions/{id}.jsonl"]
+    if name := archive_source(tool).copy_name(id):
+        return [name]
     return [name_of(path, own_home(tool)) for path in files.own(tool, id)]
 
 

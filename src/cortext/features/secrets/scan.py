@@ -35,6 +35,7 @@ from cortext.features.secrets.temp_files import (
 from cortext.features.secrets.tool_files import SessionFiles, sessions_of
 from cortext.model import json_codec, record_dicts
 from cortext.model.secrets.key_formats import KEYS
+from cortext.tools.archive_items import archive_source
 from cortext.workspace.known_folders import program_folders
 
 Progress = Callable[[int, int], None]
@@ -233,17 +234,16 @@ class Look:
     def _own(self, paths: Sequence[str], tool: str, id: str) -> Iterator[Piece]:
         """What a tool itself has, as it stands there."""
         name = id.encode("utf-8", "surrogatepass")
-        if tool != "opencode":
+        source = archive_source(tool)
+        if not source.copy_name(id):
             for path in paths:
                 aside = "agent" in os.path.basename(path) or f"/{id}/" in path
                 role = AGENTS if aside else TRANSCRIPT
                 yield from of_files([path], role, self.unread, ours=False, having=name)
             return
-        from cortext.tools.archive_items import session_lines
-
         for path in paths:
             try:
-                for line in session_lines(path, id):
+                for line in source.read_rows(path, id):
                     if is_suspect(line):
                         yield Piece(0, TRANSCRIPT, path, value_of(line), ours=False)
             except (CortextError, OSError) as error:

@@ -12,6 +12,7 @@ from cortext.catalog.row import Listed
 from cortext.features.secrets.file_readers import Unread, noting
 from cortext.features.secrets.program_files import is_checkpoints
 from cortext.tools import jsonl, scan
+from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import is_tool, open_bridge, tool_names
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -75,6 +76,7 @@ class _Home:
 
     def __init__(self, tool: str, home: str, *, is_copy: bool) -> None:
         self._tool, self._home, self._is_copy = tool, home, is_copy
+        self._source = archive_source(tool)
         self._listed: dict[str, list[tuple[str, str, bytes]]] = {}
 
     @cached_property
@@ -86,9 +88,9 @@ class _Home:
 
     @cached_property
     def _named(self) -> dict[str, list[str]]:
-        """Files of Codex by the ids in their names: a session may go on in another file."""
+        """The files by the ids in their names, where a session may continue in another file."""
         found: dict[str, list[str]] = {}
-        for path in _walk(self._home) if self._tool == "codex" else ():
+        for path in _walk(self._home) if self._source.moves_transcripts else ():
             for id in _UUID.findall(os.path.basename(path)):
                 found.setdefault(id, []).append(path)
         return found
@@ -96,10 +98,11 @@ class _Home:
     def files(self, id: str) -> list[str]:
         found = [*self._named.get(id, [])]
         for path in self._sources.get(id, []):
-            rows = self._tool == "opencode" and not self._is_copy
+            rows = self._source.tool.has_databases and not self._is_copy
             found += [path] if rows else self._beside(path, id)
-        if self._tool == "codex" and found and os.path.isfile(f"{self._home}/{_INDEX}"):
-            found.append(f"{self._home}/{_INDEX}")
+        titles = self._source.titles_file
+        if titles and found and os.path.isfile(f"{self._home}/{titles}"):
+            found.append(f"{self._home}/{titles}")
         return list(dict.fromkeys(found))
 
     def _beside(self, path: str, id: str) -> Iterator[str]:

@@ -32,7 +32,7 @@ from cortext.tools import settings
 from cortext.tools.opencode.plugin import plugin_path, plugin_text
 from cortext.tools.registry import tool_names
 from cortext.tools.scan import own_home
-from cortext.tools.slash_commands import WITH_COMMANDS, Command, file_name, file_text, user_folder
+from cortext.tools.slash_commands import Command, SlashCommands, slash_commands_of
 
 COMMANDS = (
     Command(
@@ -95,8 +95,8 @@ def plan_setup(tools: Sequence[str], *, plugin: bool = False) -> Plan:
         if tool in settings.FILES:
             with _leaving(tool, plan):
                 _plan_hooks(tool, tool, installed, plan)
-        if tool in WITH_COMMANDS:
-            _plan_commands(tool, installed, plan)
+        if commands := slash_commands_of(tool):
+            _plan_commands(tool, commands, installed, plan)
         if tool == "opencode" and (plugin or os.path.isfile(plugin_path())):
             _plan_plugin(tool, installed, plan)
         if tool in settings.SERVERS:
@@ -123,8 +123,8 @@ def plan_uninstall(tools: Sequence[str]) -> Plan:
         if tool in settings.FILES:
             with _leaving(tool, plan):
                 _plan_without_hooks(tool, tool, installed, plan)
-        if tool in WITH_COMMANDS:
-            _plan_without_commands(tool, installed, plan)
+        if commands := slash_commands_of(tool):
+            _plan_without_commands(tool, commands, installed, plan)
         if tool in settings.SERVERS:
             with _leaving(tool, plan):
                 _plan_without_hooks(tool, settings.SERVERS[tool], installed, plan)
@@ -301,12 +301,12 @@ def _is_paths(value: Any) -> bool:
     )
 
 
-def _plan_commands(tool: str, installed: Installed, plan: Plan) -> None:
+def _plan_commands(tool: str, commands: SlashCommands, installed: Installed, plan: Plan) -> None:
     for command in COMMANDS:
-        path = os.path.join(user_folder(tool), file_name(tool, command))
+        path = os.path.join(commands.user_folder(), commands.file_name(command))
         with _leaving(tool, plan):
             old = read_or_none(path)
-            new = file_text(tool, command, as_text(old or b"")).encode()
+            new = commands.file_text(command, as_text(old or b"")).encode()
             _plan_file(tool, path, old, new, installed, plan)
 
 
@@ -333,15 +333,17 @@ def _plan_plugin(tool: str, installed: Installed, plan: Plan) -> None:
         )
 
 
-def _plan_without_commands(tool: str, installed: Installed, plan: Plan) -> None:
+def _plan_without_commands(
+    tool: str, commands: SlashCommands, installed: Installed, plan: Plan
+) -> None:
     for command in COMMANDS:
-        path = os.path.join(user_folder(tool), file_name(tool, command))
-        ours = partial(_as_we_write_it, tool, command)
+        path = os.path.join(commands.user_folder(), commands.file_name(command))
+        ours = partial(_as_we_write_it, commands, command)
         _plan_without_file(tool, path, ours, installed, plan)
 
 
-def _as_we_write_it(tool: str, command: Command, old: bytes) -> bytes:
-    return file_text(tool, command, as_text(old)).encode()
+def _as_we_write_it(commands: SlashCommands, command: Command, old: bytes) -> bytes:
+    return commands.file_text(command, as_text(old)).encode()
 
 
 def _plan_without_file(

@@ -17,9 +17,9 @@ from cortext.features.spawn.agent_process import Talk
 from cortext.features.spawn.agents import Agent
 from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.model import json_codec
-from cortext.tools.headless import speech_of, turn_notes, turn_plan
-from cortext.tools.launch import PACKAGES, Plan, installed, require
-from cortext.tools.registry import is_tool, tool_names
+from cortext.tools.headless import explain_failure, speech_of, turn_notes, turn_plan
+from cortext.tools.launch import Plan, installed, require
+from cortext.tools.registry import BUILT_IN, is_tool, tool_names
 from cortext.tools.stream_events import LONGEST, Speech
 
 ECHO = "echo"
@@ -206,7 +206,7 @@ class EchoTurn(Turn):
     def __iter__(self) -> Iterator[str]:
         yield (
             "No AI tool answers here, this is an echo. To talk to one, install it, for example "
-            f"with `npm install -g {PACKAGES['claude']}`, or name a command that reads a prompt: "
+            f"with `{BUILT_IN[0].install_command}`, or name a command that reads a prompt: "
             "`--tool COMMAND`.\n\n"
         )
         yield f"You said: {self._prompt}"
@@ -295,8 +295,9 @@ def _shown(program: str, rest: list[str]) -> str:
 def _hint(why: str) -> str:
     """What a person can do about a complaint that we know."""
     low = why.lower()
-    if "trusted" in low and "gemini" in low:
-        return "run `gemini` in this folder once, and tell it whether you trust the folder"
+    for name in tool_names():
+        if name in low and (said := explain_failure(name, why)):
+            return said
     if any(word in low for word in ("log in", "login", "unauthorized", "api key", "auth method")):
         return "start the tool by itself once, and log in"
     return ""

@@ -20,4 +20,8 @@ TOOL = Tool(
     escapes_bangs=True,
     reader="cortext.tools.claude.reader:ClaudeBridge",
     writer="cortext.tools.claude.writer:ClaudeWriter",
+    launcher="cortext.tools.claude.launch:ClaudeLauncher",
+    headless="cortext.tools.claude.headless:ClaudeHeadless",
+    slash_commands="cortext.tools.claude.commands:ClaudeCommands",
+    archive="cortext.tools.claude.archive:ClaudeArchive",
 )

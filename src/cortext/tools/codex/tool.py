@@ -20,5 +20,8 @@ TOOL = Tool(
     output_limit=9_000,
     reader="cortext.tools.codex.reader:CodexBridge",
     writer="cortext.tools.codex.writer:CodexWriter",
+    launcher="cortext.tools.codex.launch:CodexLauncher",
+    headless="cortext.tools.codex.headless:CodexHeadless",
+    archive="cortext.tools.codex.archive:CodexArchive",
     is_subagent="cortext.tools.codex.reader:is_subagent",
 )

@@ -21,5 +21,9 @@ TOOL = Tool(
     drops_pending_output=True,
     reader="cortext.tools.gemini.reader:GeminiBridge",
     writer="cortext.tools.gemini.writer:GeminiWriter",
+    launcher="cortext.tools.gemini.launch:GeminiLauncher",
+    headless="cortext.tools.gemini.headless:GeminiHeadless",
+    slash_commands="cortext.tools.gemini.commands:GeminiCommands",
+    archive="cortext.tools.gemini.archive:GeminiArchive",
     empty_sessions="cortext.tools.gemini.detection:empty_sessions",
 )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cortext.tools.archive_items import Change
     from cortext.tools.opencode.storage import Origin, Raw
 
-Change = Callable[[bytes], bytes]
-"""What a copy has in the place of these bytes."""
 _AS_IS = "surrogatepass"
 
 

@@ -23,6 +23,10 @@ TOOL = Tool(
     marks_mcp_tools=False,
     reader="cortext.tools.opencode.reader:OpenCodeBridge",
     writer="cortext.tools.opencode.writer:OpenCodeWriter",
+    launcher="cortext.tools.opencode.launch:OpenCodeLauncher",
+    headless="cortext.tools.opencode.headless:OpenCodeHeadless",
+    slash_commands="cortext.tools.opencode.commands:OpenCodeCommands",
+    archive="cortext.tools.opencode.archive:OpenCodeArchive",
     latest_sessions="cortext.tools.opencode.detection:latest_sessions",
     find_text="cortext.tools.opencode.detection:has_text",
 )

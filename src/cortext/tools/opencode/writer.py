@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json_codec
-from cortext.tools.launch import PURE
+from cortext.tools.opencode.launch import PURE
 from cortext.tools.opencode.storage import Database, read_database
 from cortext.tools.scan import own_home
 from cortext.tools.writer_protocol import Turn, Written, millis, rising, with_last

@@ -1,0 +1,26 @@
+"""What the archive takes from Claude Code."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from cortext.tools import jsonl
+from cortext.tools.archive_items import ArchiveSource, Item, walk_files
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class ClaudeArchive(ArchiveSource):
+    """Transcripts, and the folder beside each of them with its sub-agents and results."""
+
+    def files(self) -> Iterator[Item]:
+        for folder in jsonl.listed(os.path.join(self.home, "projects")):
+            for entry in jsonl.listed(folder.path) if os.path.isdir(folder) else ():
+                if _UUID.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                    for one in walk_files(entry.path):
+                        yield self.item(one.path, entry.name)
+                elif entry.name.endswith(".jsonl") and os.path.isfile(entry):
+                    id = entry.name.removesuffix(".jsonl")
+                    yield self.item(entry.path, id if _UUID.fullmatch(id) else "")

@@ -1,0 +1,125 @@
+"""Turns with Claude Code that has no terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, cast
+
+from cortext.model import json_codec
+from cortext.tools.claude.tool import TOOL
+from cortext.tools.headless import Headless
+from cortext.tools.json_answers import (
+    Report,
+    Usage,
+    as_dict,
+    as_number,
+    as_text,
+    read_object,
+    sum_of,
+)
+from cortext.tools.launch import Plan
+from cortext.tools.stream_events import Lines
+
+_NO_MENTIONS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
+"""Claude Code would put any file that a prompt names after an `@` into it, from anywhere on the
+disk, and most of a prompt is what others said before."""
+_BIGGEST_STATE = 1 << 26
+_NOT_TRUSTED = (
+    "Claude Code was never told to trust this folder: its settings, hooks, servers and "
+    "CLAUDE.md are left out; run `claude` here once to trust it"
+)
+
+
+class ClaudeSpeech(Lines):
+    """`claude -p --output-format stream-json`, with partial messages."""
+
+    _block = 0
+
+    def event(self, event: dict[str, Any], replies: list[dict[str, Any]]) -> Iterator[str]:
+        match event:
+            case {"parent_tool_use_id": str()}:
+                return  # what a sub-agent says is no answer to the person
+            case {"type": "stream_event", "event": {"type": "content_block_start"}}:
+                self._block += 1
+            case {"type": "stream_event", "event": {"delta": {"type": "text_delta", "text": text}}}:
+                yield from self.say(text, self._block)
+            case {"type": "result"}:
+                self.over = True
+                yield from self._result(event)
+            case _:
+                pass
+
+    def _result(self, event: dict[str, Any]) -> Iterator[str]:
+        match event.get("usage"):
+            case {"output_tokens": tokens}:
+                self.count(tokens)
+            case _:
+                pass
+        said = event.get("result")
+        if event.get("is_error"):
+            self.problem: str = str(said or event.get("subtype") or "it failed")
+        elif not self._said:
+            # A slash command of its own is answered without the model.
+            yield from self.say(said, "result")
+
+
+class ClaudeHeadless(Headless):
+    """`claude -p`."""
+
+    speech = ClaudeSpeech
+    report_words = ("--output-format", "json")
+
+    def turn(self, *, cwd: str, model: str) -> Plan:
+        words = ["claude", "-p", "--output-format", "stream-json", "--include-partial-messages"]
+        words += ["--verbose", "--no-session-persistence"]
+        words += ["--model", model] if model else []
+        return Plan(self.tool.name, (*words, *_untrusted(cwd)), cwd, _NO_MENTIONS)
+
+    def notes(self, cwd: str) -> list[str]:
+        return [_NOT_TRUSTED] if _untrusted(cwd) else []
+
+    def read_report(self, said: str) -> Report | None:
+        value = read_object(said)
+        if not isinstance(text := value.get("result"), str):
+            return None
+        used = as_dict(value.get("usage"))
+        read = sum_of(
+            used, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"
+        )
+        usage = Usage(read, sum_of(used, "output_tokens"), as_number(value.get("total_cost_usd")))
+        return Report(text, as_text(value.get("session_id")), usage if used else None)
+
+
+def _untrusted(cwd: str) -> list[str]:
+    """Return options that leave out what a project brings, unless the person trusts it. Without a
+    terminal Claude Code asks nobody, and runs a project's hooks and servers."""
+    folder = os.path.realpath(cwd)
+    known = _claude_projects()
+    while not _is_trusted(known.get(folder)):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return ["--setting-sources", "user", "--strict-mcp-config"]
+        folder = parent
+    return []
+
+
+def _is_trusted(project: object) -> bool:
+    match project:
+        case {"hasTrustDialogAccepted": True}:
+            return True
+        case _:
+            return False
+
+
+def _claude_projects() -> dict[str, Any]:
+    """Return what Claude Code knows of folders. If that cannot be read, no folder is trusted."""
+    own = os.environ.get("CLAUDE_CONFIG_DIR")
+    folder = own or os.path.dirname(TOOL.home)
+    try:
+        with open(os.path.join(folder, ".claude.json"), "rb") as file:
+            value: Any = json_codec.decode(file.read(_BIGGEST_STATE))
+    except (OSError, ValueError):
+        return {}
+    projects: Any = cast("dict[str, Any]", value).get("projects") if isinstance(value, dict) else {}
+    return cast("dict[str, Any]", projects) if isinstance(projects, dict) else {}

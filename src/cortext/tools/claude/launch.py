@@ -1,0 +1,30 @@
+"""How Claude Code is started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cortext.tools.launch import Launcher, Plan
+
+
+class ClaudeLauncher(Launcher):
+    """The command line of `claude`."""
+
+    takes_command = True
+
+    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> Plan:
+        words = ("claude", "--resume", id, *([command] if command else []))
+        return Plan(self.tool.name, words, cwd)
+
+    def fork(self, id: str, *, new: str, cwd: str, command: str = "") -> Plan | None:
+        words = ("claude", "--resume", id, "--fork-session", "--session-id", new)
+        return Plan(self.tool.name, (*words, *([command] if command else [])), cwd)
+
+    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> Plan | None:
+        return Plan(self.tool.name, ("claude", command), cwd) if command else None
+
+    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> Plan:
+        words = ["claude", "-p", "--resume", id, "--fork-session", "--no-session-persistence"]
+        # Without a terminal it asks nobody whether a project's own hooks may run.
+        words += ["--tools", "", "--strict-mcp-config", "--setting-sources", "user", *extra]
+        return Plan(self.tool.name, tuple(words), cwd)

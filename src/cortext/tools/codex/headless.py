@@ -1,0 +1,86 @@
+"""Turns with Codex that has no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cortext.tools.headless import Headless
+from cortext.tools.json_answers import Report, Usage, as_dict, as_text, read_events, sum_of
+from cortext.tools.launch import Plan
+from cortext.tools.stream_requests import Calls
+
+
+class CodexSpeech(Calls):
+    """`codex app-server`, on its stdin and stdout."""
+
+    _versioned = False
+
+    def __init__(self, *, cwd: str = "", model: str = "") -> None:
+        super().__init__(cwd=cwd, model=model)
+        self._thread = ""
+        self._streamed: set[object] = set()
+
+    def _first(self) -> dict[str, Any]:
+        who = {"name": "cortext", "title": "cortext", "version": "1"}
+        return self._call("initialize", clientInfo=who)
+
+    def _next(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if method == "initialize":
+            yield {"method": "initialized"}
+            model = {"model": self.model} if self.model else {}
+            yield self._call("thread/start", cwd=self.cwd, ephemeral=True, **model)
+        elif method == "thread/start":
+            match result:
+                case {"thread": {"id": str(id)}}:
+                    self._thread = id
+                    text = {"type": "text", "text": self._prompt}
+                    yield self._call("turn/start", threadId=id, input=[text])
+                case _:
+                    self._fail("")
+
+    def _told(self, method: str, params: dict[str, Any]) -> Iterator[str]:
+        match method, params:
+            case _, {"threadId": str(id)} if id != self._thread:
+                return  # a sub-agent's
+            case "item/agentMessage/delta", {"itemId": item, "delta": text}:
+                self._streamed.add(item)
+                yield from self.say(text, item)
+            case "item/completed", {"item": {"type": "agentMessage", "id": item, "text": text}}:
+                if item not in self._streamed:
+                    yield from self.say(text, item)
+            case "thread/tokenUsage/updated", {"tokenUsage": {"total": {"outputTokens": tokens}}}:
+                self.count(tokens)
+            case "turn/completed", {"turn": {"status": status, **rest}}:
+                self.over = True
+                if status != "completed":
+                    self._fail(rest.get("error") or {"message": f"the turn is {status}"})
+            case _:
+                pass
+
+    def _declined(self, method: str, params: object) -> dict[str, Any] | None:
+        if method.endswith("/requestApproval"):
+            return {"decision": "decline"}
+        return {"action": "decline"} if method.endswith("/elicitation/request") else None
+
+
+class CodexHeadless(Headless):
+    """`codex app-server`."""
+
+    speech = CodexSpeech
+    report_words = ("--json",)
+
+    def turn(self, *, cwd: str, model: str) -> Plan:
+        return Plan(self.tool.name, ("codex", "app-server"), cwd)
+
+    def read_report(self, said: str) -> Report | None:
+        texts: list[str] = []
+        session, usage = "", None
+        for event in read_events(said):
+            item, used = as_dict(event.get("item")), as_dict(event.get("usage"))
+            session = session or as_text(event.get("thread_id"))
+            if event.get("type") == "item.completed" and item.get("type") == "agent_message":
+                texts.append(as_text(item.get("text")))
+            if used:
+                usage = Usage(sum_of(used, "input_tokens"), sum_of(used, "output_tokens"))
+        return Report("\n".join(texts), session, usage) if texts else None

@@ -1,0 +1,43 @@
+"""How Codex is started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from cortext.model import json_codec
+from cortext.tools.codex.writer import is_ours
+from cortext.tools.launch import Launcher, Plan
+
+_FEATURES = ("shell_tool", "unified_exec", "multi_agent", "view_image", "goals", "apps")
+
+
+class CodexLauncher(Launcher):
+    """The command line of `codex`. Codex is told something only by a turn that we write."""
+
+    takes_empty_session = True
+
+    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> Plan:
+        return Plan(self.tool.name, ("codex", "resume", id), cwd)
+
+    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> Plan:
+        off = [f"features.{name}=false" for name in _FEATURES]
+        off += ['web_search="disabled"', "mcp_servers={}", _untrusted(cwd)]
+        settings = [word for each in off for word in ("-c", each)]
+        words = ["codex", "exec", "--sandbox", "read-only", "--ephemeral", *settings, *extra]
+        return Plan(self.tool.name, (*words, "fork", id, "-"), cwd)
+
+    def knows_briefing(self, path: str) -> bool:
+        return is_ours(path)
+
+
+def _untrusted(cwd: str) -> str:
+    """Return a setting that makes Codex read no settings of a folder, for one run. Otherwise it
+    starts the servers that a project adds."""
+    folders: list[str] = []
+    for folder in (os.path.abspath(cwd), os.path.realpath(cwd)):
+        while folder not in folders:
+            folders.append(folder)
+            folder = os.path.dirname(folder)
+    each = (f'{json_codec.encode(name).decode()}={{trust_level="untrusted"}}' for name in folders)
+    return f"projects={{{','.join(each)}}}"

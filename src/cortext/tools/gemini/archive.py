@@ -1,0 +1,43 @@
+"""What the archive takes from Gemini CLI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, cast
+
+from cortext.model import json_codec
+from cortext.tools import jsonl
+from cortext.tools.archive_items import ArchiveSource, Item, walk_files
+
+
+class GeminiArchive(ArchiveSource):
+    """Chats, and the files that tell the folder of each project."""
+
+    def files(self) -> Iterator[Item]:
+        for name in self.tool.companions:
+            yield from self.companion(name)
+        for project in jsonl.listed(os.path.join(self.home, "tmp")):
+            chats = jsonl.listed(os.path.join(project.path, "chats"))
+            yield from self.companion(f"tmp/{project.name}/.project_root") if chats else ()
+            for entry in chats:
+                if entry.is_dir(follow_symlinks=False):
+                    for one in walk_files(entry.path):
+                        yield self.item(one.path, entry.name)
+                elif entry.name.endswith((".jsonl", ".json")) and os.path.isfile(entry):
+                    yield self.item(entry.path)
+
+    def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
+        """Keep the projects that Gemini CLI has removed."""
+        if name not in self.tool.companions or not old:
+            return new
+        try:
+            before, now = _projects(old), _projects(new)
+        except (ValueError, LookupError, TypeError):
+            return new or old
+        missing = {folder: slug for folder, slug in before.items() if folder not in now}
+        return json_codec.pretty({"projects": missing | now}) if missing else new
+
+
+def _projects(data: bytes) -> dict[str, Any]:
+    return cast("dict[str, Any]", dict(json_codec.decode(data)["projects"]))

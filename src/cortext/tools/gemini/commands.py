@@ -1,0 +1,21 @@
+"""Our slash commands for Gemini CLI, which quotes what a person types for the shell."""
+
+from __future__ import annotations
+
+from cortext.formats.slash_frame import AFTER
+from cortext.tools.slash_commands import CALL, Command, SlashCommands, quoted
+
+
+class GeminiCommands(SlashCommands):
+    """TOML files."""
+
+    extension = "toml"
+
+    def file_text(self, command: Command, old: str = "") -> str:
+        return f"""description = {quoted(command.description)}
+prompt = '''
+!{{{CALL} {command.verb} --as {command.name} -- {{{{args}}}}}}
+
+{AFTER}
+'''
+"""

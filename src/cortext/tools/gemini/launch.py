@@ -1,0 +1,35 @@
+"""How Gemini CLI is started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cortext.tools.launch import Launcher, Plan
+
+_DENY = b'[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
+
+
+class GeminiLauncher(Launcher):
+    """The command line of `gemini`."""
+
+    asks_in_copy = True
+    takes_command = True
+    # It deletes a session that was resumed twice, in two other minutes than it began: seen with
+    # 0.61.
+    deletes_resumed = True
+
+    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> Plan:
+        first = ("--prompt-interactive", command) if command else ()
+        return Plan(self.tool.name, ("gemini", "--resume", id, *first), cwd)
+
+    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> Plan | None:
+        words = ("gemini", "--prompt-interactive", command)
+        return Plan(self.tool.name, words, cwd) if command else None
+
+    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> Plan:
+        words = ("gemini", "--resume", id, "--policy", policy, *extra)
+        # It answers in no folder that nobody trusts; this one is ours, and nothing is in it.
+        return Plan(self.tool.name, words, cwd, {"GEMINI_CLI_TRUST_WORKSPACE": "true"})
+
+    def deny_policy(self) -> bytes:
+        return _DENY

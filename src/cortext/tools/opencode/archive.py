@@ -1,0 +1,95 @@
+"""What the archive takes from OpenCode: the rows of a session, as a log of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from cortext.durability.gzip_members import MOST
+from cortext.durability.incremental_copy import Followed, Known, Tail, extend, sound_copy
+from cortext.durability.replace_file import storage_errors
+from cortext.errors import SessionCorruptedError
+from cortext.tools.archive_items import ArchiveSource, Change, Failures, Item
+from cortext.tools.opencode.archive_log import blocks, digests, new_lines
+from cortext.tools.opencode.reader import OpenCodeBridge
+from cortext.tools.opencode.redacted_rows import Changed
+from cortext.tools.opencode.storage import (
+    Database,
+    Found,
+    Origin,
+    Tree,
+    explain_refusal,
+    read_database,
+    trees,
+)
+
+
+class OpenCodeArchive(ArchiveSource):
+    """Sessions in databases, and in the files of older releases."""
+
+    def items(self, failures: Failures) -> Iterator[Item]:
+        if not os.path.isdir(self.home) and not self.tool.named_database:
+            return
+        bridge, seen = OpenCodeBridge(), set[str]()
+        found: list[tuple[str, Found]] = []
+        for path in bridge.databases():
+            try:
+                found += ((path, one) for one in read_database(path, Database.families))
+            except (OSError, SessionCorruptedError) as error:
+                failures[path] = explain_refusal(error)
+        for tree in trees(bridge.home):
+            try:
+                found += () if tree.is_side else [(tree.path, tree.found)]
+            except (OSError, SessionCorruptedError) as error:
+                failures[tree.path] = explain_refusal(error)
+        for path, one in found:
+            if one.id not in seen and _is_name(one.id):
+                seen.add(one.id)
+                yield Item(path, self.copy_name(one.id), "rows", one.id, one.print)
+
+    def copy_name(self, session_id: str) -> str:
+        return f"sessions/{session_id}.jsonl"
+
+    def copy_rows(
+        self, item: Item, target: str, known: Known | None, *, temp_dir: str, change: Change | None
+    ) -> Followed:
+        """Compare all rows of a session with its copy: not each change moves the time of a row."""
+
+        def copy(given: Origin) -> Followed:
+            store = Changed(given, change) if change else given
+            with storage_errors("archive into", target):
+                base, tail = sound_copy(target, known), Tail()
+                failures: list[str] = []
+                lines = new_lines(store, item.id, digests(target) if base.packed else {}, failures)
+                new = extend(target, base, tail.watch(blocks(lines, MOST)), temp_dir=temp_dir)
+            if failures:
+                why = f"{item.id} is copied in part: {failures[0]}"
+                raise SessionCorruptedError(item.path, why)
+            new = new._replace(print=item.print, length=base.length + tail.seen)
+            did = "grown" if base.packed else "new"
+            return Followed(new, did if tail.seen else "", tail.seen)
+
+        if known and known.print == item.print and os.path.exists(target):
+            return Followed(known)
+        if item.path.endswith(".json"):
+            return copy(Tree(item.path))
+        return read_database(item.path, copy)
+
+    def read_rows(self, path: str, session_id: str) -> list[bytes]:
+        """Return the rows of a session. FileNotFoundError if it is gone, SessionCorruptedError if
+        not all of it can be read."""
+
+        def read(store: Origin) -> list[bytes]:
+            failures: list[str] = []
+            found = [*new_lines(store, session_id, {}, failures)]
+            if failures:
+                raise SessionCorruptedError(path, f"{session_id} is read in part: {failures[0]}")
+            return found
+
+        return read(Tree(path)) if path.endswith(".json") else read_database(path, read)
+
+
+def _is_name(id: str) -> bool:
+    """Whether an id of a database can be the name of a file."""
+    return bool(re.fullmatch(r"[A-Za-z0-9_-]{1,200}", id))

@@ -1,0 +1,102 @@
+"""Turns with OpenCode that has no terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, cast
+
+from cortext.tools.headless import Headless
+from cortext.tools.json_answers import (
+    Report,
+    Usage,
+    as_dict,
+    as_number,
+    as_text,
+    read_events,
+    sum_of,
+)
+from cortext.tools.launch import Plan
+from cortext.tools.stream_requests import Calls
+
+
+class OpenCodeSpeech(Calls):
+    """`opencode acp`, the Agent Client Protocol."""
+
+    def _first(self) -> dict[str, Any]:
+        nothing = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
+        return self._call("initialize", protocolVersion=1, clientCapabilities=nothing)
+
+    def _next(self, method: str, result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if method == "initialize":
+            yield self._call("session/new", cwd=self.cwd, mcpServers=[])
+        elif method == "session/new":
+            self.session: str = str(result.get("sessionId", ""))
+            yield self._model() if self.model else self._ask()
+        elif method == "session/set_config_option":
+            yield self._ask()
+        elif method == "session/prompt":
+            self.over = True
+            match result:
+                case {"usage": {"outputTokens": tokens}}:
+                    self.count(tokens)
+                case _:
+                    pass
+
+    def _model(self) -> dict[str, Any]:
+        method = "session/set_config_option"
+        return self._call(method, sessionId=self.session, configId="model", value=self.model)
+
+    def _ask(self) -> dict[str, Any]:
+        text = {"type": "text", "text": self._prompt}
+        return self._call("session/prompt", sessionId=self.session, prompt=[text])
+
+    def _told(self, method: str, params: dict[str, Any]) -> Iterator[str]:
+        match params.get("update"):
+            case {
+                "sessionUpdate": "agent_message_chunk",
+                "content": {"type": "text", "text": text},
+                **rest,
+            } if params.get("sessionId") == self.session:
+                yield from self.say(text, rest.get("messageId"))
+            case _:
+                pass
+
+    def _declined(self, method: str, params: object) -> dict[str, Any] | None:
+        if method != "session/request_permission":
+            return None
+        options: Any = as_dict(params).get("options")
+        for option in cast("list[Any]", options) if isinstance(options, list) else ():
+            match option:
+                case {"kind": "reject_once", "optionId": str(id)}:
+                    return {"outcome": {"outcome": "selected", "optionId": id}}
+                case _:
+                    pass
+        return {"outcome": {"outcome": "cancelled"}}
+
+
+class OpenCodeHeadless(Headless):
+    """`opencode acp`."""
+
+    speech = OpenCodeSpeech
+    report_words = ("--format", "json")
+
+    def turn(self, *, cwd: str, model: str) -> Plan:
+        # Its server is for nobody but itself.
+        secret = {"OPENCODE_SERVER_PASSWORD": os.urandom(16).hex()}
+        return Plan(self.tool.name, ("opencode", "acp"), cwd, secret)
+
+    def read_report(self, said: str) -> Report | None:
+        events = list(read_events(said))
+        parts = [as_dict(event.get("part")) for event in events]
+        texts = [as_text(part.get("text")) for part in parts if part.get("type") == "text"]
+        if not texts:
+            return None
+        ends = [part for part in parts if part.get("type") == "step-finish"]
+        used = [as_dict(part.get("tokens")) for part in ends]
+        cached = sum(sum_of(as_dict(one.get("cache")), "read", "write") for one in used)
+        read = sum(sum_of(one, "input") for one in used) + cached
+        written = sum(sum_of(one, "output", "reasoning") for one in used)
+        cost = sum(as_number(part.get("cost")) or 0.0 for part in ends)
+        session = next((id for event in events if (id := as_text(event.get("sessionID")))), "")
+        return Report("\n".join(texts), session, Usage(read, written, cost) if used else None)

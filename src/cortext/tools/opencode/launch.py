@@ -1,0 +1,72 @@
+"""How OpenCode is started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, cast
+
+from cortext.errors import CortextError
+from cortext.model import json_codec
+from cortext.tools.launch import Launcher, Plan
+
+PURE = {"OPENCODE_PURE": "1"}
+"""OpenCode without plug-ins, where nobody sees what it starts."""
+_CONFIG = "OPENCODE_CONFIG_CONTENT"
+
+
+class OpenCodeLauncher(Launcher):
+    """The command line of `opencode`."""
+
+    asks_in_copy = True
+    takes_instructions = True
+
+    def resume(self, id: str, *, cwd: str, command: str = "", instructions: str = "") -> Plan:
+        environment = _instructing(instructions) if instructions else {}
+        return Plan(self.tool.name, ("opencode", "--session", id), cwd, environment)
+
+    def start(self, *, cwd: str, command: str = "", instructions: str = "") -> Plan | None:
+        if not instructions:
+            return None
+        return Plan(self.tool.name, ("opencode",), cwd, _instructing(instructions))
+
+    def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> Plan:
+        # An agent of our own: what a configuration allows one that it names would win.
+        mute = f"ask-{os.urandom(8).hex()}"
+        words = ("opencode", "run", "--session", id, "--agent", mute, *extra)
+        return Plan(self.tool.name, words, cwd, {**_muted(mute), **PURE})
+
+    def delete(self, id: str, cwd: str) -> Plan | None:
+        return Plan(self.tool.name, ("opencode", "session", "delete", id), cwd, PURE)
+
+
+def _instructing(path: str) -> dict[str, str]:
+    """OpenCode reads one more file of instructions."""
+    return _configured({"instructions": [*_list(_own_config().get("instructions")), path]})
+
+
+def _muted(agent: str) -> dict[str, str]:
+    """OpenCode with an agent that may do nothing but answer."""
+    nothing: dict[str, Any] = {"tools": {"*": False}, "permission": {"*": "deny"}}
+    named = {agent: {"mode": "primary", "description": "Answers a question.", **nothing}}
+    own = _own_config().get("agent")
+    others = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
+    return _configured({**nothing, "agent": {**others, **named}})
+
+
+def _configured(more: dict[str, Any]) -> dict[str, str]:
+    """OpenCode with some more settings, on top of what the person gave it in the same way."""
+    return {_CONFIG: json_codec.encode({**_own_config(), **more}).decode("utf-8")}
+
+
+def _own_config() -> dict[str, Any]:
+    given = os.environ.get(_CONFIG, "")
+    try:
+        value: Any = json_codec.decode(given.encode("utf-8", "surrogateescape")) if given else None
+    except ValueError:
+        raise CortextError(f"{_CONFIG} in the environment is not JSON") from None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
