@@ -36,7 +36,11 @@ class BadSettingError(CortextError, ValueError):
 
 
 class Setting(NamedTuple):
-    """The definition of one setting. `kind` is choice, whole, number, path or paths."""
+    """The definition of one setting. `kind` is choice, tool, whole, number, path or paths.
+
+    A setting of the kind `tool` is one of its choices or the name of a tool. Which tools there are
+    is known in a layer above, and checked there.
+    """
 
     name: str
     default: Any
@@ -57,6 +61,8 @@ class Setting(NamedTuple):
         """What it can be, in words."""
         if self.kind == "choice":
             return f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
+        if self.kind == "tool":
+            return f"{', '.join(self.choices)} or the name of a tool"
         if self.kind == "path":
             return "an absolute path, one that begins with ~/, or nothing"
         if self.kind == "paths":
@@ -67,6 +73,8 @@ class Setting(NamedTuple):
     def accepts(self, value: Any) -> bool:
         if self.kind == "choice":
             return value in self.choices
+        if self.kind == "tool":
+            return isinstance(value, str) and _is_word(value)
         if self.kind == "path":
             return isinstance(value, str) and _is_path(value)
         if self.kind == "paths":
@@ -118,9 +126,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "resume.tool",
         "ask",
-        "choice",
+        "tool",
         "The tool to reopen a conversation in that was had in none.",
-        ("ask", "claude", "opencode", "gemini", "codex"),
+        ("ask",),
     ),
     Setting("list.limit", 50, "whole", "Rows of a list in a terminal.", least=1),
     Setting(
@@ -361,6 +369,10 @@ def _flat(table: dict[str, Any], above: tuple[str, ...] = ()) -> dict[tuple[str,
         else:
             found[*above, key] = value
     return found
+
+
+def _is_word(text: str) -> bool:
+    return text.isascii() and text.replace("-", "").replace("_", "").isalnum()
 
 
 def _is_path(text: str) -> bool:

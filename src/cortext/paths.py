@@ -37,12 +37,12 @@ def cache_home() -> str:
 
 def document_dir() -> str:
     """The default folder of session documents."""
-    return os.path.join(data_home(), "src", "opencode", "sessions")
+    return os.path.join(data_home(), "src/opencode/sessions")
 
 
 def project_document_dir(root: str | os.PathLike[str]) -> str:
     """The folder of session documents that belong to one project."""
-    return os.path.join(root, ".src", "opencode", "sessions")
+    return os.path.join(root, ".src/opencode/sessions")
 
 
 def personal_workspace() -> str:

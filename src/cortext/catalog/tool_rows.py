@@ -15,7 +15,7 @@ from cortext.catalog.tool_sessions import Row
 from cortext.errors import CortextError, why
 from cortext.tools import scan
 from cortext.tools.protocol import Bridge, Glance, Source
-from cortext.tools.registry import open_bridge
+from cortext.tools.registry import find_tool, open_bridge
 
 _SEEN_WHOLE = 1 << 22
 """A transcript of no more bytes has no request in it if a glance finds none."""
@@ -120,7 +120,7 @@ def _sessions(tool: str, looks: Mapping[tuple[str, str], scan.Look]) -> Iterator
     for id, found in own.sessions.items():
         yield _Session((tool, id), found, archive)
     # Copies have the names of what they were made from: of what is there they need not be read.
-    if names[1] and (tool == "opencode" or not names[1] <= names[0]):
+    if names[1] and (find_tool(tool).has_databases or not names[1] <= names[0]):
         for id, found in archive.sessions.items():
             if id not in own.sessions:
                 yield _Session((tool, id), found, archive)

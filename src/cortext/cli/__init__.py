@@ -82,10 +82,11 @@ def _be_read() -> None:
     if not (os.environ.get("GEMINI_CLI") and sys.stdout.isatty()):
         return
     if os.environ.get("CODEX_THREAD_ID"):  # one runs in the other, and Codex keeps each byte
+        from cortext.tools.registry import find_tool
         from cortext.tools.tool_context import here
 
         inside = here()
-        if inside and inside.tool != "gemini":
+        if inside and not find_tool(inside.tool).drops_pending_output:
             return
     try:
         sys.stdout.write("\r" * _MOST_WAITING)

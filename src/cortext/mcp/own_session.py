@@ -6,10 +6,8 @@ import os
 from typing import NamedTuple
 
 from cortext.tools.processes import ancestors
-from cortext.tools.registry import tool_names
+from cortext.tools.registry import find_tool, tool_names
 from cortext.tools.running import live_sessions, tool_process
-
-_SESSION = "CLAUDE_CODE_SESSION_ID"
 
 
 class Own(NamedTuple):
@@ -28,8 +26,8 @@ def own_session() -> Own | None:
             continue
         # A tool may have started its own program once more: any of them has the session.
         ids = [id for (name, id), pid in live.items() if name == tool and pid in above]
-        # What Claude Code says of itself is from when it started us: it may have gone on since.
-        if not ids and tool == "claude" and os.environ.get(_SESSION):
-            ids = [os.environ[_SESSION]]
+        # What a tool says of itself is from when it started us: it may be in another session now.
+        if not ids and (told := os.environ.get(find_tool(tool).session_variable or "")):
+            ids = [told]
         return Own(tool, tuple(ids))
     return None

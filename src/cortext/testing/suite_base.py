@@ -116,7 +116,7 @@ def full_session(id: str = "full") -> Session:
         command="/workspace.brainstorm",
         prompt_hash="sha256:abc",
         tools=["mcp__a__b"],
-        native=[{"tool": "claude", "session_id": "x", "from": 0}],
+        native=[{"tool": "a-tool", "session_id": "x", "from": 0}],
         pending={"run": [1, 2]},
         extra={"agent_config": {"temperature": 1}, "conversation_id": "theirs", "future": [None]},
     )  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from cortext import paths
 from cortext.errors import CortextError
@@ -18,6 +18,7 @@ from cortext.errors import CortextError
 ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".jsonl.zst", ".jsonl.zst.gz")
 _DATA_HOME = "$XDG_DATA_HOME/"
 _LACKS = {
+    "setup": "there is nothing that cortext can set up in {}",
     "writer": "cortext cannot write sessions of {}",
     "launcher": "cortext cannot start {}",
     "headless": "cortext cannot run {} without a terminal",
@@ -34,6 +35,18 @@ class MissingCapabilityError(CortextError):
         self.tool, self.capability = tool.name, capability
         text = _LACKS.get(capability, f"{{}} has no {capability}")
         super().__init__(text.format(tool.display_name), hint=hint)
+
+
+class Plugin(Protocol):
+    """A file that a tool loads, in the place of hooks."""
+
+    note: str
+    """What a person should know before the plug-in is installed."""
+
+    @property
+    def path(self) -> str: ...
+
+    def text(self) -> bytes: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +111,8 @@ class Tool:
     """Whether the tool puts a backslash before `!` in the arguments of a slash command."""
     marks_mcp_tools: bool = True
     """Whether the names of called tools tell which belong to an MCP server."""
+    agents_folder: str = ""
+    """A folder of a project whose agent files name models of this tool."""
     output_limit: int = 0
     """Bytes of a command's output that the tool passes on; 0 for the usual 28,000."""
     drops_pending_output: bool = False
@@ -114,11 +129,15 @@ class Tool:
     archive: str | None = None
     """A subclass of `archive_items.ArchiveSource`, where that class itself does not do."""
     hooks: str | None = None
-    """A subclass of `settings.Hooks`."""
+    """A function that returns the `settings.SettingsFile` with hooks."""
+    plugin: str | None = None
+    """A class with the protocol `Plugin`, in the place of hooks."""
+    consent: str | None = None
+    """A function that tells what only the person can allow, as a `settings.Consent`."""
     slash_commands: str | None = None
     """A subclass of `slash_commands.SlashCommands`."""
     mcp_settings: str | None = None
-    """A value of `mcp_entry.McpSettings`."""
+    """A function that returns the `settings.SettingsFile` with MCP servers."""
     mcp_servers: str | None = None
     """A function that yields the tables of MCP servers which hold in a folder."""
     is_subagent: str | None = None
@@ -143,6 +162,11 @@ class Tool:
             person = person or os.path.expanduser("~")
             return os.path.join(person, self.folder.removeprefix("~/"))
         return self.folder
+
+    @property
+    def is_connectable(self) -> bool:
+        """Whether `cortext setup` can add something to the tool."""
+        return bool(self.hooks or self.plugin or self.slash_commands or self.mcp_settings)
 
     @property
     def has_databases(self) -> bool:

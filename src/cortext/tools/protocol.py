@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
@@ -75,4 +75,13 @@ class Bridge(Protocol):
     def decode(self, source: Source, *, longest: int | None = None) -> Decoded:
         """All of it. What cannot be read is named and hides nothing else. Of results above
         `longest` characters only the ends are kept."""
+        ...
+
+
+@runtime_checkable
+class NamesFiles(Protocol):
+    """A bridge that can tell from one file whether it is the transcript of a session."""
+
+    def is_transcript_of(self, id: str, path: str) -> bool:
+        """Whether a file is the transcript of this session. OSError if it cannot be read."""
         ...

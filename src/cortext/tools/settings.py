@@ -1,44 +1,25 @@
 """Our hooks and our MCP server in the settings of a tool: put in and taken out, no byte else.
 
 Nothing else is ever written there. Trust, permissions, policies and approvals are a person's
-consent, and theirs to give. Two tools read their servers from a file of its own: that is `SERVERS`,
-with a name like a tool's, and has no hooks.
+consent, and theirs to give.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from cortext.formats import json_edit, toml_edit
+from cortext.formats import json_edit
 from cortext.formats.json_edit import Insertion
-from cortext.tools.mcp_entry import (
-    TABLES,
-    entry_path,
-    has_entry,
-    made_by,
-    put_entry,
-    without_entry,
-)
-from cortext.tools.scan import own_home
+from cortext.tools.descriptor import Tool
+from cortext.tools.mcp_entry import McpEntry
+from cortext.tools.registry import find_tool
 
-FILES = {"claude": "settings.json", "gemini": "settings.json", "codex": "config.toml"}
-"""The tools whose settings we add to; OpenCode has no hooks, its database says all."""
-SERVERS = {"claude": "claude servers", "opencode": "opencode servers"}
-_WITH_ENTRY = {"gemini": "gemini", "codex": "codex", **{v: k for k, v in SERVERS.items()}}
-"""Which settings have the entry of the server, and whose."""
 ENTRY = "the MCP server"
-"""Stands among events for the entry."""
-MADE = ("hooks", *TABLES)
+"""Stands among events for the entry of the server."""
+MADE = ("hooks", "mcpServers", "mcp", "mcp_servers")
 """Keys that we may have made."""
-EVENTS: dict[str, tuple[str, ...]] = {
-    "claude": ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"),
-    "gemini": ("SessionStart", "AfterAgent"),
-}
-# A hook that hangs must not hold the tool up for long: one counts seconds, one milliseconds.
-_TIMEOUT = {"claude": 10, "gemini": 10_000}
-NOTIFY = ("cortext", "hook", "codex", "notify")
+_BLANK = "\ufeff \t\r\n"
 
 Steps = list[list[tuple[int, int]]]
 
@@ -51,138 +32,157 @@ class Edited(NamedTuple):
     steps: Steps
     made: list[list[str]]
 
-
-def settings_path(tool: str) -> str:
-    if tool not in FILES:
-        return entry_path(_WITH_ENTRY[tool])
-    return os.path.join(own_home(tool), FILES[tool])
-
-
-def with_hooks(tool: str, text: str, *, but: Sequence[str] = ()) -> Edited:
-    """The settings with our hooks and our server, `but` for some events; ValueError says why they
-    cannot have the hooks. Where the server cannot be named, it is left out."""
-    edited = Edited(text, [], [])
-    if tool == "codex":
-        if toml_edit.value_of(text, "notify") != list(NOTIFY):
-            edited = _after(edited, toml_edit.put_first(text, "notify", NOTIFY), [])
-    else:
-        if not text.strip("\ufeff \t\r\n"):
-            edited = _after(edited, [Insertion(len(text), "{}\n")], [])
-        for event in EVENTS.get(tool, ()):
-            edited = edited if event in but else _with_event(tool, edited, event)
-    return edited if ENTRY in but else _with_entry(tool, edited)
+    def insert(self, insertions: list[Insertion], made: list[list[str]]) -> Edited:
+        """Return the settings after one more step."""
+        step: list[tuple[int, int]] = []
+        shift = 0
+        for at, added in sorted(insertions, key=lambda each: each.at):
+            step.append((at + shift, at + shift + len(added)))
+            shift += len(added)
+        text = json_edit.insert(self.text, insertions)
+        return Edited(text, [*self.steps, step], [*self.made, *made])
 
 
-def _with_event(tool: str, edited: Edited, event: str) -> Edited:
-    plain = json_edit.parse(edited.text).plain
-    if any(_is_ours(tool, hook) for hook in _hooks_of(plain, event)):
-        return edited
-    hook = {"type": "command", "command": f"cortext hook {tool} {event}"}
-    element = {"hooks": [{**hook, "timeout": _TIMEOUT[tool]}]}
-    path = ["hooks", event]
-    made = [path[:depth] for depth in (1, 2) if not _has(plain, path[:depth])]
-    return _after(edited, json_edit.append(edited.text, path, element), made)
+class Consent(NamedTuple):
+    """What only the person can allow: why, and the file with its content."""
+
+    why: str
+    path: str
+    content: str
 
 
-def _with_entry(tool: str, edited: Edited) -> Edited:
-    whose = _WITH_ENTRY.get(tool)
-    if not whose or has_entry(whose, edited.text):
-        return edited
-    try:
-        added = put_entry(whose, edited.text)
-    except ValueError:
-        if tool not in FILES:
-            raise
-        return edited  # its hooks are worth having all the same
-    return _after(edited, added, made_by(whose, edited.text))
+class SettingsFile:
+    """A JSON file of settings that gets our hooks, our MCP server, or both."""
+
+    def __init__(
+        self,
+        tool: Tool,
+        path: str,
+        entry: McpEntry | None = None,
+        *,
+        has_events: bool = False,
+        timeout: int = 0,
+    ) -> None:
+        self.tool, self.path, self.entry = tool, path, entry
+        self.events: tuple[str, ...] = tool.hook_events if has_events else ()
+        self._timeout = timeout
+        """How long the tool waits for a hook, in its own unit: a hook must not hold it up."""
+
+    def with_hooks(self, text: str, *, but: Sequence[str] = ()) -> Edited:
+        """Return the settings with our hooks and our server, except for the events in `but`.
+
+        ValueError says why they cannot have the hooks. Where the server cannot be named, it is
+        left out.
+        """
+        edited = Edited(text, [], [])
+        if not text.strip(_BLANK):
+            edited = edited.insert([Insertion(len(text), "{}\n")], [])
+        for event in self.events:
+            edited = edited if event in but else self._with_event(edited, event)
+        return edited if ENTRY in but else self._with_entry(edited)
+
+    def without_hooks(self, text: str, made: Sequence[Sequence[str]]) -> str:
+        """Return the settings without our hooks, also where a person has changed them since. What
+        we made goes too, if nothing else is in it. ValueError if they cannot be read."""
+        if not text.strip(_BLANK):
+            return text
+        for event in self.events:
+            text = self._without_event(text, event)
+        text = self.entry.remove(text) if self.entry else text
+        for path in sorted(made, key=len, reverse=True):
+            if _has(plain := json_edit.parse(text).plain, path) and not _at(plain, path):
+                text = json_edit.remove(text, path)
+        return text
+
+    def missing_hooks(self, text: str) -> list[str]:
+        """Return the events that have no hook of ours. ValueError if the text cannot be read."""
+        plain: Any = json_edit.parse(text).plain if text.strip(_BLANK) else {}
+        return [
+            event
+            for event in self.events
+            if not any(self._is_ours(hook) for hook in _hooks_of(plain, event))
+        ]
+
+    def missing(self, text: str) -> list[str]:
+        """Return the events that have no hook of ours, and `ENTRY` if the server is missing."""
+        hooks = self.missing_hooks(text) if self.events else []
+        return [*hooks, ENTRY] if self.entry and self.entry.find(text) is None else hooks
+
+    def has_hooks(self, text: str) -> bool:
+        """Whether all our hooks are there."""
+        try:
+            return not self.missing_hooks(text)
+        except ValueError:
+            return False
+
+    def is_complete(self, text: str, but: Sequence[str]) -> bool:
+        """Whether nothing is to be done, although ours may stand in another place."""
+        return False
+
+    def explain_conflict(self, text: str) -> str:
+        """Return what a person can do who has a program of their own in the place of ours."""
+        return ""
+
+    def _with_event(self, edited: Edited, event: str) -> Edited:
+        plain = json_edit.parse(edited.text).plain
+        if any(self._is_ours(hook) for hook in _hooks_of(plain, event)):
+            return edited
+        hook = {"type": "command", "command": f"cortext hook {self.tool.name} {event}"}
+        element = {"hooks": [{**hook, "timeout": self._timeout}]}
+        path = ["hooks", event]
+        made = [path[:depth] for depth in (1, 2) if not _has(plain, path[:depth])]
+        return edited.insert(json_edit.append(edited.text, path, element), made)
+
+    def _with_entry(self, edited: Edited) -> Edited:
+        if self.entry is None or self.entry.find(edited.text) is not None:
+            return edited
+        try:
+            added = self.entry.insertions(edited.text)
+        except ValueError:
+            if not self.events:
+                raise
+            return edited  # its hooks are worth having all the same
+        return edited.insert(added, self.entry.made_keys(edited.text))
+
+    def _without_event(self, text: str, event: str) -> str:
+        elements = _at(json_edit.parse(text).plain, ["hooks", event])
+        if not isinstance(elements, list):
+            return text
+        for number in range(len(cast("list[Any]", elements)) - 1, -1, -1):
+            hooks = _at(elements, [number, "hooks"])
+            if not isinstance(hooks, list) or not hooks:
+                continue
+            ours = [self._is_ours(hook) for hook in cast("list[Any]", hooks)]
+            if all(ours):
+                text = json_edit.remove(text, ["hooks", event, number])
+                continue
+            for place in range(len(ours) - 1, -1, -1):
+                if ours[place]:
+                    text = json_edit.remove(text, ["hooks", event, number, "hooks", place])
+        return text
+
+    def _is_ours(self, hook: Any) -> bool:
+        command = _at(hook, ["command"])
+        return command in [f"cortext hook {self.tool.name} {event}" for event in self.events]
+
+
+def hooks_file(tool: str) -> SettingsFile | None:
+    """Return the settings that get our hooks; None if the tool has no hooks."""
+    found = find_tool(tool)
+    return found.load("hooks")(found) if found.hooks else None
+
+
+def server_file(tool: str) -> SettingsFile | None:
+    """Return the settings that get our MCP server; None if cortext cannot set it up."""
+    found = find_tool(tool)
+    return found.load("mcp_settings")(found) if found.mcp_settings else None
 
 
 def undone(text: str, steps: Steps) -> str:
-    """The text as it was before these steps."""
+    """Return the text as it was before these steps."""
     for step in reversed(steps):
         for start, end in reversed(step):
             text = text[:start] + text[end:]
-    return text
-
-
-def without_hooks(tool: str, text: str, made: Sequence[Sequence[str]]) -> str:
-    """The settings without our hooks, also where a person has changed them since; what we made
-    goes too, if nothing else is in it. ValueError if they cannot be read."""
-    whose = _WITH_ENTRY.get(tool)
-    if tool == "codex":
-        return without_entry(tool, toml_edit.take_out(text, "notify", NOTIFY))
-    if not text.strip("\ufeff \t\r\n"):
-        return text
-    for event in EVENTS.get(tool, ()):
-        text = _without_event(tool, text, event)
-    text = without_entry(whose, text) if whose else text
-    for path in sorted(made, key=len, reverse=True):
-        if _has(plain := json_edit.parse(text).plain, path) and not _at(plain, path):
-            text = json_edit.remove(text, path)
-    return text
-
-
-def has_hooks(tool: str, text: str) -> bool:
-    """Whether all our hooks are there."""
-    try:
-        return not missing_hooks(tool, text)
-    except ValueError:
-        return False
-
-
-def missing_hooks(tool: str, text: str) -> list[str]:
-    """The events that we want to be told of and are not; ValueError if they cannot be read."""
-    if tool == "codex":
-        there = toml_edit.value_of(text, "notify") == list(NOTIFY)
-        return [] if there else [NOTIFY[-1]]
-    plain: Any = json_edit.parse(text).plain if text.strip("\ufeff \t\r\n") else {}
-    return [
-        event
-        for event in EVENTS[tool]
-        if not any(_is_ours(tool, hook) for hook in _hooks_of(plain, event))
-    ]
-
-
-def missing(tool: str, text: str) -> list[str]:
-    """As `missing_hooks`, and whether the server is."""
-    whose = _WITH_ENTRY.get(tool)
-    hooks = missing_hooks(tool, text) if tool in FILES else []
-    return [*hooks, ENTRY] if whose and not has_entry(whose, text) else hooks
-
-
-def is_taken(text: str) -> bool:
-    """Whether the one program that Codex tells of a turn is another than ours."""
-    try:
-        return toml_edit.value_of(text, "notify") not in (None, list(NOTIFY))
-    except ValueError:
-        return False
-
-
-def _after(edited: Edited, insertions: list[Insertion], made: list[list[str]]) -> Edited:
-    step: list[tuple[int, int]] = []
-    shift = 0
-    for at, added in sorted(insertions, key=lambda each: each.at):
-        step.append((at + shift, at + shift + len(added)))
-        shift += len(added)
-    text = json_edit.insert(edited.text, insertions)
-    return Edited(text, [*edited.steps, step], [*edited.made, *made])
-
-
-def _without_event(tool: str, text: str, event: str) -> str:
-    elements = _at(json_edit.parse(text).plain, ["hooks", event])
-    if not isinstance(elements, list):
-        return text
-    for number in range(len(cast("list[Any]", elements)) - 1, -1, -1):
-        hooks = _at(elements, [number, "hooks"])
-        if not isinstance(hooks, list) or not hooks:
-            continue
-        ours = [_is_ours(tool, hook) for hook in cast("list[Any]", hooks)]
-        if all(ours):
-            text = json_edit.remove(text, ["hooks", event, number])
-            continue
-        for place in range(len(ours) - 1, -1, -1):
-            if ours[place]:
-                text = json_edit.remove(text, ["hooks", event, number, "hooks", place])
     return text
 
 
@@ -193,11 +193,6 @@ def _hooks_of(plain: Any, event: str) -> list[Any]:
         hooks = _at(element, ["hooks"])
         found += cast("list[Any]", hooks) if isinstance(hooks, list) else []
     return found
-
-
-def _is_ours(tool: str, hook: Any) -> bool:
-    command = _at(hook, ["command"])
-    return command in [f"cortext hook {tool} {event}" for event in EVENTS[tool]]
 
 
 def _has(plain: Any, path: Sequence[str]) -> bool:

@@ -25,6 +25,7 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import document_in
 from cortext.tools.incremental import Lately
+from cortext.tools.registry import get_tool
 from cortext.web.conversation_page import Turns, first_difference
 from cortext.web.database_session import RowsTail
 
@@ -162,10 +163,15 @@ class _Unsaid:
         return ""
 
 
+def _is_in_database(row: Listed) -> bool:
+    tool = get_tool(row.tool)
+    return tool is not None and tool.has_databases
+
+
 def _begin(row: Listed) -> tuple[_Watched, Tail]:
     watched = _Watched(_growing(row))
     try:
-        return watched, RowsTail(watched, row) if row.tool == "opencode" else Tail(watched)
+        return watched, RowsTail(watched, row) if _is_in_database(row) else Tail(watched)
     except FileNotFoundError as error:
         raise SessionNotFoundError(row.key, path=row.path) from error
     except SessionNotFoundError:

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 from cortext.features.setup.tool_setup import carry_out, plan_setup, plan_uninstall
-from cortext.tools import settings
 from cortext.tools.claude.commands import ClaudeCommands
 from cortext.tools.gemini.commands import GeminiCommands
 from cortext.tools.opencode.commands import OpenCodeCommands
+from cortext.tools.registry import CLAUDE, GEMINI
 
 TOOLS = ("claude", "gemini", "opencode")
 _CHANGES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.link")
@@ -52,7 +52,8 @@ def act(verb: str) -> None:
         carry_out(plan_uninstall(TOOLS), anyway=True)
         return
     if verb == "earlier":  # as a release would that knew fewer events and had other texts
-        settings.EVENTS = {"claude": ("Stop",), "gemini": ("AfterAgent",)}
+        for tool, event in ((CLAUDE, "Stop"), (GEMINI, "AfterAgent")):
+            object.__setattr__(tool, "hook_events", (event,))
         for kind in (ClaudeCommands, GeminiCommands, OpenCodeCommands):
             kind.file_text = _in_an_earlier_form(kind.file_text)
     carry_out(plan_setup(TOOLS, plugin=True), anyway=True)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from cortext.formats.json_edit import insert, parse
 from cortext.tools import settings
-from cortext.tools.mcp_entry import has_entry, put_entry, without_entry
 from tests.command import cortext, ok
 
 FILES = {
@@ -131,7 +130,9 @@ def test_settings_that_cannot_have_it_get_the_hooks(person: Path) -> None:
     put(person, "codex", "mcp_servers = {a = {command = 'b'}}\n")
     ok(person, "setup", "--tools", "gemini,codex", "--yes")
     assert read(person, "gemini")["mcpServers"] == []
-    assert settings.has_hooks("gemini", (person / FILES["gemini"]).read_text("utf-8"))
+    hooks = settings.hooks_file("gemini")
+    assert hooks
+    assert hooks.has_hooks((person / FILES["gemini"]).read_text("utf-8"))
     config = read(person, "codex")
     assert (config["notify"], config["mcp_servers"]) == (
         ["cortext", "hook", "codex", "notify"],
@@ -166,7 +167,10 @@ def test_a_table_in_any_toml_goes_as_it_came(
 ) -> None:
     lines = [*(f"{key} = {json.dumps(value)}" for key, value in values.items()), "[t]", "a = 1"]
     text = newline.join(lines) + (newline if ends else "")
-    new = insert(text, put_entry("codex", text))
-    assert has_entry("codex", new)
+    file = settings.server_file("codex")
+    assert file
+    assert file.entry
+    new = insert(text, file.entry.insertions(text))
+    assert file.entry.find(new) is not None
     assert tomllib.loads(new) == {**tomllib.loads(text), "mcp_servers": {"cortext": CALL}}
-    assert without_entry("codex", new).rstrip("\r\n") == text.rstrip("\r\n")
+    assert file.entry.remove(new).rstrip("\r\n") == text.rstrip("\r\n")

@@ -14,7 +14,8 @@ import pytest
 from cortext.features.capture.bindings import Bound, bind
 from cortext.features.doctor.report import examine
 from cortext.features.setup.tool_setup import has_hooks
-from cortext.tools.opencode.plugin import EVENTS, plugin_path, plugin_text
+from cortext.tools.opencode.plugin import plugin_path, plugin_text
+from cortext.tools.registry import OPENCODE
 from cortext.workspace.workspace import Workspace
 from tests.command import SCRIPT, cortext, ok
 from tests.features.setup.tool_files import files
@@ -196,7 +197,13 @@ def test_a_turn_is_captured(
     def call() -> None:
         given = json.dumps({"session_id": "ses_1"})
         done = subprocess.run(
-            [SCRIPT, "hook", "opencode", EVENTS[1], *([given] if told_by == "argument" else [])],
+            [
+                SCRIPT,
+                "hook",
+                "opencode",
+                OPENCODE.hook_events[1],
+                *([given] if told_by == "argument" else []),
+            ],
             cwd=tmp_path / "work",
             input=given if told_by == "stdin" else "",
             capture_output=True,

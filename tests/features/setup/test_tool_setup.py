@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cortext import paths
 from cortext.formats import json_edit
 from cortext.tools import settings
+from cortext.tools.registry import find_tool
 from cortext.tools.slash_commands import Command, open_slash_commands
 from tests.command import cortext, ok
 from tests.faults.mounts import read_only
@@ -21,6 +22,12 @@ from tests.features.setup.tool_files import CLAUDE, CODEX, GEMINI, files
 from tests.formats.settings_texts import settings as written_settings
 
 TOOLS = "claude,opencode,gemini,codex"
+
+
+def hooks_of(tool: str) -> settings.SettingsFile:
+    found = settings.hooks_file(tool)
+    assert found
+    return found
 
 
 @pytest.fixture
@@ -63,7 +70,7 @@ def test_only_hooks_commands_and_the_server_are_added(person: Path) -> None:
     commands = [hook["command"] for element in elements for hook in element["hooks"]]
     ours = [command for command in commands if command.startswith("cortext ")]
     assert sorted(ours) == sorted(
-        f"cortext hook claude {event}" for event in settings.EVENTS["claude"]
+        f"cortext hook claude {event}" for event in find_tool("claude").hook_events
     )
     config = tomllib.loads((person / ".codex/config.toml").read_text("utf-8"))
     assert config.pop("notify") == ["cortext", "hook", "codex", "notify"]
@@ -220,15 +227,15 @@ def test_hooks_in_any_settings_go_as_they_came(written: tuple[Any, str], tool: s
     the same value."""
     value, text = written
     try:
-        edited = settings.with_hooks(tool, text)
+        edited = hooks_of(tool).with_hooks(text)
     except ValueError:
         hooks = value.get("hooks", {})
         assert not all(isinstance(each, list) for each in hooks.values())
         return
-    assert settings.has_hooks(tool, edited.text)
+    assert hooks_of(tool).has_hooks(edited.text)
     steps = json.loads(json.dumps(edited.steps))
     assert settings.undone(edited.text, steps) == text
-    left = settings.without_hooks(tool, edited.text, edited.made)
+    left = hooks_of(tool).without_hooks(edited.text, edited.made)
     from cortext.formats.json_edit import parse
 
     assert parse(left).plain == value
@@ -374,8 +381,8 @@ def test_large_settings_are_read_once_for_each_step(monkeypatch: pytest.MonkeyPa
         return made
 
     monkeypatch.setattr(json_edit, "Value", value)
-    edited = settings.with_hooks("claude", '{"permissions": {}}', but=[settings.ENTRY])
-    assert len(edited.steps) == len(texts) == len(settings.EVENTS["claude"])
+    edited = hooks_of("claude").with_hooks('{"permissions": {}}', but=[settings.ENTRY])
+    assert len(edited.steps) == len(texts) == len(find_tool("claude").hook_events)
 
 
 def test_uninstall_names_the_file_that_cannot_be_written(person: Path) -> None:

@@ -8,9 +8,17 @@ import click
 
 from cortext.cli.common_options import json_option, print_json
 from cortext.cli.terminal_text import clean
-from cortext.config import SETTINGS, BadSettingError, Config, Setting, UnknownSettingError
+from cortext.config import (
+    SETTINGS,
+    BadSettingError,
+    Config,
+    Setting,
+    UnknownSettingError,
+    definition,
+)
 from cortext.errors import CortextError
 from cortext.features.setup.config_file import current, files, set_value, unset
+from cortext.tools.registry import is_tool, tool_names
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -35,7 +43,9 @@ def complete_value(
     named = [setting for setting in SETTINGS if setting.name == ctx.params.get("name")]
     if named and named[0].kind == "path":
         return [CompletionItem(incomplete, type="dir")]
-    choices = named[0].choices if named else ()
+    choices: tuple[str, ...] = named[0].choices if named else ()
+    if named and named[0].kind == "tool":
+        choices += tuple(tool_names())
     return [CompletionItem(word) for word in choices if word.startswith(incomplete)]
 
 
@@ -90,11 +100,20 @@ def _refuse(error: CortextError, code: int) -> NoReturn:
     raise click.exceptions.Exit(code)
 
 
+def _check_tool(name: str, value: str) -> None:
+    """Refuse a tool that does not exist."""
+    setting = definition(name)
+    if setting.kind == "tool" and value not in setting.choices and not is_tool(value):
+        allowed = f"{', '.join(setting.choices)} or a tool: {', '.join(tool_names())}"
+        raise BadSettingError(f"{name} cannot be {value!r}, only {allowed}")
+
+
 def _change(name: str, value: str | None, workspace: bool) -> None:
     try:
         if value is None:
             path, changed = unset(name, workspace=workspace)
         else:
+            _check_tool(name, value)
             path, changed = set_value(name, value, workspace=workspace)
     except BadSettingError as error:
         _refuse(error, 2)

@@ -27,11 +27,10 @@ def complete_event(
     """The events that the tool before tells of, for the shell."""
     from click.shell_completion import CompletionItem
 
-    from cortext.tools import settings
-    from cortext.tools.opencode import plugin
+    from cortext.tools.registry import get_tool
 
-    events = {**settings.EVENTS, "codex": settings.NOTIFY[-1:], "opencode": plugin.EVENTS}
-    known = events.get(str(ctx.params.get("tool")), ())
+    tool = get_tool(str(ctx.params.get("tool")))
+    known = tool.hook_events if tool else ()
     return [CompletionItem(event) for event in known if event.startswith(incomplete)]
 
 

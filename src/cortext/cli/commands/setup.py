@@ -16,14 +16,6 @@ if TYPE_CHECKING:
 
     from cortext.features.setup.tool_setup import Change, Plan
 
-POLICY = """\
-[[rule]]
-toolName = "run_shell_command"
-commandPrefix = "cortext slash"
-decision = "allow"
-priority = 200
-"""
-
 
 def parse_tool_names(
     ctx: click.Context, param: click.Parameter, value: str | None
@@ -76,15 +68,20 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
     again, `cortext doctor` says whether it works. What cannot be read is left as it is and named,
     all the rest is done, and the exit code is 1.
     """
-    from cortext.features.setup.tool_setup import carry_out, found_tools, plan_setup
+    from cortext.features.setup.tool_setup import carry_out, found_tools, plan_setup, plugin_of
+    from cortext.tools.registry import tools as tools_there
 
     names = tools or found_tools()
     if not names:
         raise CortextError(
             "no AI tool was found", hint="--tools claude,opencode,gemini,codex names some"
         )
-    if plugin and "opencode" not in names:
-        raise CortextError("the plug-in is for OpenCode", hint="add opencode to --tools")
+    if plugin and not any(map(plugin_of, names)):
+        with_plugin = next(tool for tool in tools_there() if tool.plugin)
+        raise CortextError(
+            f"the plug-in is for {with_plugin.display_name}",
+            hint=f"add {with_plugin.name} to --tools",
+        )
     plan = plan_setup(names, plugin=plugin)
     show(plan, whole=dry_run)
     if plan.changes and not dry_run:
@@ -96,8 +93,8 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
     if not plan.changes:
         whole = [name for name in names if name not in plan.left]
         click.echo(f"nothing to do: {', '.join(whole)} {_have(whole)}" if whole else "nothing done")
-    if "gemini" in plan.tools and not dry_run:
-        _say_consent()
+    if not dry_run:
+        _say_consent(plan.tools)
     if plan.failed and not dry_run:
         lacking = list(dict.fromkeys(plan.failed))
         raise CortextError(
@@ -147,20 +144,15 @@ def _have(names: Sequence[str]) -> str:
     return "has all of it" if len(names) == 1 else "have all of it"
 
 
-def _say_consent() -> None:
-    """What only the person can allow: said where it matters, and was not done yet."""
-    import os
-    import shutil
-
+def _say_consent(names: Sequence[str]) -> None:
+    """Say what only the person can allow, where it matters and was not done yet."""
     from cortext.cli.views.list_view import short
-    from cortext.tools.scan import own_home
+    from cortext.tools.registry import find_tool
 
-    path = os.path.join(own_home("gemini"), "policies", "cortext.toml")
-    if shutil.which("gemini") is None or os.path.exists(path):
-        return
-    click.echo(
-        "Gemini CLI asks each time before our commands run; without a terminal it refuses "
-        f"them. To allow `cortext slash` and nothing else, put this into {short(path)}:"
-        f"\n\n{POLICY}",
-        err=True,
-    )
+    for tool in map(find_tool, names):
+        consent = tool.load("consent")(tool) if tool.consent else None
+        if consent:
+            click.echo(
+                f"{consent.why}, put this into {short(consent.path)}:\n\n{consent.content}",
+                err=True,
+            )

@@ -116,9 +116,11 @@ def _said(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) 
 
         return typed_words(typed, slash.inside.process if slash.inside else None)
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if stdin else " ".join(words)
-    # Claude Code and Gemini CLI put a backslash before a bang, for shells that expand it.
-    inside = slash.inside.tool if slash.inside else ""
-    return text.replace("\\!", "!") if inside in ("claude", "gemini") else text
+    from cortext.tools.registry import find_tool
+
+    # Some tools put a backslash before a bang, for shells that expand it.
+    escapes = slash.inside and find_tool(slash.inside.tool).escapes_bangs
+    return text.replace("\\!", "!") if escapes else text
 
 
 def _answer(

@@ -34,6 +34,7 @@ from cortext.model.message import SessionMessage
 from cortext.stores.workspace_layout import Place, conversations_dir
 from cortext.tools.incremental import Follows, FollowsRows, Mark, mark_of
 from cortext.tools.protocol import Bridge, Source
+from cortext.tools.registry import find_tool
 from cortext.workspace.inactivity import REASON
 from cortext.workspace.workspace import Workspace
 
@@ -256,7 +257,7 @@ def _news(
     if changed is None:
         return None
     said = [*changed.again, *changed.new]
-    if tool == "opencode":
+    if find_tool(tool).has_databases:
         if any(m.id in known and m.role != "user" for m in said):
             return None  # there is more of something that is captured
         said = [m for m in said if m.id not in known]

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cortext import paths
+from cortext.tools.registry import find_tool
 from cortext.tools.running import forget_running, note_running, tool_process
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _waited(call: Call, process: Process) -> Bound | None:
     """The conversation that waits for the session of this process, if that is this one."""
     from cortext.features.capture.pending_bindings import bound_to_process, settle, settle_by_time
 
-    if call.tool != "opencode":
+    if not find_tool(call.tool).has_shared_process:
         return settle(call.tool, call.id, call.path, process)
     # A process of it has several sessions: which one waited is in what was said.
     waiting = bound_to_process(call.tool, process)
@@ -187,7 +188,7 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> Call:
 def _told(call: Call, found: Bound) -> dict[str, Any]:
     from cortext.features.capture.capture import capture
 
-    if call.tool == "opencode":  # which tells what was said to its database alone
+    if not find_tool(call.tool).hook_sends_prompt:
         new = capture(found.root, found.place).new
         if new and _is_closing(_last_request(found, new)) and not _is_completed(found):
             _stop(found)
@@ -204,7 +205,7 @@ def _told(call: Call, found: Bound) -> dict[str, Any]:
         _await(call.path, call.answer)
     if closing:  # a tool that calls us only when the answer is given
         _stop(found)
-        return {"systemMessage": _SHOWN} if call.tool == "gemini" else {}
+        return {"systemMessage": _SHOWN} if find_tool(call.tool).hook_shows_message else {}
     capture(found.root, found.place)
     return {}
 

@@ -12,6 +12,7 @@ from cortext.model.session import Session
 from cortext.stores.workspace_layout import Place
 from cortext.tools import scan
 from cortext.tools.mcp_servers import mcp_servers, merge_tools, record_tools, server_alone
+from cortext.tools.registry import find_tool
 from cortext.workspace.workspace import Workspace
 
 
@@ -39,8 +40,8 @@ def facts_of_new(entry: Entry, head: Session, messages: Sequence[SessionMessage]
     empty."""
     tool, called = str(entry["tool"]), _called_in(messages)
     model = find_model(tool, str(entry["session_id"]), str(entry.get("path") or ""))
-    # Only the tool names of OpenCode do not mark the tools of servers.
-    servers = mcp_servers(tool, head.working_dir) if called and tool == "opencode" else ()
+    marked = find_tool(tool).marks_mcp_tools
+    servers = mcp_servers(tool, head.working_dir) if called and not marked else ()
     tools = [name for name in record_tools(tool, called, servers) if not server_alone(name)]
     return Facts("", model, tuple(tools), (0, 0), str(entry.get("path") or ""))
 

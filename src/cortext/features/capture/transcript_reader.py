@@ -7,13 +7,13 @@ from cortext.features.capture.transcripts import Found, find_transcript, is_own
 from cortext.tools import scan
 from cortext.tools.incremental import Changed, Follows, FollowsRows, Mark, end_of, since
 from cortext.tools.protocol import Bridge, Source
-from cortext.tools.registry import open_bridge
+from cortext.tools.registry import find_tool, open_bridge
 
 
 def transcript_at(tool: str, id: str, path: str) -> Found | None:
     """As `find_transcript`. Of a database it is not asked whether it has the session: that takes
     longer than to read one."""
-    if tool == "opencode" and path.endswith(".db") and is_own(tool, path):
+    if find_tool(tool).has_databases and path.endswith(".db") and is_own(tool, path):
         return open_bridge(tool, scan.home_of(tool, path)), Source(tool, id, path, 0, "")
     return find_transcript(tool, id, path)
 

@@ -11,9 +11,8 @@ from importlib import metadata
 from cortext.durability.read_files import read_file
 from cortext.features.doctor.problem import NOTE, WARNING, Problem
 from cortext.model import json_codec, record_dicts
+from cortext.tools.registry import find_tool
 
-TESTED = {"claude": "2.1.325", "codex": "0.166.0", "gemini": "0.61.0", "opencode": "1.18.33"}
-"""The release of each tool whose histories the tests hold."""
 _SCRIPTS = {"cortext": WARNING, "aur": NOTE}
 _INSTEAD = {
     "cortext": "your tools start that one: put the folder of ours before it in PATH, or call it "
@@ -181,7 +180,7 @@ def version_of(program: str | None) -> str:
 
 def is_tested(tool: str, version: str) -> bool:
     """Whether the tests know this release, or an earlier one of the same line."""
-    tested, given = (_numbers(text) for text in (TESTED.get(tool, ""), version))
+    tested, given = (_numbers(text) for text in (find_tool(tool).tested_version, version))
     return given <= tested
 
 

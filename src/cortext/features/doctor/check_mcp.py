@@ -18,7 +18,8 @@ import msgspec
 
 from cortext.durability.read_files import read_file
 from cortext.errors import why
-from cortext.tools.mcp_entry import command_in, entry_in, entry_path
+from cortext.tools.mcp_entry import command_in
+from cortext.tools.settings import server_file
 
 PRESENT, MISSING, OTHER, GONE = "present", "missing", "another program", "its program is gone"
 OFF, UNREADABLE = "turned off", "settings cannot be read"
@@ -54,11 +55,14 @@ class ServerHealth(msgspec.Struct):
 
 
 def entry_of(tool: str) -> Entry:
-    """Nothing is started."""
-    path = entry_path(tool)
+    """Return what a tool's settings say of our server. Nothing is started."""
+    file = server_file(tool)
+    if file is None or file.entry is None:
+        return Entry(MISSING, [])
+    path = file.path
     try:
         text = read_file(path).decode("utf-8", "replace") if os.path.lexists(path) else ""
-        entry = entry_in(tool, text)
+        entry = file.entry.find(text)
     except (OSError, ValueError) as error:
         return Entry(UNREADABLE, [], f"{path} cannot be read: {why(error)}")
     if entry is None:
@@ -70,6 +74,12 @@ def entry_of(tool: str) -> Entry:
     if entry.get("enabled") is False or entry.get("disabled") is True:
         return Entry(OFF, command)
     return Entry(PRESENT if shutil.which(command[0]) else GONE, command)
+
+
+def entry_path(tool: str) -> str:
+    """Return the file that a tool reads MCP servers from; "" if cortext does not know it."""
+    file = server_file(tool)
+    return file.path if file else ""
 
 
 def server_health(entries: Sequence[Entry]) -> ServerHealth:

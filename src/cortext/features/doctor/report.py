@@ -26,6 +26,7 @@ from cortext.features.doctor.check_mcp import (
     Entry,
     ServerHealth,
     entry_of,
+    entry_path,
     server_health,
 )
 from cortext.features.doctor.checkup import Progress, look_over
@@ -34,8 +35,7 @@ from cortext.features.errors_log import last_errors
 from cortext.features.setup.tool_setup import COMMANDS, found_tools, has_hooks, plan_setup
 from cortext.installation import install_command
 from cortext.tools import settings
-from cortext.tools.mcp_entry import entry_path
-from cortext.tools.registry import tool_names
+from cortext.tools.registry import find_tool, tool_names
 from cortext.tools.scan import own_home
 from cortext.tools.slash_commands import slash_commands_of
 
@@ -140,7 +140,7 @@ def _connections() -> Health:
 
 def _tool(tool: str, entry: Entry, problems: list[Problem]) -> ToolHealth:
     hooks, commands = _hooks(tool, problems), _commands(tool, problems)
-    program = shutil.which(tool)
+    program = shutil.which(find_tool(tool).executable)
     version = version_of(program)
     return ToolHealth(
         tool,
@@ -174,18 +174,18 @@ def _server(entries: dict[str, Entry], problems: list[Problem]) -> ServerHealth:
 
 
 def _hooks(tool: str, problems: list[Problem]) -> str:
-    if tool == "opencode":
+    hooks = settings.hooks_file(tool)
+    if hooks is None:
         return ALL if has_hooks(tool) else NOT_USED
-    path = settings.settings_path(tool)
+    path = hooks.path
     try:
         text = read_file(path).decode("utf-8", "replace") if os.path.lexists(path) else ""
-        missing = settings.missing_hooks(tool, text)
+        missing = hooks.missing_hooks(text)
     except (OSError, ValueError) as error:
         hint = f"put it right by hand, then run `cortext setup --tools {tool}`"
         problems.append(Problem(f"{path} cannot be read: {why(error)}", hint))
         return NONE
-    wanted = settings.EVENTS.get(tool, settings.NOTIFY[-1:])
-    return _judged(f"hooks of {tool}", tool, missing, len(wanted), problems)
+    return _judged(f"hooks of {tool}", tool, missing, len(hooks.events), problems)
 
 
 def _commands(tool: str, problems: list[Problem]) -> str:

@@ -18,6 +18,7 @@ from cortext.model import json_codec, record_dicts
 from cortext.model.session import Session
 from cortext.stores.document import SessionStorage
 from cortext.stores.log import LogStore
+from cortext.tools.registry import CLAUDE, CODEX
 from cortext.tools.writer_protocol import Turn, iso, open_writer
 from cortext.workspace.session_manager import SessionManager
 
@@ -77,8 +78,8 @@ def tour(folder: str) -> Iterator[Step]:
 def _have(home: str, project: str) -> Step:
     hour = timedelta(hours=1)
     began = clock.now() - 3 * hour
-    claude = _write("claude", f"{home}/.claude", project, _PARSER, clock.now() - 50 * hour)
-    codex = _write("codex", f"{home}/.codex", project, _UPLOADS, began)
+    claude = _write(CLAUDE.name, f"{home}/.claude", project, _PARSER, clock.now() - 50 * hour)
+    codex = _write(CODEX.name, f"{home}/.codex", project, _UPLOADS, began)
     _begun_at(codex, began)
     paths = [os.path.relpath(path, home) for path in (claude, codex)]
     return Step(
@@ -94,7 +95,7 @@ def _write(tool: str, home: str, cwd: str, said: Sequence[str], began: datetime)
         for number, text in enumerate(said)
     ]
     # To name a session of Codex its own program is started: its first request does as well.
-    title = "" if tool == "codex" else said[0]
+    title = "" if tool == CODEX.name else said[0]
     return open_writer(tool, home).write(turns, cwd=cwd, title=title).path
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -29,9 +29,9 @@ from cortext.features.setup.manifest import (
 )
 from cortext.installation import install_command
 from cortext.tools import settings
-from cortext.tools.opencode.plugin import plugin_path, plugin_text
-from cortext.tools.registry import tool_names
-from cortext.tools.scan import own_home
+from cortext.tools.descriptor import MissingCapabilityError, Plugin
+from cortext.tools.registry import find_tool, tools
+from cortext.tools.settings import SettingsFile
 from cortext.tools.slash_commands import Command, SlashCommands, slash_commands_of
 
 COMMANDS = (
@@ -83,25 +83,40 @@ class Plan(NamedTuple):
 
 def found_tools() -> list[str]:
     """The tools of this person: whose program is on the PATH, or whose folder is there."""
-    return [tool for tool in tool_names() if shutil.which(tool) or os.path.isdir(own_home(tool))]
+    return [
+        tool.name
+        for tool in tools()
+        if tool.is_connectable and (shutil.which(tool.executable) or os.path.isdir(tool.home))
+    ]
 
 
-def plan_setup(tools: Sequence[str], *, plugin: bool = False) -> Plan:
-    """Hooks and commands for these tools, and the plug-in of OpenCode where it is wanted or is
-    there; nothing where all is there already."""
-    plan = Plan(partial(plan_setup, tools, plugin=plugin), [], [], [], [], [])
+def require_connectable(names: Iterable[str]) -> None:
+    """Raise MissingCapabilityError for a tool to which cortext can add nothing."""
+    for name in names:
+        tool = find_tool(name)
+        if not tool.is_connectable:
+            raise MissingCapabilityError(tool, "setup", hint="its sessions are listed as they are")
+
+
+def plan_setup(names: Sequence[str], *, plugin: bool = False) -> Plan:
+    """Plan hooks, commands and the MCP server for these tools, and a plug-in where it is wanted or
+    is there. Nothing is planned where everything is there already."""
+    plan = Plan(partial(plan_setup, names, plugin=plugin), [], [], [], [], [])
     installed = Installed.load()
-    for tool in tools:
-        if tool in settings.FILES:
+    require_connectable(names)
+    for tool in names:
+        hooks, servers = _settings_of(tool)
+        if hooks:
             with _leaving(tool, plan):
-                _plan_hooks(tool, tool, installed, plan)
+                _plan_hooks(tool, hooks, installed, plan)
         if commands := slash_commands_of(tool):
             _plan_commands(tool, commands, installed, plan)
-        if tool == "opencode" and (plugin or os.path.isfile(plugin_path())):
-            _plan_plugin(tool, installed, plan)
-        if tool in settings.SERVERS:
+        own = plugin_of(tool)
+        if own and (plugin or os.path.isfile(own.path)):
+            _plan_plugin(tool, own, installed, plan)
+        if servers:
             with _leaving(tool, plan):
-                _plan_hooks(tool, settings.SERVERS[tool], installed, plan)
+                _plan_hooks(tool, servers, installed, plan)
     if not _can_serve():
         plan.notes.append(
             "the MCP server is not set up, because the package mcp is not installed: "
@@ -114,23 +129,41 @@ def plan_setup(tools: Sequence[str], *, plugin: bool = False) -> Plan:
     return plan
 
 
-def plan_uninstall(tools: Sequence[str]) -> Plan:
-    """All that `setup` put in goes, for these tools."""
+def plan_uninstall(names: Sequence[str]) -> Plan:
+    """Plan to remove everything that `setup` added to these tools."""
     installed = Installed.load()
-    gone = [path for path in installed.paths(tools) if not os.path.exists(path)]
-    plan = Plan(partial(plan_uninstall, tools), [], [], [], [], gone)
-    for tool in tools:
-        if tool in settings.FILES:
+    gone = [path for path in installed.paths(names) if not os.path.exists(path)]
+    plan = Plan(partial(plan_uninstall, names), [], [], [], [], gone)
+    for tool in names:
+        hooks, servers = _settings_of(tool)
+        if hooks:
             with _leaving(tool, plan):
-                _plan_without_hooks(tool, tool, installed, plan)
+                _plan_without_hooks(tool, hooks, installed, plan)
         if commands := slash_commands_of(tool):
             _plan_without_commands(tool, commands, installed, plan)
-        if tool in settings.SERVERS:
+        if servers:
             with _leaving(tool, plan):
-                _plan_without_hooks(tool, settings.SERVERS[tool], installed, plan)
-        if tool == "opencode":
-            _plan_without_file(tool, plugin_path(), lambda old: plugin_text(), installed, plan)
+                _plan_without_hooks(tool, servers, installed, plan)
+        if own := plugin_of(tool):
+            _plan_without_file(tool, own.path, partial(_plugin_text, own), installed, plan)
     return plan
+
+
+def _plugin_text(plugin: Plugin, old: bytes) -> bytes:
+    return plugin.text()
+
+
+def _settings_of(tool: str) -> tuple[SettingsFile | None, SettingsFile | None]:
+    """Return the settings with hooks, and those with the MCP server if that is another file."""
+    hooks, servers = settings.hooks_file(tool), settings.server_file(tool)
+    is_same = hooks and servers and hooks.path == servers.path
+    return hooks, None if is_same else servers
+
+
+def plugin_of(tool: str) -> Plugin | None:
+    """Return our plug-in for a tool; None if it has none."""
+    found = find_tool(tool)
+    return found.load("plugin")() if found.plugin else None
 
 
 def carry_out(plan: Plan, *, anyway: bool = False) -> Plan:
@@ -180,17 +213,18 @@ def _changed(change: Change) -> CortextError:
 
 def has_hooks(tool: str) -> bool:
     """Whether what is said in a tool is captured without anybody doing anything."""
-    if tool not in (*settings.FILES, "opencode"):
+    plugin, hooks = plugin_of(tool), settings.hooks_file(tool)
+    place = plugin or hooks
+    if place is None:
         return False
-    path = plugin_path() if tool == "opencode" else settings.settings_path(tool)
     try:
-        data = read_or_none(path)
+        data = read_or_none(place.path)
     except OSError:
         return False  # `doctor` says it, and so does `setup`
-    if tool == "opencode":
-        ours = data == plugin_text()
-        return ours or (data is not None and _is_on_record(path, data, Installed.load()))
-    return settings.has_hooks(tool, as_text(data or b""))
+    if plugin:
+        ours = data == plugin.text()
+        return ours or (data is not None and _is_on_record(plugin.path, data, Installed.load()))
+    return hooks is not None and hooks.has_hooks(as_text(data or b""))
 
 
 def _is_on_record(path: str, data: bytes, installed: Installed) -> bool:
@@ -217,19 +251,19 @@ def _can_serve() -> bool:
     return find_spec("mcp") is not None
 
 
-def _plan_hooks(tool: str, which: str, installed: Installed, plan: Plan) -> None:
-    """Hooks and the server in the settings of a tool; `which` of its files."""
-    path = settings.settings_path(which)
+def _plan_hooks(tool: str, file: SettingsFile, installed: Installed, plan: Plan) -> None:
+    """Plan hooks and the server in a settings file of a tool."""
+    path = file.path
     old = read_or_none(path)
     text = as_text(old or b"")
     but = [] if _can_serve() else [settings.ENTRY]
     try:
-        if tool == "codex" and not {*settings.missing(tool, text)} - {*but}:
+        if file.is_complete(text, but):
             return
-        before = _before(which, path, text, installed)
-        edited = settings.with_hooks(which, before, but=but)
+        before = _before(file, text, installed)
+        edited = file.with_hooks(before, but=but)
     except ValueError as error:
-        instead = _instead(tool, text)
+        instead = file.explain_conflict(text)
         plan.notes.append(f"{path} is left as it is: {error}{instead}")
         plan.left.append(tool)
         plan.failed.extend([] if instead else [tool])
@@ -241,21 +275,13 @@ def _plan_hooks(tool: str, which: str, installed: Installed, plan: Plan) -> None
         plan.changes.append(Change(tool, path, old, new, {**record, "new": made}))
 
 
-def _instead(tool: str, text: str) -> str:
-    """What a person can do who has a program of their own where ours would be."""
-    if tool != "codex" or not settings.is_taken(text):
-        return ""
-    call = " ".join(settings.NOTIFY)
-    return f'; to have both, let the program that it names also run `{call} "$1"`'
-
-
-def _plan_without_hooks(tool: str, which: str, installed: Installed, plan: Plan) -> None:
-    path = settings.settings_path(which)
+def _plan_without_hooks(tool: str, file: SettingsFile, installed: Installed, plan: Plan) -> None:
+    path = file.path
     old = read_or_none(path)
     if old is None:
         return
     try:
-        before = as_bytes(_before(which, path, as_text(old), installed))
+        before = as_bytes(_before(file, as_text(old), installed))
     except ValueError as error:
         plan.notes.append(f"{path} is left as it is: {error}")
         return
@@ -267,25 +293,25 @@ def _plan_without_hooks(tool: str, which: str, installed: Installed, plan: Plan)
         plan.changes.append(Change(tool, path, old, None if gone else before))
 
 
-def _before(tool: str, path: str, text: str, installed: Installed) -> str:
-    """The settings as they would be without us: exactly, if nobody has changed them since."""
-    record = installed.of(path, as_bytes(text))
+def _before(file: SettingsFile, text: str, installed: Installed) -> str:
+    """Return the settings without us: exactly as they were, if nobody has changed them since."""
+    record = installed.of(file.path, as_bytes(text))
     if record.get("digest") == digest(as_bytes(text)):
-        before = _undone(tool, text, record.get("steps"))
+        before = _undone(file, text, record.get("steps"))
         if before is not None:
             return before
     made: Any = record.get("made")
     paths_made = [each for each in made if _is_made(each)] if _is_paths(made) else []
-    return settings.without_hooks(tool, text, paths_made)
+    return file.without_hooks(text, paths_made)
 
 
-def _undone(tool: str, text: str, steps: Any) -> str | None:
+def _undone(file: SettingsFile, text: str, steps: Any) -> str | None:
     """The text before some steps; None unless taking them again gives the text: the record that
     they are from is a file like any other. An earlier release may have taken fewer."""
     try:
         before = settings.undone(text, steps)
-        lacking = settings.missing(tool, text)
-        again = settings.with_hooks(tool, before, but=lacking)
+        lacking = file.missing(text)
+        again = file.with_hooks(before, but=lacking)
         return before if again.text == text else None
     except (TypeError, ValueError, LookupError):
         return None
@@ -322,15 +348,12 @@ def _plan_file(
     plan.changes.append(Change(tool, path, old, new, {"digest": digest(new)}))
 
 
-def _plan_plugin(tool: str, installed: Installed, plan: Plan) -> None:
-    path = plugin_path()
+def _plan_plugin(tool: str, plugin: Plugin, installed: Installed, plan: Plan) -> None:
+    path = plugin.path
     with _leaving(tool, plan):
-        _plan_file(tool, path, read_or_none(path), plugin_text(), installed, plan)
+        _plan_file(tool, path, read_or_none(path), plugin.text(), installed, plan)
     if any(change.path == path and change.old is None for change in plan.changes):
-        plan.notes.append(
-            "with any plug-in OpenCode asks the npm registry at each start, and waits for it: "
-            "minutes, where the registry cannot be reached and does not refuse"
-        )
+        plan.notes.append(plugin.note)
 
 
 def _plan_without_commands(

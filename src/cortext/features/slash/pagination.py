@@ -14,9 +14,9 @@ from cortext.durability.replace_file import write_new
 from cortext.errors import CortextError
 from cortext.features.resume.handoff_files import PIECES, folder_of, make_room
 from cortext.model import json_codec
+from cortext.tools.registry import get_tool
 
 LONGEST = 28_000
-_OF_TOOLS = {"codex": 9_000}
 """Bytes of a piece, with room for what we and the tool say beside it."""
 _MOST_LINES = 1_500
 _TOKEN = re.compile(r"([0-9a-f]{16})\.([0-9]{1,4})")
@@ -24,7 +24,8 @@ _TOKEN = re.compile(r"([0-9a-f]{16})\.([0-9]{1,4})")
 
 def in_pieces(text: str, tool: str = "") -> str:
     """The text, or the first piece of it and how to get the next, for an agent of this tool."""
-    pieces = split(text, _OF_TOOLS.get(tool, LONGEST))
+    found = get_tool(tool)
+    pieces = split(text, (found.output_limit if found else 0) or LONGEST)
     if len(pieces) == 1:
         return text
     name = os.urandom(8).hex()

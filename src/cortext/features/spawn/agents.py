@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.errors import CortextError, reason_of
-from cortext.tools.registry import is_tool, tool_names
+from cortext.tools.registry import is_tool, tool_names, tools
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -153,9 +153,9 @@ def _parse(text: str, path: str) -> Agent:
     if tool and not is_tool(tool):
         _warn(f"{path}: its tool is to be one of {', '.join(tool_names())}, not {tool!r}")
         tool = ""
-    # Claude Code's own files name its models, or say that there is none.
-    of_claude = os.path.basename(os.path.dirname(os.path.dirname(path))) == ".claude"
-    model_of = tool or ("claude" if of_claude else "")
+    # The agent files of a tool name its models, or say that there is none.
+    folder = os.path.basename(os.path.dirname(os.path.dirname(path)))
+    model_of = tool or next((each.name for each in tools() if each.agents_folder == folder), "")
     if model == "inherit" or not model_of:
         model = ""
     description = head.get("description", "")

@@ -294,6 +294,9 @@ class ClaudeBridge:
                 if dot and kind == "jsonl" and _UUID.fullmatch(id):
                     yield from jsonl.source(self.tool, id, entry)
 
+    def is_transcript_of(self, id: str, path: str) -> bool:
+        return jsonl.plain(os.path.basename(path)) == f"{id}.jsonl"
+
     def glance(self, source: Source) -> Glance:
         """As the port says; the model is the last one near an end."""
         fd = open_file(source.path)

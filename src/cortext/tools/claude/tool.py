@@ -18,10 +18,13 @@ TOOL = Tool(
     session_variable="CLAUDE_CODE_SESSION_ID",
     hook_events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"),
     escapes_bangs=True,
+    agents_folder=".claude",
     reader="cortext.tools.claude.reader:ClaudeBridge",
     writer="cortext.tools.claude.writer:ClaudeWriter",
     launcher="cortext.tools.claude.launch:ClaudeLauncher",
     headless="cortext.tools.claude.headless:ClaudeHeadless",
     slash_commands="cortext.tools.claude.commands:ClaudeCommands",
+    hooks="cortext.tools.claude.settings:hooks_file",
+    mcp_settings="cortext.tools.claude.settings:server_file",
     archive="cortext.tools.claude.archive:ClaudeArchive",
 )

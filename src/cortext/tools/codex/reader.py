@@ -242,6 +242,10 @@ class CodexBridge:
         for found in self._rollouts().values():
             yield found[-1]
 
+    def is_transcript_of(self, id: str, path: str) -> bool:
+        stem, _, ending = jsonl.plain(os.path.basename(path)).partition(".jsonl")
+        return bool(id) and f"-{id}" in stem and ending in ("", ".zst")
+
     def glance(self, source: Source) -> Glance:
         """As the port says. Of a compressed rollout only the head is read."""
         fd = open_file(source.path)

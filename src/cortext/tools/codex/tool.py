@@ -22,6 +22,8 @@ TOOL = Tool(
     writer="cortext.tools.codex.writer:CodexWriter",
     launcher="cortext.tools.codex.launch:CodexLauncher",
     headless="cortext.tools.codex.headless:CodexHeadless",
+    hooks="cortext.tools.codex.settings:settings_file",
+    mcp_settings="cortext.tools.codex.settings:settings_file",
     archive="cortext.tools.codex.archive:CodexArchive",
     is_subagent="cortext.tools.codex.reader:is_subagent",
 )

@@ -26,6 +26,9 @@ from cortext.tools.protocol import Decoded, Glance, Source
 from cortext.tools.scan import own_home, warn
 
 _ID = re.compile(rb'"sessionId"\s*:\s*"([A-Za-z0-9][A-Za-z0-9._-]{0,127})"')
+_SAID_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
+_HEAD = 4096
+"""Bytes at the beginning of a transcript that have its id."""
 _SUBAGENT = re.compile(rb'"kind"\s*:\s*"subagent"')
 # Within a line: over many empty ones it would look again from each of them.
 _MESSAGE = re.compile(rb'^[ \t\r\0]*\{"id"|"type"\s*:\s*"gemini"', re.MULTILINE)
@@ -165,6 +168,13 @@ class GeminiBridge:
                     for source in jsonl.source(self.tool, "", entry):
                         if id := _id_at(source.path):
                             yield source._replace(id=id, cwd=cwd)
+
+    def is_transcript_of(self, id: str, path: str) -> bool:
+        """Whether a file says this id. Its name has only the beginning of the id."""
+        if jsonl.plain(os.path.basename(path)).rpartition(".")[0] == id:
+            return True  # an old one that has no other
+        said = _SAID_ID.search(jsonl.read_head(path, _HEAD))
+        return said is not None and said[1] == id.encode("utf-8", "surrogatepass")
 
     def glance(self, source: Source) -> Glance:
         """As the port says; the title is the summary if one is near an end, else the request."""

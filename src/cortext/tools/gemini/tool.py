@@ -24,6 +24,9 @@ TOOL = Tool(
     launcher="cortext.tools.gemini.launch:GeminiLauncher",
     headless="cortext.tools.gemini.headless:GeminiHeadless",
     slash_commands="cortext.tools.gemini.commands:GeminiCommands",
+    hooks="cortext.tools.gemini.settings:settings_file",
+    mcp_settings="cortext.tools.gemini.settings:settings_file",
     archive="cortext.tools.gemini.archive:GeminiArchive",
+    consent="cortext.tools.gemini.settings:consent",
     empty_sessions="cortext.tools.gemini.detection:empty_sessions",
 )

@@ -7,8 +7,24 @@ import os
 
 from cortext import paths
 
-EVENTS = ("session.created", "session.idle")
-"""What it tells of."""
+NOTE = (
+    "with any plug-in OpenCode asks the npm registry at each start, and waits for it: "
+    "minutes, where the registry cannot be reached and does not refuse"
+)
+"""What a person should know before the plug-in is installed."""
+
+
+class OpenCodePlugin:
+    """The file of the plug-in, and what a person should know before it is installed."""
+
+    note: str = NOTE
+
+    @property
+    def path(self) -> str:
+        return plugin_path()
+
+    def text(self) -> bytes:
+        return plugin_text()
 
 
 def plugin_path() -> str:

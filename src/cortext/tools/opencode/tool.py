@@ -26,7 +26,9 @@ TOOL = Tool(
     launcher="cortext.tools.opencode.launch:OpenCodeLauncher",
     headless="cortext.tools.opencode.headless:OpenCodeHeadless",
     slash_commands="cortext.tools.opencode.commands:OpenCodeCommands",
+    mcp_settings="cortext.tools.opencode.settings:server_file",
     archive="cortext.tools.opencode.archive:OpenCodeArchive",
     latest_sessions="cortext.tools.opencode.detection:latest_sessions",
+    plugin="cortext.tools.opencode.plugin:OpenCodePlugin",
     find_text="cortext.tools.opencode.detection:has_text",
 )

@@ -1,0 +1,67 @@
+"""The settings of Codex: a program to notify, and MCP servers, in one TOML file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from cortext.formats import toml_edit
+from cortext.formats.json_edit import Insertion
+from cortext.tools.descriptor import Tool
+from cortext.tools.mcp_entry import CALL, NAME, McpEntry
+from cortext.tools.settings import ENTRY, Edited, SettingsFile
+
+_KEY = "notify"
+_NOTIFY = ("cortext", "hook", "codex", "notify")
+
+
+class CodexEntry(McpEntry):
+    """The entry as a table of TOML."""
+
+    def insertions(self, text: str) -> list[Insertion]:
+        return toml_edit.put_table(text, (self.table, NAME), self.entry)
+
+    def servers(self, text: str) -> Any:
+        return toml_edit.value_of(text, self.table)
+
+    def remove(self, text: str) -> str:
+        return toml_edit.take_out_table(text, (self.table, NAME), self.entry)
+
+    def made_keys(self, text: str) -> list[list[str]]:
+        return []
+
+
+class CodexSettings(SettingsFile):
+    """`config.toml`. Codex notifies one program, and a person may have another there."""
+
+    def with_hooks(self, text: str, *, but: Sequence[str] = ()) -> Edited:
+        edited = Edited(text, [], [])
+        if self.missing_hooks(text):
+            edited = edited.insert(toml_edit.put_first(text, _KEY, _NOTIFY), [])
+        return edited if ENTRY in but else self._with_entry(edited)
+
+    def without_hooks(self, text: str, made: Sequence[Sequence[str]]) -> str:
+        text = toml_edit.take_out(text, _KEY, _NOTIFY)
+        return self.entry.remove(text) if self.entry else text
+
+    def missing_hooks(self, text: str) -> list[str]:
+        return [] if toml_edit.value_of(text, _KEY) == list(_NOTIFY) else [_KEY]
+
+    def is_complete(self, text: str, but: Sequence[str]) -> bool:
+        return not {*self.missing(text)} - {*but}
+
+    def explain_conflict(self, text: str) -> str:
+        try:
+            is_taken = toml_edit.value_of(text, _KEY) not in (None, list(_NOTIFY))
+        except ValueError:
+            return ""
+        call = " ".join(_NOTIFY)
+        advice = f'; to have both, let the program that it names also run `{call} "$1"`'
+        return advice if is_taken else ""
+
+
+def settings_file(tool: Tool) -> SettingsFile:
+    """Return the settings."""
+    path = os.path.join(tool.home, "config.toml")
+    return CodexSettings(tool, path, CodexEntry("mcp_servers", dict(CALL)), has_events=True)

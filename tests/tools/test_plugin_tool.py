@@ -1,0 +1,193 @@
+"""A tool of another package, which cortext can only read, through a real entry point."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+DESCRIPTION = """
+from cortext.tools.descriptor import Tool
+
+TOOL = Tool(
+    name="toy",
+    display_name="Toy",
+    folder="~/.toy",
+    folder_variable="TOY_HOME",
+    transcripts=("talks",),
+    reader="toy_tool.reader:ToyBridge",
+)
+"""
+READER = """
+import json
+import os
+from datetime import UTC, datetime
+
+from cortext.model.message import SessionMessage
+from cortext.model.session import Session
+from cortext.tools import jsonl
+from cortext.tools.protocol import Decoded, Glance
+from cortext.tools.scan import own_home
+
+
+class ToyBridge:
+    tool = "toy"
+
+    def __init__(self, home=None):
+        self.home = home or own_home(self.tool)
+
+    def sources(self):
+        for entry in jsonl.listed(os.path.join(self.home, "talks")):
+            id = jsonl.plain(entry.name).removesuffix(".jsonl")
+            yield from jsonl.source(self.tool, id, entry)
+
+    def glance(self, source):
+        said = self._said(source)
+        return Glance(said[0]["text"], said[0]["cwd"], _when(said[0]), _when(said[-1]))
+
+    def decode(self, source, *, longest=None):
+        said = self._said(source)
+        messages = [
+            SessionMessage(id=f"{source.id}-{n}", role=m["role"], content=m["text"],
+                           timestamp=_when(m))
+            for n, m in enumerate(said)
+        ]
+        session = Session(
+            source.id, title=said[0]["text"], agent=self.tool, kind="chat", messages=messages,
+            working_dir=said[0]["cwd"], created_at=_when(said[0]), updated_at=_when(said[-1]),
+            native=[{"tool": self.tool, "session_id": source.id}],
+        )
+        return Decoded(session, [])
+
+    def _said(self, source):
+        data = b"".join(jsonl.read_blocks(source.path, []))
+        return [json.loads(line) for line in data.splitlines()]
+
+
+def _when(message):
+    return datetime.fromtimestamp(message["at"], UTC)
+"""
+ID = "toy-session-1"
+
+
+class Person(NamedTuple):
+    """A person with the toy tool: a home, and packages on the path of Python."""
+
+    home: Path
+    packages: Path
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "HOME": str(self.home),
+            "PATH": f"{self.home}/bin:/usr/bin:/bin",
+            "PYTHONPATH": str(self.packages),
+        }
+        command = [sys.executable, "-m", "cortext", *words]
+        return subprocess.run(
+            command, env=environment, cwd=self.home / "project", capture_output=True, text=True,
+            check=False, timeout=60,
+        )  # fmt: skip
+
+    def ok(self, *words: str) -> str:
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def register(self, package: str, entry: str) -> None:
+        folder = self.packages / f"{package}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(f"[cortext.tools]\n{entry}\n")
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    made = Person(tmp_path / "home", tmp_path / "packages")
+    (made.packages / "toy_tool").mkdir(parents=True)
+    (made.packages / "toy_tool/__init__.py").write_text(DESCRIPTION)
+    (made.packages / "toy_tool/reader.py").write_text(READER)
+    made.register("toy_tool", "toy = toy_tool:TOOL")
+    project, talks, programs = (made.home / name for name in ("project", ".toy/talks", "bin"))
+    for folder in (project, talks, programs):
+        folder.mkdir(parents=True)
+    said = [("user", "Why does the zeppelin drift?"), ("assistant", "The ballast is uneven.")]
+    lines = [
+        json.dumps({"role": role, "text": text, "at": 1_790_000_000 + n, "cwd": str(project)})
+        for n, (role, text) in enumerate(said)
+    ]
+    (talks / f"{ID}.jsonl").write_text("\n".join(lines) + "\n")
+    program = programs / "claude"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return made
+
+
+def test_sessions_of_a_read_only_tool_are_listed_searched_shown_and_exported(
+    person: Person,
+) -> None:
+    (row,) = json.loads(person.ok("list", "--json"))
+    assert (row["id"], row["tool"]) == (ID, "toy")
+    assert "ballast" in person.ok("search", "ballast")
+    assert "The ballast is uneven." in person.ok("show", ID)
+    assert "The ballast is uneven." in person.ok("export", ID)
+
+
+def test_sessions_of_a_read_only_tool_outlive_it_in_the_archive(person: Person) -> None:
+    result: dict[str, Any] = json.loads(person.ok("sync", "--json"))
+    assert {one["tool"]: one["new"] for one in result["tools"]}["toy"] == 1
+    os.unlink(person.home / f".toy/talks/{ID}.jsonl")
+    assert "The ballast is uneven." in person.ok("show", ID)
+
+
+def test_a_session_of_a_read_only_tool_is_resumed_in_another_tool(person: Person) -> None:
+    printed = person.ok("resume", ID, "--tool", "claude", "--print")
+    assert "claude --resume " in printed
+    (written,) = (person.home / ".claude/projects").glob("*/*.jsonl")
+    assert "The ballast is uneven." in written.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("resume", ID, "--tool", "toy", "--print"), "cortext cannot start Toy"),
+        (("ask", ID, "Why?", "--tool", "toy"), "cortext cannot start Toy"),
+        (("setup", "--tools", "toy", "--yes"), "there is nothing that cortext can set up in Toy"),
+    ],
+)
+def test_what_a_read_only_tool_lacks_is_said_in_one_sentence(
+    person: Person, words: tuple[str, ...], sentence: str
+) -> None:
+    done = person.run(*words)
+    assert done.returncode == 1
+    assert f"error: {sentence}\nhint: " in done.stderr
+
+
+def test_doctor_and_tool_names_work_with_a_read_only_tool(person: Person) -> None:
+    assert "toy" in person.run("sync", "--tools", "nothing").stderr
+    assert "Traceback" not in person.run("doctor").stderr
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["bad = no_such_module:TOOL", "bad = toy_tool:no_such_name", "bad = toy_tool.reader:ToyBridge"],
+)
+def test_a_broken_entry_point_is_named_and_breaks_no_command(person: Person, entry: str) -> None:
+    person.register("broken", entry)
+    done = person.run("list", "--json")
+    assert done.returncode == 0
+    assert [row["id"] for row in json.loads(done.stdout)] == [ID]
+    assert "the tool bad" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_entry_point_cannot_replace_a_built_in_tool(person: Person) -> None:
+    (person.packages / "toy_tool/other.py").write_text(
+        DESCRIPTION.replace('name="toy"', 'name="claude"')
+    )
+    person.register("other", "claude = toy_tool.other:TOOL")
+    done = person.run("list")
+    assert done.returncode == 0
+    assert "there is a tool claude already" in done.stderr
