@@ -95,9 +95,9 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         Bar("(g) import cortext / bare start", g["import cortext"] / g["bare"], 1.15, "x"),
         Bar("(g) from cortext import SessionManager", g[starts.OURS] / g["bare"], 5.5, "x"),
         Bar("(g) memory of that", memory, 40, "MB"),
-        Bar("(h) resume --list of 5,000, piped", h["list"] / h["bare"], 8, "x"),
-        Bar("(h) the same in a terminal", h["list in a terminal"] / h["bare"], 8, "x"),
-        Bar("(h) resume WORDS", h["three words"] / h["bare"], 12, "x"),
+        Bar("(h) resume --list of 5,000, piped", h["list"] / h["bare"], 12, "x"),
+        Bar("(h) the same in a terminal", h["list in a terminal"] / h["bare"], 12, "x"),
+        Bar("(h) resume WORDS", h["three words"] / h["bare"], 14, "x"),
         Bar("(h) --context of 10,000 messages", h["long"] / h["bare"], 25, "x"),
         Bar("(h) memory of these", h_memory, 80, "MB"),
         Bar("(h) list of 300 transcripts", h["transcripts"] / h["bare there"], 8, "x"),
@@ -113,7 +113,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         Bar("(j) memory for 60 MB more", j["memory"], 40, "MB"),
         Bar("(j) capture of one new turn in 10 MB", j["turn"], 30, "ms"),
         Bar("(j) the hook that does it, all of it", j["hook"], 200, "ms"),
-        Bar("(k) spawn --list-sessions of 10,000", k["list"] / k["bare there"], 10, "x"),
+        Bar("(k) spawn --list-sessions of 10,000", k["list"] / k["bare there"], 14, "x"),
         Bar("(k) spawn -i until its prompt", k["start"] / k["bare"], 25, "x"),
         Bar("(k) the same with 100,000 turns", k["resume"] / k["bare"], 40, "x"),
         Bar("(k) memory of that", k["memory"], 120, "MB"),
@@ -156,8 +156,8 @@ def search_bars(figures: dict[str, Any]) -> list[Bar]:
         ),
         Bar("(l) the longest of 195 additions", figures["longest append"] * 1e3, 50, "ms"),
         Bar("(l) turns that the next search missed", figures["missing"], 0, "turns"),
-        Bar("(l) nothing new in 10,000", figures["unchanged"] / figures["bare there"], 6, "x"),
-        Bar("(l) the same of Claude Code", tools["unchanged"] / tools["bare"], 6, "x"),
+        Bar("(l) nothing new in 10,000", figures["unchanged"] / figures["bare there"], 9, "x"),
+        Bar("(l) the same of Claude Code", tools["unchanged"] / tools["bare"], 9, "x"),
     ]
 
 

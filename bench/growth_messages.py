@@ -16,7 +16,7 @@ from cortext import SessionMessage, open_session_store
 from cortext.adapters.session_log import Kept
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.log_index import SpawnIndex
-from cortext.catalog.row import DOCUMENT, Listed
+from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.open_store import open_store
 from cortext.features.resume.agent_briefing import brief
@@ -157,7 +157,7 @@ def _refresh_search() -> None:
         raise SystemExit(f"the search index took in {found}")
 
 
-def _brief(row: Listed) -> None:
+def _brief(row: ConversationRow) -> None:
     if not brief(row, budget=BUDGET).history:
         raise SystemExit("the briefing has no history")
 
@@ -167,7 +167,7 @@ def _load(logs: str, size: int) -> None:
         raise SystemExit("messages are missing")
 
 
-def _expect_one(rows: list[Listed]) -> None:
+def _expect_one(rows: list[ConversationRow]) -> None:
     if len(rows) != 1:
         raise SystemExit(f"{len(rows)} sessions are listed")
 

@@ -21,7 +21,7 @@ from cortext import (
 )
 from cortext.adapters.session_log import Kept
 from cortext.catalog.log_index import SpawnIndex
-from cortext.catalog.row import DOCUMENT, Listed
+from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.doctor.checkup import look_over
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.manage import delete
@@ -150,7 +150,7 @@ def measure_conversations(folder: str, size: int, number: int) -> Figures:
     return found
 
 
-def _listed(root: str) -> list[Listed]:
+def _listed(root: str) -> list[ConversationRow]:
     return Conversations(root).list().rows
 
 

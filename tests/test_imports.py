@@ -53,7 +53,7 @@ def test_lists_load_only_what_they_need(command: list[str], tmp_path: Path) -> N
         " from cortext.cli import main; out, sys.stdout = sys.stdout, open(os.devnull, 'w');"
         " sys.stderr = sys.stdout; main(); sys.stdout = sys.stderr = out"
     )
-    heavy = {"click", "msgspec", "rich", "rapidfuzz", "tomllib", "shutil", "json"}
+    heavy = {"click", "rich", "rapidfuzz", "tomllib", "shutil", "json"}
     loaded = loaded_by(statement)
     assert "sqlite3" in loaded
     assert loaded & (heavy | {"cortext.stores.folder", "cortext.model.session"}) == set()

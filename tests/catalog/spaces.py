@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 
 NOW = datetime.now(UTC)
 HOUR = 3600 * 10**9
@@ -60,20 +60,20 @@ HEAD = {
 }
 
 
-def truth(root: Path) -> list[Listed]:
+def truth(root: Path) -> list[ConversationRow]:
     """What somebody finds who knows nothing yet."""
     with Catalog(":memory:") as fresh:
         return fresh.list([str(root)])
 
 
-def listed(catalog: Catalog, root: Path) -> dict[str, Listed]:
+def listed(catalog: Catalog, root: Path) -> dict[str, ConversationRow]:
     """The rows by id, which have to be the true ones."""
     rows = catalog.list([str(root)])
     assert rows == truth(root)
     return {row.id: row for row in rows}
 
 
-def settle(catalog: Catalog, space: Space) -> dict[str, Listed]:
+def settle(catalog: Catalog, space: Space) -> dict[str, ConversationRow]:
     space.age()
     catalog.list([str(space.root)])
     return listed(catalog, space.root)

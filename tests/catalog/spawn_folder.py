@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from cortext.catalog import log_rows
 from cortext.catalog.log_index import SpawnIndex
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 
 WHEN = datetime(2026, 1, 5, 12, tzinfo=UTC)
 HOUR = 3600 * 10**9
@@ -61,16 +63,16 @@ class Folder:
         os.utime(path, ns=(self._clock, self._clock))
         os.utime(self.path, ns=(self._clock, self._clock))
 
-    def list(self) -> dict[str, Listed]:
+    def list(self) -> dict[str, ConversationRow]:
         with SpawnIndex(str(self.path)) as index:
             return {row.key: row for row in index.list()}
 
-    def anew(self) -> dict[str, Listed]:
+    def anew(self) -> dict[str, ConversationRow]:
         """What somebody finds who knows nothing yet."""
-        found: dict[str, Listed] = {}
+        found: dict[str, ConversationRow] = {}
         for path in self.path.glob("*.jsonl"):
-            read = log_rows.read_spawned(str(self.path), path.stem)
+            read = log_rows.read_log(str(self.path), path.stem)
             assert read is not None
             status = "interrupted" if read.row.status == "active" else read.row.status
-            found[path.stem] = read.row._replace(status=status)
+            found[path.stem] = replace(read.row, status=status)
         return found

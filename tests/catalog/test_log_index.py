@@ -56,7 +56,7 @@ def test_a_row_says_what_the_file_says(folder: Folder) -> None:
         status="interrupted",
     )
     row = folder.list()["one"]
-    assert (row.root, row.tool, row.cwd) == ("aur:/x/y", "aur", "/x/y")
+    assert (row.workspace, row.tool, row.working_dir) == ("", "aur", "/x/y")
     assert (row.agent, row.status, row.messages, row.title) == (
         "qa-test",
         "interrupted",
@@ -71,7 +71,7 @@ def test_a_row_says_what_the_file_says(folder: Folder) -> None:
 def test_a_folder_with_a_sign_that_no_name_has(folder: Folder) -> None:
     """It is shown as no folder that there is, and the same every time."""
     folder.add("one", turn("x"), working_dir="/my\0proj")
-    assert [folder.list()["one"].cwd for _ in range(3)] == ["/my\ufffdproj"] * 3
+    assert [folder.list()["one"].working_dir for _ in range(3)] == ["/my\ufffdproj"] * 3
 
 
 def test_a_time_that_no_database_has(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,7 +350,7 @@ def test_files_from_the_future_are_listed(folder: Folder) -> None:
 
 
 def test_a_list_in_which_nothing_changed_loads_little(folder: Folder) -> None:
-    """No msgspec, click, json or logging."""
+    """No click, json or logging."""
     folder.add("one", turn("x"), status="active")
     folder.list()
     program = (
@@ -361,5 +361,5 @@ def test_a_list_in_which_nothing_changed_loads_little(folder: Folder) -> None:
         [sys.executable, "-c", program, str(folder.path)],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    heavy = {"msgspec", "click", "rich", "json", "logging", "uuid", "cortext.model.session"}
+    heavy = {"click", "rich", "json", "logging", "cortext.model.session"}
     assert set(done.stdout.split()) & heavy == set()

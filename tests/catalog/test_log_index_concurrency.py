@@ -33,8 +33,8 @@ def spoil(database: Path, how: str) -> None:
     else:
         statements = {
             "from the future": "PRAGMA user_version = 99",
-            "other tables": "DROP TABLE sessions",
-            "other values": "UPDATE sessions SET last_active = x'00' WHERE id = 's3'",
+            "other tables": "DROP TABLE rows",
+            "other values": "UPDATE rows SET row = x'00' WHERE key = CAST('s3' AS BLOB)",
         }
         with sqlite3.connect(database) as db:
             db.execute(statements[how])

@@ -13,7 +13,7 @@ from cortext import Session, SessionMessage, SessionStorage
 from cortext.catalog import document_rows
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.program_documents import Shelf
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 
 MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -36,7 +36,7 @@ class Place:
         os.utime(path, (1_700_000_000, 1_700_000_000))
         return session
 
-    def rows(self) -> list[Listed]:
+    def rows(self) -> list[ConversationRow]:
         with Catalog(self.catalog) as catalog:
             return catalog.document_sessions(self.shelves).rows
 
@@ -72,13 +72,13 @@ def test_a_document_is_a_row(place: Place) -> None:
     """With the folder that it was had in, its own id, and its file."""
     place.keep("one", "Why?", title="Asked", working_dir="/x/y", tags=["a"], agent="bot")
     (row,) = place.rows()
-    assert (row.root, row.tool, row.cwd, row.key) == ("document:/x/y", "document", "/x/y", "one")
+    assert (row.workspace, row.tool, row.working_dir, row.key) == ("", "document", "/x/y", "one")
     assert (row.path, row.identity) == (
         f"{place.folder}/one.json",
         ("document:", f"{place.folder}/one.json"),
     )
-    assert (row.title, row.tags, row.agent, row.messages) == ("Asked", ["a"], "bot", 1)
-    assert (row.active_at, row.kind, row.is_apart) == (MONDAY, "chat", True)
+    assert (row.title, row.tags, row.agent, row.messages) == ("Asked", ("a",), "bot", 1)
+    assert (row.active_at, row.kind, row.is_standalone) == (MONDAY, "chat", True)
 
 
 def test_without_a_title_it_has_its_first_request(place: Place) -> None:
@@ -91,7 +91,7 @@ def test_in_a_project_it_was_had_there(place: Place) -> None:
     place.shelves = [Shelf(str(place.folder), "/a/project")]
     place.keep("one", "Why?")
     place.keep("two", "Why?", working_dir="/b")
-    assert {row.key: row.cwd for row in place.rows()} == {"one": "/a/project", "two": "/b"}
+    assert {row.key: row.working_dir for row in place.rows()} == {"one": "/a/project", "two": "/b"}
 
 
 def test_of_a_thousand_only_those_are_read_that_changed(place: Place, reads: list[str]) -> None:
@@ -223,7 +223,7 @@ def test_a_row_that_makes_no_sense_is_read_again(place: Place) -> None:
     place.keep("one", "Why?")
     place.rows()
     with sqlite3.connect(place.catalog) as db:
-        db.execute("UPDATE documents SET status = x'00', text = NULL")
+        db.execute("UPDATE rows SET row = x'00'")
     db.close()
     rows = place.rows()
     assert [row.key for row in rows] == ["one"]

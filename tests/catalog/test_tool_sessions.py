@@ -10,11 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortext import Session, SessionMessage
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.lookup import resolve
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.listing.load_row import read, read_all
@@ -27,17 +28,17 @@ TOOLS = list(VERSIONS)
 ALL = {(tool, id) for tool in TOOLS for id in sessions(tool)}
 
 
-def listed(catalog: Catalog) -> dict[tuple[str, str], Listed]:
+def listed(catalog: Catalog) -> dict[tuple[str, str], ConversationRow]:
     return {(row.tool, row.key): row for row in catalog.tool_sessions().rows}
 
 
-def once() -> dict[tuple[str, str], Listed]:
+def once() -> dict[tuple[str, str], ConversationRow]:
     """What somebody finds who knows nothing yet."""
     with Catalog(":memory:") as catalog:
         return listed(catalog)
 
 
-def spoken(row: Listed) -> list[list[str]]:
+def spoken(row: ConversationRow) -> list[list[str]]:
     session, _ = read(row)
     talk = [m for m in session.messages if m.role in ("user", "assistant") and m.content]
     return [[message.role, message.content] for message in talk]
@@ -59,7 +60,12 @@ def test_every_tool_is_listed(homes: Homes) -> None:
     rows = once()
     assert set(rows) == ALL
     for row in rows.values():
-        assert (row.cwd, row.kind, row.status, row.agent) == (PROJECT, "chat", "paused", row.tool)
+        assert (row.working_dir, row.kind, row.status, row.agent) == (
+            PROJECT,
+            "chat",
+            "paused",
+            row.tool,
+        )
         assert row.title in ("How do we make the parser faster?", "A title")
         assert 0 < row.created_at <= row.last_active
         assert os.path.exists(row.path)
@@ -95,9 +101,9 @@ def test_the_archive_stands_in(homes: Homes, tool: str) -> None:
     assert spoken(before[tool, id]) == words
 
 
-def _as_seen(row: Listed) -> Listed:
+def _as_seen(row: ConversationRow) -> ConversationRow:
     """Without where the transcript is, and by what it is known to have changed."""
-    return row._replace(path="", text=row.text.replace(row.lines, ""))
+    return replace(row, path="", fingerprint="")
 
 
 def _sync() -> None:
@@ -274,7 +280,7 @@ def test_what_a_conversation_holds_is_not_listed_again(homes: Homes, tmp_path: P
     folder = space.add("001-plan-a", "hello", native=[{"tool": "claude", "session_id": id}])
     with Catalog.at_home() as catalog:
         rows = catalog.list([str(space.root)])
-        assert (rows[0].native, rows[0].tools) == ([id], {"claude"})
+        assert (rows[0].session_ids, rows[0].tools) == ([id], {"claude"})
         assert ("claude", id) not in {
             (row.tool, row.key) for row in catalog.tool_sessions(rows).rows
         }

@@ -186,7 +186,7 @@ RUINED: dict[str, Callable[[Path], object]] = {
     "garbage": lambda path: path.write_bytes(os.urandom(9000)),
     "holes": holes,
     "another version": other_version,
-    "no days": drop("days"),
+    "no rows": drop("rows"),
     "no shown": drop("shown"),
     "no told": drop("told"),
     "a folder": in_its_place(os.mkdir),
@@ -218,7 +218,7 @@ def use(catalog: Catalog, space: Path) -> None:
     rows = catalog.list([str(space)])
     assert rows == truth(space)
     catalog.remember_shown("tty", rows)
-    assert catalog.shown("tty", 1) == (rows[0].root, rows[0].path)
+    assert catalog.shown("tty", 1) == (rows[0].workspace, rows[0].path)
     catalog.tell_once(rows)
     assert list(catalog.tell_once(rows)) == []
     catalog.purge()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.spawn_actions import clean_old
 from cortext.durability.trash_folder import TrashEntry
 from cortext.features.spawn import cleanup
@@ -225,9 +225,9 @@ def test_clean_says_what_went_before_it_was_interrupted(
     """Each is named when it has gone."""
     for id in ("a", "b"):
         have(tmp_path, id, "hello")
-    put, gone = cleanup._put, list[Listed]()
+    put, gone = cleanup._put, list[ConversationRow]()
 
-    def interrupted(row: Listed) -> TrashEntry:
+    def interrupted(row: ConversationRow) -> TrashEntry:
         if gone:
             raise KeyboardInterrupt
         gone.append(row)

@@ -10,7 +10,7 @@ import pytest
 
 from cortext import MemoryConversationStore, clock
 from cortext.asgi import create_app
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.listing.load_row import read
 from cortext.features.stats import conversation_stats
@@ -106,7 +106,7 @@ def test_a_session_is_read_again_only_after_it_changed(
     """However often the page is looked at."""
     seen: list[str] = []
 
-    def reading(row: Listed, longest: int) -> object:
+    def reading(row: ConversationRow, longest: int) -> object:
         seen.append(row.tool)
         return read(row, longest)
 
@@ -125,7 +125,7 @@ def test_a_session_is_read_again_only_after_it_changed(
     assert sorted(seen) == ["claude", "claude", "codex"]
 
 
-def listed() -> list[Listed]:
+def listed() -> list[ConversationRow]:
     return Conversations("", everywhere=True).list().rows
 
 
@@ -139,7 +139,7 @@ def test_what_is_not_read_yet_is_said(tools: Path, monkeypatch: pytest.MonkeyPat
 def test_what_cannot_be_read_is_said(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It counts as one that is there, and the others are counted."""
 
-    def broken(row: Listed, longest: int) -> object:
+    def broken(row: ConversationRow, longest: int) -> object:
         if row.tool == "codex":
             raise OSError(5, "Input/output error")
         return read(row, longest)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cortext import SessionMessage, SessionNotFoundError, SessionStorage, open_session_store
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.listing.conversation_list import Conversations
 from cortext.features.watch.live_sources import Conversation
 from cortext.model import json_codec
@@ -33,7 +33,7 @@ def root(tmp_path: Path) -> str:
     return root
 
 
-def row_of(root: str, id: str = ID) -> Listed:
+def row_of(root: str, id: str = ID) -> ConversationRow:
     rows = Conversations(root, everywhere=True).list().rows
     return next(row for row in rows if row.key.endswith(id))
 

@@ -53,7 +53,7 @@ from cortext.stores.store_registry import (
 from cortext.workspace.known_folders import remember_documents, remember_program
 
 if TYPE_CHECKING:
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
 
 log: logging.Logger = logging.getLogger("cortext.adapters")
 P = ParamSpec("P")
@@ -301,7 +301,7 @@ class Kept:
         self.store.close()
 
 
-def _listed(folder: str, owner: str | None) -> list[Listed]:
+def _listed(folder: str, owner: str | None) -> list[ConversationRow]:
     """The rows that `cortext list` has of a folder of logs, which may be the owner's."""
     with SpawnIndex(folder, DOCUMENT) as index:
         listed = index.list()

@@ -1,8 +1,7 @@
 """The catalog: what lists show of every conversation, derived from the files.
 
-A refresh costs a `stat` for each conversation, and a read for each that changed. A day is one
-row of the database: a list reads a few hundred of them, not thousands. This module is imported
-by every list, so what reads a conversation is imported when one changed.
+A refresh costs a `stat` for each conversation, and a read for each that changed. Every list imports
+this module; the modules that read a conversation are imported when one changed.
 """
 
 from __future__ import annotations
@@ -15,31 +14,27 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from cortext import paths
-from cortext.catalog import program_documents
+from cortext.catalog import program_documents, row_table
 from cortext.catalog import tool_sessions as tools
 from cortext.catalog.database import Database, Unreadable, is_damage
-from cortext.catalog.row import Listed, latest, pack, unpack
-from cortext.catalog.workspace_scan import (
-    FRESH_NS,
-    Day,
-    Known,
-    Scan,
-    is_nothing,
-    with_lines,
-    without_lines,
-)
+from cortext.catalog.row import ConversationRow, recency
+from cortext.catalog.row_table import FRESH_NS, Source, StoredRow
+from cortext.catalog.workspace_scan import NO_CONVERSATION, Day, Scan, stat_files
 from cortext.durability.replace_file import make_private_dir, remove_if_there
 from cortext.errors import SessionStorageError, reason_of
 
 T = TypeVar("T")
-_VERSION = 9
+WORKSPACE = "workspace"
+"""The kind of source that a workspace is."""
+_VERSION = 10
 _SCHEMA = f"""
-CREATE TABLE days (root BLOB, folder TEXT, print TEXT, rows TEXT, PRIMARY KEY (root, folder));
+{row_table.SCHEMA};
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
     PRIMARY KEY (terminal, number)) WITHOUT ROWID;
 CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID;
-{program_documents.SCHEMA};
 {tools.SCHEMA}"""
 _RESTED_MICROS = 2 * 86_400 * 1_000_000
 
@@ -104,14 +99,14 @@ class Catalog:
     def close(self) -> None:
         self._database.close()
 
-    def list(self, roots: Sequence[str]) -> builtins.list[Listed]:
+    def list(self, roots: Sequence[str]) -> builtins.list[ConversationRow]:
         """What these workspaces hold now, the latest first."""
         rows = self._safely(lambda: [row for root in roots for row in self._of(root)])
-        rows.sort(key=latest, reverse=True)
+        rows.sort(key=recency, reverse=True)
         return rows
 
     def tool_sessions(
-        self, known: Iterable[Listed] = (), *, patience: float | None = None
+        self, known: Iterable[ConversationRow] = (), *, patience: float | None = None
     ) -> tools.Refreshed:
         """The sessions of AI tools that no conversation holds, the latest first: not one of
         `known`, which was listed just now, nor one elsewhere; and those that one of `known` holds
@@ -124,7 +119,7 @@ class Catalog:
         found = self._safely(lambda: tools.refresh(self._database.run, looks, began, patience))
         if not found.rows:
             return found
-        held = {id for row in known for id in row.native}
+        held = {id for row in known for id in row.session_ids}
         of_known = [row for row in found.rows if row.key in held] if held else []
         grown = self._run(lambda db: tools.grown(db, of_known)) if of_known else ()
         bound = self._run(tools.bound)
@@ -133,12 +128,12 @@ class Catalog:
             if id in ids and id not in held and os.path.isdir(folder):
                 held.add(id)
         rows = [row for row in found.rows if row.key not in held] if held else found.rows
-        rows.sort(key=latest, reverse=True)
+        rows.sort(key=recency, reverse=True)
         return found._replace(rows=rows, grown=grown)
 
-    def remember_taken(self, sessions: Iterable[Listed]) -> None:
+    def remember_taken(self, sessions: Iterable[ConversationRow]) -> None:
         """All that is said in these sessions now was taken into their conversations."""
-        self._run(lambda db: tools.put_taken(db, sessions))
+        self._run(lambda db: tools.store_captured(db, sessions))
 
     def document_sessions(
         self, shelves: Sequence[program_documents.Shelf], *, patience: float | None = None
@@ -150,7 +145,7 @@ class Catalog:
             lambda: program_documents.refresh(self._database.run, shelves, began, patience)
         )
 
-    def copies(self, known: Iterable[Listed]) -> dict[str, int]:
+    def copies(self, known: Iterable[ConversationRow]) -> dict[str, int]:
         """The sessions of `aur spawn` and of programs that conversations were made of, TOOL:ID,
         and when the last of these was active: of `known`, which was listed just now, and others."""
         found: dict[str, int] = {}
@@ -158,16 +153,15 @@ class Catalog:
             if at > found.get(id, 0) and os.path.isdir(folder):
                 found[id] = at
         for row in known:
-            for id in tools.made_of(row):
+            for id in row.source_ids:
                 found[id] = max(row.last_active, found.get(id, 0))
         return found
 
     def purge(self, shelves: Collection[str] | None = None) -> None:
         """Forget what is not there any more, also in the pages that it stood on; of documents, also
         what is in other folders than these, which nobody lists or looks into now."""
-        query = "SELECT DISTINCT root FROM days"
-        roots = self._run(lambda db: [os.fsdecode(root) for (root,) in db.execute(query)])
-        there = {(os.fsencode(row.root), row.path) for row in self.list(roots)}
+        roots = self._run(lambda db: row_table.source_names(db, WORKSPACE))
+        there = {(os.fsencode(row.workspace), row.path) for row in self.list(roots)}
         self._run(tools.forget_unmasked)
         self.tool_sessions()
 
@@ -187,7 +181,7 @@ class Catalog:
         except NoPlaceError as error:
             raise SessionStorageError(f"could not remove the catalog: {error}") from error
 
-    def remember_shown(self, terminal: str, rows: Iterable[Listed]) -> None:
+    def remember_shown(self, terminal: str, rows: Iterable[ConversationRow]) -> None:
         """The numbers that a list had in a terminal, for the next command there."""
         numbered = [
             (terminal, n, os.fsencode(root), path)
@@ -206,14 +200,14 @@ class Catalog:
         found = self._run(lambda db: db.execute(query, (terminal, number)).fetchone())
         return (os.fsdecode(found[0]), found[1]) if found else None
 
-    def find_unannounced(self, rows: Iterable[Listed]) -> builtins.list[Listed]:
+    def find_unannounced(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
         """Return the rows that were not announced as paused since they were last active."""
         return self._run(lambda db: _find_unannounced(db, rows))
 
-    def tell_once(self, rows: Iterable[Listed]) -> builtins.list[Listed]:
+    def tell_once(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
         """Return what `find_unannounced` returns, and note these rows as announced."""
 
-        def write(db: sqlite3.Connection) -> builtins.list[Listed]:
+        def write(db: sqlite3.Connection) -> builtins.list[ConversationRow]:
             new = _find_unannounced(db, rows)
             db.executemany("INSERT OR REPLACE INTO told VALUES (?,?,?)", map(_told_key, new))
             return new
@@ -254,46 +248,63 @@ class Catalog:
         self._left = self._left or self._database
         self._database = Database(":memory:", schema=_SCHEMA, version=_VERSION)
 
-    def _of(self, root: str) -> builtins.list[Listed]:
-        """The conversations of one workspace, after reading those that changed."""
-        query = "SELECT folder, print, rows FROM days WHERE root = ?"
-        key = os.fsencode(root)
-        days = self._database.run(lambda db: db.execute(query, (key,)).fetchall())
+    def _of(self, root: str) -> builtins.list[ConversationRow]:
+        """Return the conversations of one workspace, after reading those that changed."""
+        source = Source(WORKSPACE, root)
+        rows, days = self._database.run(
+            lambda db: (row_table.load_rows(db, source), row_table.load_folders(db, source))
+        )
         try:
-            known = {folder: Known.read(print) for folder, print, _ in days}
-            rows = {folder: unpack(root, folder, text) for folder, _, text in days}
-        except (ValueError, TypeError, AttributeError) as error:
+            known = {folder: Day(folder, int(time), {}) for folder, time in days.items()}
+        except ValueError as error:
             raise Unreadable(f"a day cannot be read: {error}") from None
         limit = int(time.time() * 1_000_000) - _RESTED_MICROS
-        scan = Scan(root, known, {folder: _going_on(rows[folder], limit) for folder in rows})
+        active: dict[str, set[str]] = {}
+        for path, stored in rows.items():
+            folder, _, name = path.rpartition("/")
+            if folder not in known:
+                known[folder] = Day(folder, 0, {})
+            known[folder].fingerprints[name] = stored.fingerprint
+            if stored.row and _may_grow(stored.row, limit):
+                active.setdefault(folder, set()).add(name)
+        scan = Scan(root, known, active)
         changed = [*scan.changed()]
         self.unread += scan.unread
         if changed:
-            self._update(root, changed, known, rows, limit, scan.began)
-        return _named([row for day in rows.values() for row in day])
+            self._update(source, changed, known, rows, limit, scan.began)
+        return _with_unique_keys([stored.row for stored in rows.values() if stored.row])
 
     def _update(
         self,
-        root: str,
+        source: Source,
         days: Sequence[Day],
-        known: dict[str, Known],
-        rows: dict[str, builtins.list[Listed]],
+        known: dict[str, Day],
+        rows: dict[str, StoredRow],
         limit: int,
         began: int,
     ) -> None:
-        written: builtins.list[tuple[bytes, str, str, str]] = []
+        """Read the conversations of some days that changed, and store them."""
+        new: dict[str, StoredRow] = {}
+        gone: builtins.list[str] = []
         for day in days:
-            before = known[day.folder].entries() if day.folder in known else {}
-            old = rows.get(day.folder, [])
-            rows[day.folder] = _read_day(root, day, before, old, limit, began)
-            print = "\n".join((str(day.time), *day.entries.values()))
-            written.append((os.fsencode(root), day.folder, print, pack(rows[day.folder])))
-        gone = [(os.fsencode(root), day.folder) for day in days if not day.entries]
+            before = known[day.folder].fingerprints if day.folder in known else {}
+            for name, fingerprint in day.fingerprints.items():
+                path = f"{day.folder}/{name}"
+                if path not in rows or before.get(name) != fingerprint:
+                    old = rows[path].row if path in rows else None
+                    new[path] = _read(source.name, path, old, fingerprint, limit, began)
+            gone += [f"{day.folder}/{name}" for name in before if name not in day.fingerprints]
+        for path in gone:
+            del rows[path]
+        rows.update(new)
+        times = {day.folder: str(day.time) for day in days if day.fingerprints}
+        empty = [day.folder for day in days if not day.fingerprints]
 
         def write(db: sqlite3.Connection) -> None:
-            db.executemany("INSERT OR REPLACE INTO days VALUES (?,?,?,?)", written)
-            db.executemany("DELETE FROM days WHERE root = ? AND folder = ?", gone)
-            tools.put_native(db, root, [(day.folder, rows[day.folder]) for day in days])
+            row_table.store_rows(db, source, new, gone)
+            row_table.store_folders(db, source, times, empty)
+            tools.store_links(db, source.name, {path: stored.row for path, stored in new.items()})
+            tools.store_links(db, source.name, dict.fromkeys(gone))
 
         self._database.run(write)
 
@@ -312,36 +323,29 @@ def _remove_former(path: str) -> None:
         logging.getLogger("cortext.catalog").info("%s is of no use any more: %s", former, error)
 
 
-def _read_day(
-    root: str, day: Day, before: dict[str, str], old: Sequence[Listed], limit: int, began: int
-) -> list[Listed]:
-    """The rows of a day: those that changed are read, and their entries brought up to date."""
+def _read(
+    root: str, path: str, old: ConversationRow | None, fingerprint: str, limit: int, began: int
+) -> StoredRow:
+    """Read one conversation that changed."""
+    if fingerprint == NO_CONVERSATION:
+        return StoredRow(fingerprint, None)
     from cortext.catalog.workspace_rows import read_conversation
 
-    rows: list[Listed] = []
-    known = {row.id: row for row in old}
-    for name, entry in day.entries.items():
-        if is_nothing(entry):
-            continue
-        row = known.get(name)
-        if row is None or before.get(name) != entry:
-            path = f"{day.folder}/{name}"
-            now = with_lines(entry, root, path)
-            row = read_conversation(root, path, row, now)
-            rests = row is not None and row.status != "active" and row.last_active < limit
-            day.entries[name] = _trusted(without_lines(now) if rests else now, began)
-        if row is not None:
-            rows.append(row)
-    return rows
+    files = stat_files(f"{root}/{path}")
+    row = read_conversation(root, path, old, files) if files.is_conversation else None
+    # A file that was just written may be written again within the same tick of the clock.
+    if row is None or files.latest >= began - FRESH_NS:
+        return StoredRow("", row)
+    return StoredRow(files.fingerprint(with_lines=_may_grow(row, limit)), row)
 
 
-def _going_on(rows: Iterable[Listed], limit: int) -> set[str]:
-    """The names of the conversations that lines may have come to."""
-    return {row.id for row in rows if row.status == "active" or row.last_active >= limit}
+def _may_grow(row: ConversationRow, limit: int) -> bool:
+    """Whether lines may be added to a conversation without a new head."""
+    return row.status == "active" or row.last_active >= limit
 
 
-def _named(rows: list[Listed]) -> list[Listed]:
-    """An id alone names a conversation unless several days have it, or even several folders."""
+def _with_unique_keys(rows: list[ConversationRow]) -> list[ConversationRow]:
+    """Give the conversations whose id is not unique their address or path as key."""
     ids = Counter([row.key for row in rows])
     if len(ids) == len(rows):
         return rows
@@ -349,24 +353,17 @@ def _named(rows: list[Listed]) -> list[Listed]:
     return [
         row
         if ids[row.key] == 1
-        else row._replace(key=row.address if addresses[row.address] == 1 else row.path)
+        else replace(row, key=row.address if addresses[row.address] == 1 else row.path)
         for row in rows
     ]
 
 
-def _trusted(entry: str, began: int) -> str:
-    """A file that was written just now may be written again within the same tick of the clock:
-    its entry is stored as one that no file has."""
-    times = [int(each.rpartition(" ")[2] or 0) for each in entry.split("\t")[1:]]
-    if max(times) < began - FRESH_NS:
-        return entry
-    return entry.partition("\t")[0] + "\tjust now"
-
-
-def _find_unannounced(db: sqlite3.Connection, rows: Iterable[Listed]) -> list[Listed]:
+def _find_unannounced(
+    db: sqlite3.Connection, rows: Iterable[ConversationRow]
+) -> list[ConversationRow]:
     told = {tuple(row) for row in db.execute("SELECT root, path, paused_at FROM told")}
     return [row for row in rows if _told_key(row) not in told]
 
 
-def _told_key(row: Listed) -> tuple[bytes, str, int]:
-    return os.fsencode(row.root), row.path, row.last_active
+def _told_key(row: ConversationRow) -> tuple[bytes, str, int]:
+    return os.fsencode(row.workspace), row.path, row.last_active

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from cortext.catalog.database import bounded, micros, plain
-from cortext.catalog.program_documents import Row
-from cortext.catalog.row import facts
-from cortext.catalog.sanitize import own_id, shown, shown_native, told, told_all
+from cortext.catalog.row import DOCUMENT, ConversationRow
+from cortext.catalog.sanitize import own_id, shown, shown_bindings, told, told_all
 from cortext.durability.read_files import read_file_and_stat
 from cortext.errors import CortextError, reason_of
 from cortext.formats import document
@@ -16,9 +17,17 @@ from cortext.stores.fingerprints import Fingerprint
 from cortext.stores.session_file_names import is_id
 
 
-def read_document(folder: str, id: str) -> Row | None:
-    """What a list shows of a document; None if it is gone, or has no name of a session. Nothing is
-    written and nothing locked."""
+class Read(NamedTuple):
+    """A document that was read: its row, and the fingerprint of the file if it could be opened.
+    A row without a status has no session; its note says why."""
+
+    row: ConversationRow
+    found: Fingerprint | None
+
+
+def read_document(folder: str, id: str) -> Read | None:
+    """Return the row of a document; None if it is gone, or its name is not that of a session.
+    Nothing is written and nothing locked."""
     path = f"{folder}/{id}.json"
     if not is_id(id):
         return None
@@ -27,15 +36,16 @@ def read_document(folder: str, id: str) -> Row | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Row(id, 0, 0, 0, "", "", 0, shown(f"{path}: {reason_of(error)}"))
+        return Read(_without_session(path, id, shown(f"{path}: {reason_of(error)}")), None)
     now = Fingerprint.of(found)
     session, note = _decode(data, path, id)
     if session is None:
-        return Row(id, *now, "", "", 0, note)
-    last = max([micros(session.updated_at), *(micros(m.timestamp) for m in session.messages[-1:])])
-    text = _text(session, note, " ".join(map(str, now)))
-    cwd = plain(session.working_dir)
-    return Row(id, *now, cwd, session.status, bounded(last), text)
+        return Read(_without_session(path, id, note), now)
+    return Read(_row(session, path, id, note, " ".join(map(str, now))), now)
+
+
+def _without_session(path: str, id: str, note: str) -> ConversationRow:
+    return ConversationRow(tool=DOCUMENT, path=path, key=id, status="", last_active=0, note=note)
 
 
 def _decode(data: bytes, path: str, id: str) -> tuple[Session | None, str]:
@@ -59,8 +69,14 @@ def _salvage(data: bytes, path: str, id: str, why: str) -> tuple[Session | None,
     return (session if session.messages else None), shown(f"{path}: {why}")
 
 
-def _text(session: Session, note: str, print: str) -> str:
-    return facts(
+def _row(session: Session, path: str, id: str, note: str, fingerprint: str) -> ConversationRow:
+    last = max([micros(session.updated_at), *(micros(m.timestamp) for m in session.messages[-1:])])
+    return ConversationRow(
+        tool=DOCUMENT,
+        path=path,
+        key=id,
+        status=session.status,
+        last_active=bounded(last),
         kind=shown(session.kind) or "chat",
         title=told(session.title) or told(generate_title(session)),
         note=note,
@@ -68,14 +84,15 @@ def _text(session: Session, note: str, print: str) -> str:
         tags=told_all(session.tags),
         created_at=micros(session.created_at),
         messages=len(session.messages),
-        tokens=session.total_tokens,
+        tokens=bounded(session.total_tokens),
         model=shown(session.model),
         agent=shown(session.agent),
         owner=shown(session.owner),
         parent_id=shown(session.parent_id),
-        # Whatever is written into the file, what was said may be other words.
-        lines=print,
-        native=shown_native(session.native),
+        bindings=shown_bindings(session.native),
+        working_dir=plain(session.working_dir),
         own_id=own_id(session),
         stop_reason=shown(session.stop_reason),
+        # Whatever part of the document was written, its messages may have changed.
+        fingerprint=fingerprint,
     )

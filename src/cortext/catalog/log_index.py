@@ -1,7 +1,7 @@
 """Logs as lists show them, derived from the files: the sessions of `aur spawn`, and of programs.
 
-A list costs a `stat` for each session, and a read for each that changed. This module is imported
-by every such list, so what reads a session is imported when one changed.
+A list costs a `stat` for each session, and a read for each that changed. Every such list imports
+this module; the module that reads a session is imported when one changed.
 """
 
 from __future__ import annotations
@@ -10,46 +10,27 @@ import builtins
 import os
 import sqlite3
 import time
-from collections.abc import Callable
-from itertools import repeat
-from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
 
-from cortext.catalog.database import Database, bounded, is_damage
-from cortext.catalog.packed_rows import Packs
-from cortext.catalog.row import AUR, Listed, latest
-from cortext.catalog.workspace_scan import FRESH_NS
-from cortext.durability.read_files import stat_all
+from msgspec.structs import replace
+
+from cortext.catalog import row_table
+from cortext.catalog.database import Database, is_damage
+from cortext.catalog.row import AUR, ConversationRow, recency
+from cortext.catalog.row_table import FRESH_NS, Source, StoredRow
 from cortext.durability.replace_file import side_dir, storage_errors
 
 T = TypeVar("T")
 SUFFIX = ".jsonl"
-_VERSION = 5
-_PACKS = Packs(
-    "sessions", ("id", "root", "status", "text"), ("time", "size", "inode", "last_active")
-)
-_SCHEMA = f"""
-CREATE TABLE sessions (number INTEGER PRIMARY KEY, id TEXT UNIQUE, root TEXT, status TEXT,
-    text TEXT, time INTEGER, size INTEGER, inode INTEGER, last_active INTEGER);
-CREATE TABLE folder (time INTEGER);
-{_PACKS.schema}
-"""
-_PUT = """
-INSERT INTO sessions (id, root, status, text, time, size, inode, last_active)
-VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET
-    root = excluded.root, status = excluded.status, text = excluded.text, time = excluded.time,
-    size = excluded.size, inode = excluded.inode, last_active = excluded.last_active"""
-_Fields = tuple[str, str, str, str, int, str]
-_Stored = tuple[str, str, str, str, int, int, int, int]
-# Listed(…) itself takes as long as the look at a file does.
-_new: Callable[[type[Listed], _Fields], Listed] = tuple[Any, ...].__new__
+_VERSION = 6
 
 
 class Read(NamedTuple):
     """A session that was read: its row, and the fingerprint of the file, or None where that does
     not tell whether it changes."""
 
-    row: Listed
+    row: ConversationRow
     found: tuple[int, int, int] | None
 
 
@@ -61,40 +42,8 @@ class _Look(NamedTuple):
     time: int
 
     def is_settled(self, time: int) -> bool:
-        """Whether what was written at a time would have another, were it written again."""
+        """Whether a file with this time gets another when it is written again."""
         return time < self.began - FRESH_NS
-
-
-class _Known(NamedTuple):
-    """What was found the last time, by columns, and the time that the folder had."""
-
-    ids: list[str]
-    roots: list[str]
-    statuses: list[str]
-    texts: list[str]
-    times: list[int]
-    sizes: list[int]
-    inodes: list[int]
-    active: list[int]
-    time: int
-
-    def changed(self, now: list[int]) -> set[int]:
-        """Which are not as they were, as `stat_all` found them."""
-        then = [self.times, self.sizes, self.inodes]
-        columns = [now[at::3] for at in range(3)]
-        if columns == then:
-            return set()
-        return {
-            at
-            for was, is_now in zip(then, columns, strict=True)
-            for at, (old, new) in enumerate(zip(was, is_now, strict=True))
-            if old != new
-        }
-
-    def stored(self, at: int) -> _Stored:
-        """The row of the table."""
-        texts = self.ids[at], self.roots[at], self.statuses[at], self.texts[at]
-        return (*texts, self.times[at], self.sizes[at], self.inodes[at], self.active[at])
 
 
 class SpawnIndex:
@@ -125,7 +74,7 @@ class SpawnIndex:
             self._database.close()
             self._database = None
 
-    def list(self) -> builtins.list[Listed]:
+    def list(self) -> builtins.list[ConversationRow]:
         """All that is there now, the latest first. SessionStorageError if the folder cannot be
         read."""
         with storage_errors("list", self.folder):
@@ -154,79 +103,67 @@ class SpawnIndex:
     def _path(self) -> str:
         return f"{self.folder}/.cortext/spawned.sqlite3"
 
-    def _refresh(self, fd: int) -> builtins.list[Listed]:
-        """The rows of the folder that is open, after reading what changed."""
+    def _refresh(self, fd: int) -> builtins.list[ConversationRow]:
+        """Return the rows of the folder that is open, after reading what changed."""
         look = _Look(fd, time.time_ns(), os.fstat(fd).st_mtime_ns)
-        live = Live(self.folder)
-        known = self._run(_load)
-        names = [id + SUFFIX for id in known.ids]
-        changed = known.changed(stat_all(fd, names))
-        rows = self._rows(known, names, live)
-        if changed:
-            rows = [row for at, row in enumerate(rows) if at not in changed]
-        # The names in a folder whose time is the same are the same.
-        same = known.time == look.time and look.is_settled(look.time)
-        before = [known.stored(at) for at in changed]
-        if same:
-            new = {stored[0] for stored in before}
-        else:
-            new = _ids(fd).difference([row.key for row in rows])
+        source = Source("log", self.folder)
+        known, folders = self._run(
+            lambda db: (row_table.load_rows(db, source), row_table.load_folders(db, source))
+        )
+        changed = _changed(fd, known)
+        # A folder with the same time has the same names.
+        same = folders.get("") == str(look.time) and look.is_settled(look.time)
+        new = changed if same else (_ids(fd) - known.keys()) | changed
         if new or not same:
-            rows += self._read(new, before, look, live)
-        rows.sort(key=latest, reverse=True)
+            self._read(source, known, new, look)
+        rows = self._with_status([stored.row for stored in known.values() if stored.row])
+        rows.sort(key=recency, reverse=True)
         return rows
 
-    def _rows(self, known: _Known, names: builtins.list[str], live: Live) -> builtins.list[Listed]:
-        """What is known, as it is listed."""
-        start, lost = f"{self.folder}/", self._lost
-        paths = [start + name for name in names]
-        statuses = [
-            lost if status == "interrupted" or (status == "active" and id not in live) else status
-            for status, id in zip(known.statuses, known.ids, strict=True)
+    def _with_status(self, rows: builtins.list[ConversationRow]) -> builtins.list[ConversationRow]:
+        """Return the rows with the status of sessions that nobody has open."""
+        live, lost = Live(self.folder), self._lost
+        return [
+            replace(row, status=lost)
+            if row.status != lost
+            and (row.status == "interrupted" or (row.status == "active" and row.key not in live))
+            else row
+            for row in rows
         ]
-        columns = known.roots, paths, known.ids, statuses, known.active, known.texts
-        return [*map(_new, repeat(Listed), zip(*columns, strict=True))]
 
     def _read(
-        self, new: set[str], changed: builtins.list[_Stored], look: _Look, live: Live
-    ) -> builtins.list[Listed]:
-        """Read the sessions that are new or changed, and remember them."""
-        rows: builtins.list[Listed] = []
-        before = {known[0]: known for known in changed}
-        written: builtins.list[_Stored] = []
-        for id in new:
+        self, source: Source, known: dict[str, StoredRow], ids: set[str], look: _Look
+    ) -> None:
+        """Read the sessions that are new or changed into `known`, and store them."""
+        new: dict[str, StoredRow] = {}
+        for id in ids:
             if not _is_session(self.folder, id):
                 continue
-            from cortext.catalog.log_rows import read_spawned
+            from cortext.catalog.log_rows import read_log
 
-            known = before.get(id)
-            read = read_spawned(self.folder, id, known and self._listed(known), self.tool)
+            old = known[id].row if id in known else None
+            read = read_log(self.folder, id, old, self.tool)
             if read is None:
                 continue
-            row = read.row
             settled = read.found is not None and look.is_settled(read.found[2])
-            found = read.found if read.found and settled else (0, 0, 0)
-            inode, size, mtime = map(bounded, found)
-            entry = (id, row.root, row.status, row.text, mtime, size, inode, row.last_active)
-            if entry != known:
-                written.append(entry)
-            lost = row.status == "interrupted" or (row.status == "active" and id not in live)
-            rows.append(row._replace(status=self._lost) if lost else row)
-        there = {row.key for row in rows}
-        gone = [(id,) for id in before if id not in there]
-        # In the order of time, so that there is little to sort when they are listed.
-        written.sort(key=itemgetter(7))
-        self._run(lambda db: _store(db, written, gone, look))
-        return rows
+            new[id] = StoredRow(_fingerprint(read.found) if settled else "", read.row)
+        gone = [id for id in ids if id in known and id not in new]
+        written = {id: row for id, row in new.items() if row != known.get(id)}
+        for id in gone:
+            del known[id]
+        known.update(new)
+        folders = {"": str(look.time)} if look.is_settled(look.time) else {}
 
-    def _listed(self, known: _Stored) -> Listed:
-        id, root, status, text, *_, last = known
-        return Listed(root, f"{self.folder}/{id}{SUFFIX}", id, status, last, text)
+        def write(db: sqlite3.Connection) -> None:
+            row_table.store_rows(db, source, written, gone)
+            row_table.store_folders(db, source, folders, () if folders else ("",))
+
+        self._run(write)
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._database is None:
             side_dir(self.folder)
-            self._database = Database(self._path, schema=_SCHEMA, version=_VERSION)
+            self._database = Database(self._path, schema=row_table.SCHEMA, version=_VERSION)
         return self._database.run(work)
 
     def _safely(self, work: Callable[[], T]) -> T:
@@ -257,8 +194,8 @@ class SpawnIndex:
     def _in_memory(self, error: Exception) -> None:
         _log("lists of %s take longer, because there is no index: %s", self.folder, error)
         self.close()
-        self._left = self._left or Database(self._path, schema=_SCHEMA, version=_VERSION)
-        self._database = Database(":memory:", schema=_SCHEMA, version=_VERSION)
+        self._left = self._left or Database(self._path, schema=row_table.SCHEMA, version=_VERSION)
+        self._database = Database(":memory:", schema=row_table.SCHEMA, version=_VERSION)
 
 
 class Live:
@@ -289,31 +226,30 @@ class Live:
             return set()
 
 
-def _load(db: sqlite3.Connection) -> _Known:
-    times = db.execute("SELECT time FROM folder").fetchall()
-    texts, numbers = _PACKS.load(db)
-    ids, roots, statuses, shown = texts
-    modified, sizes, inodes, active = numbers
-    then = times[0][0] if len(times) == 1 else 0
-    return _Known(ids, roots, statuses, shown, modified, sizes, inodes, active, then)
-
-
-def _store(
-    db: sqlite3.Connection, rows: list[_Stored], gone: list[tuple[str]], look: _Look
-) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    db.executemany("DELETE FROM sessions WHERE id = ?", gone)
-    db.executemany(_PUT, rows)
-    _PACKS.fill(db)
-    db.execute("DELETE FROM folder")
-    if look.is_settled(look.time):
-        db.execute("INSERT INTO folder VALUES (?)", (look.time,))
-
-
 def _ids(fd: int) -> set[str]:
     """What the files of a folder are called that may be sessions."""
     cut = -len(SUFFIX)
     return {name[:cut] for name in os.listdir(fd) if name.endswith(SUFFIX)}
+
+
+def _changed(fd: int, known: Mapping[str, StoredRow]) -> set[str]:
+    """Return the ids of the logs that changed, in the folder that is open as `fd`."""
+    changed: set[str] = set()
+    stat = os.stat
+    # A plain loop: in a long list this takes most of the time.
+    for id, stored in known.items():
+        try:
+            found = stat(id + SUFFIX, dir_fd=fd)
+        except OSError:
+            changed.add(id)
+            continue
+        if stored.fingerprint != f"{found.st_ino} {found.st_size} {found.st_mtime_ns}":
+            changed.add(id)
+    return changed
+
+
+def _fingerprint(found: tuple[int, int, int] | None) -> str:
+    return " ".join(map(str, found)) if found else ""
 
 
 def _is_session(folder: str, id: str) -> bool:

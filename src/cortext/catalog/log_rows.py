@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
+from msgspec.structs import replace
+
 from cortext.catalog.database import micros, plain
 from cortext.catalog.log_index import SUFFIX, Read
-from cortext.catalog.row import AUR, Listed, facts, tool_root
+from cortext.catalog.row import AUR, ConversationRow, ReadPosition
 from cortext.catalog.sanitize import folder_named, own_id, shown, told, told_all
 from cortext.durability.read_files import open_file, read_range
 from cortext.errors import NewerVersionError, reason_of
@@ -33,29 +35,10 @@ _END = 64
 _WORDS = {"paused": "interrupted"}
 
 
-class Counted(NamedTuple):
-    """What is known of a file from `start`, where its turns begin, to `size`, where a line ended:
-    how many lines and turns, when the last turn was and when the latest, and checksums of the end
-    and of all of it."""
-
-    inode: int = 0
-    start: int = 0
-    size: int = 0
-    lines: int = 0
-    turns: int = 0
-    last: int = 0
-    latest: int = 0
-    end: int = 0
-    all: int = 0
-
-    def __str__(self) -> str:
-        return " ".join(map(str, self))
-
-
 class _Turns(NamedTuple):
     """The turns of a file: what is known now, what to show, and what is wrong."""
 
-    counted: Counted
+    position: ReadPosition
     shown: int
     last: int
     asked: SessionMessage | None
@@ -75,13 +58,17 @@ class _Head(NamedTuple):
     note: str
 
 
-def latest_of(row: Listed) -> int:
-    """The latest time that any turn of a session has, or its beginning: a clock that was set back
-    makes the last one look older than it is. Microseconds since 1970."""
-    return max(_counted(row).latest, row.created_at, row.last_active)
+def latest_of(row: ConversationRow) -> int:
+    """Return the latest time of any turn, or of the beginning, in microseconds since 1970.
+
+    After a clock was set back, the last turn looks older than it is.
+    """
+    return max(row.position.latest if row.position else 0, row.created_at, row.last_active)
 
 
-def read_spawned(folder: str, id: str, old: Listed | None = None, tool: str = AUR) -> Read | None:
+def read_log(
+    folder: str, id: str, old: ConversationRow | None = None, tool: str = AUR
+) -> Read | None:
     """The row of a session of a tool; None if its file is not there. Of a file that only grew
     since `old`, line 1 and what is new are read."""
     path = f"{folder}/{id}{SUFFIX}"
@@ -95,8 +82,7 @@ def read_spawned(folder: str, id: str, old: Listed | None = None, tool: str = AU
         return _unreadable(path, id, reason_of(error), tool)
     try:
         found = os.fstat(fd)
-        row = _row(fd, path, id, old, found)
-        row = row._replace(root=tool_root(tool, row.cwd)) if tool != AUR else row
+        row = _row(fd, path, id, old, found, tool)
     except OSError as error:
         return _unreadable(path, id, reason_of(error), tool)
     finally:
@@ -104,14 +90,21 @@ def read_spawned(folder: str, id: str, old: Listed | None = None, tool: str = AU
     return Read(row, Fingerprint.of(found))
 
 
-def _row(fd: int, path: str, id: str, old: Listed | None, found: os.stat_result) -> Listed:
+def _row(
+    fd: int, path: str, id: str, old: ConversationRow | None, found: os.stat_result, tool: str
+) -> ConversationRow:
     head = _head(fd, path, found.st_size)
     known = _known(fd, old, head, found)
     turns = _turns(fd, path, head, known, found.st_size)
     session = head.session
     began = micros(session.created_at) if session else turns.last or found.st_mtime_ns // 1000
     session = session or Session(id, status="active")
-    text = facts(
+    return ConversationRow(
+        tool=tool,
+        path=path,
+        key=id,
+        status=_WORDS.get(session.status, session.status),
+        last_active=turns.last or began,
         kind=shown(session.kind) or "chat",
         title=told(session.title) or _title(session, turns, old if known.size else None),
         note=shown(head.note or turns.note),
@@ -123,27 +116,34 @@ def _row(fd: int, path: str, id: str, old: Listed | None, found: os.stat_result)
         agent=shown(session.agent),
         owner=shown(session.owner),
         parent_id=shown(session.parent_id),
-        lines=str(turns.counted),
+        working_dir=folder_named(plain(session.working_dir)),
         own_id=own_id(session),
+        position=turns.position,
     )
-    status = _WORDS.get(session.status, session.status)
-    root = tool_root(AUR, folder_named(plain(session.working_dir)))
-    return Listed(root, path, id, status, turns.last or began, text)
 
 
 def _unreadable(path: str, id: str, why: str, tool: str) -> Read:
-    """A row for what cannot be opened: it may be, the next time."""
+    """Return the row of a file that cannot be opened; the next refresh tries again."""
     try:
         found = os.lstat(path)
         began = found.st_mtime_ns // 1000
         why = "is not a regular file" if stat.S_ISFIFO(found.st_mode) else why
     except OSError:
         began = 0
-    text = facts(kind="chat", title="", note=shown(f"{path}: {why}"), created_at=began)
-    return Read(Listed(tool_root(tool, ""), path, id, "active", began, text), None)
+    row = ConversationRow(
+        tool=tool,
+        path=path,
+        key=id,
+        status="active",
+        last_active=began,
+        kind="chat",
+        note=shown(f"{path}: {why}"),
+        created_at=began,
+    )
+    return Read(row, None)
 
 
-def _title(session: Session, turns: _Turns, old: Listed | None) -> str:
+def _title(session: Session, turns: _Turns, old: ConversationRow | None) -> str:
     """The first line that was asked, where nobody gave a title."""
     if old is not None and old.title:
         return old.title
@@ -180,22 +180,24 @@ def _first_line(fd: int, size: int) -> tuple[bytes, int]:
     return line, at
 
 
-def _known(fd: int, old: Listed | None, head: _Head, found: os.stat_result) -> Counted:
-    """What `old` knew of the turns, if they still stand at the beginning; else nothing."""
-    fresh = Counted(found.st_ino, head.start)
-    if old is None or old.is_damaged or head.session is None:
+def _known(
+    fd: int, old: ConversationRow | None, head: _Head, found: os.stat_result
+) -> ReadPosition:
+    """Return the position of `old` if the file still begins with those turns."""
+    fresh = ReadPosition(inode=found.st_ino, start=head.start)
+    known = old.position if old and not old.is_damaged else None
+    if known is None or head.session is None:
         return fresh
-    known = _counted(old)
     size = head.start + known.size - known.start
     if not known.size > 0 or size > found.st_size:
         return fresh
     if (known.inode, known.start) == (found.st_ino, head.start):
         end = read_range(fd, max(size - _END, 0), size)
-        return known if crc32(end) == known.end else fresh
-    # Another head before the same turns: to know them again takes a tenth of reading them. Their
-    # title alone would have to be made anew.
-    if head.session.title and _sum(fd, head.start, size) == known.all:
-        return known._replace(inode=found.st_ino, start=head.start, size=size)
+        return known if crc32(end) == known.end_checksum else fresh
+    # The head was replaced before the same turns: a checksum is ten times faster than reading them.
+    # Without a title in the head, the first turn is needed for one.
+    if head.session.title and _sum(fd, head.start, size) == known.checksum:
+        return replace(known, inode=found.st_ino, start=head.start, size=size)
     return fresh
 
 
@@ -206,14 +208,10 @@ def _sum(fd: int, at: int, end: int) -> int:
     return found
 
 
-def _counted(row: Listed) -> Counted:
-    return Counted(*map(int, row.lines.split()))
-
-
-def _turns(fd: int, path: str, head: _Head, known: Counted, size: int) -> _Turns:
+def _turns(fd: int, path: str, head: _Head, known: ReadPosition, size: int) -> _Turns:
     """Count the turns that are not known yet, a block at a time."""
     at, lines = known.size or head.start, known.lines or head.line - 1
-    counted = now = known._replace(size=at, lines=lines)
+    position = now = replace(known, size=at, lines=lines)
     asked: SessionMessage | None = None
     bad: Damage | None = None
     try:
@@ -222,25 +220,27 @@ def _turns(fd: int, path: str, head: _Head, known: Counted, size: int) -> _Turns
             now = _count(now, block, found.messages)
             asked = asked or next((m for m in found.messages if m.role == "user"), None)
             bad = bad or next((damage for damage in found.damages if damage.fatal), None)
-            # What has no newline yet is read again when it has.
-            counted = now if block.endswith(b"\n") else counted
+            # A last line without a newline is read again when it has one.
+            position = now if block.endswith(b"\n") else position
     except _TooLongError as error:
         bad = bad or Damage(str(error), now.lines + 1)
     note = f"{path}, line {bad.line}: {bad.detail}" if bad else ""
-    end = read_range(fd, max(counted.size - _END, 0), counted.size)
-    return _Turns(counted._replace(end=crc32(end)), now.turns, now.last, asked, note)
+    end = read_range(fd, max(position.size - _END, 0), position.size)
+    position = replace(position, end_checksum=crc32(end))
+    return _Turns(position, now.messages, now.last, asked, note)
 
 
-def _count(known: Counted, block: bytes, turns: Sequence[SessionMessage]) -> Counted:
-    """What is known after a block, too."""
+def _count(known: ReadPosition, block: bytes, turns: Sequence[SessionMessage]) -> ReadPosition:
+    """Return the position after a block."""
     times = [turn.timestamp for turn in turns]
-    return known._replace(
+    return replace(
+        known,
         size=known.size + len(block),
         lines=known.lines + block.count(b"\n"),
-        turns=known.turns + len(times),
+        messages=known.messages + len(times),
         last=micros(times[-1]) if times else known.last,
         latest=max(known.latest, micros(max(times))) if times else known.latest,
-        all=crc32(block, known.all),
+        checksum=crc32(block, known.checksum),
     )
 
 

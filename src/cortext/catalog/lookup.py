@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from cortext.catalog.row import AUR, Listed
+from cortext.catalog.row import AUR, ConversationRow
 
 _CLOSE = 80
 """How alike a misspelt title is, of 100."""
@@ -18,26 +18,26 @@ _ENOUGH = 4
 """Characters of a tool's id that name a session: fewer are more likely meant otherwise."""
 
 
-def resolve(query: str, rows: Sequence[Listed]) -> list[Listed]:
+def resolve(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """One match, several, or none: by an id, the beginning of one, or words."""
     return by_id(query, rows) or by_other_id(query, rows) or by_part(query, rows)
 
 
-def by_id(query: str, rows: Sequence[Listed]) -> list[Listed]:
+def by_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Those that lists have under this id: nothing else that it may name comes before them."""
     return _first(query.strip(), rows, (_is_called, _is_key))
 
 
-def by_other_id(query: str, rows: Sequence[Listed]) -> list[Listed]:
+def by_other_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """The sessions that their programs know by this id, and the conversations that were had in a
     tool's session of it."""
     text = " ".join(query.split())  # as rows have it
-    # The ids stand at the end of the text: most rows have none.
-    some = [row for row in rows if text in row.text] if text else []
-    return [row for row in some if text == row.own_id or text in row.native]
+    if not text:
+        return []
+    return [row for row in rows if text == row.own_id or text in row.session_ids]
 
 
-def by_part(query: str, rows: Sequence[Listed]) -> list[Listed]:
+def by_part(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Those whose id begins so, else those that have the words in title or summary; none for a
     bare number. What a terminal cut off is as good as what it shows of it."""
     text = query.strip()
@@ -57,8 +57,10 @@ def is_number(query: str) -> bool:
 
 
 def _first(
-    text: str, rows: Sequence[Listed], tests: Sequence[Callable[[Listed, str], bool]]
-) -> list[Listed]:
+    text: str,
+    rows: Sequence[ConversationRow],
+    tests: Sequence[Callable[[ConversationRow, str], bool]],
+) -> list[ConversationRow]:
     """Those for which the first test holds that does so for any."""
     # No id has a space in it.
     for matches in tests if len(text.split()) == 1 else ():
@@ -67,15 +69,15 @@ def _first(
     return []
 
 
-def _is_called(row: Listed, text: str) -> bool:
+def _is_called(row: ConversationRow, text: str) -> bool:
     return (row.path.endswith(f"/{text}") or row.path == text) and not row.tool
 
 
-def _is_key(row: Listed, text: str) -> bool:
+def _is_key(row: ConversationRow, text: str) -> bool:
     return row.key == text and bool(row.tool)
 
 
-def _begins_with(row: Listed, text: str) -> bool:
+def _begins_with(row: ConversationRow, text: str) -> bool:
     if row.tool:
         # Ids of `aur` are names that people gave.
         return (len(text) >= _ENOUGH or row.tool == AUR) and row.key.startswith(text)
@@ -84,15 +86,12 @@ def _begins_with(row: Listed, text: str) -> bool:
     return was_had_in(row, text)
 
 
-def was_had_in(row: Listed, text: str) -> bool:
+def was_had_in(row: ConversationRow, text: str) -> bool:
     """Whether a conversation was had in a tool's session whose id begins so."""
-    # The ids stand at the end of the text: most rows have none.
-    if len(text) < _ENOUGH or f":{text}" not in row.text:
-        return False
-    return any(id.startswith(text) for id in row.native)
+    return len(text) >= _ENOUGH and any(id.startswith(text) for id in row.session_ids)
 
 
-def misspelt(query: str, rows: Sequence[Listed]) -> list[Listed]:
+def misspelt(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return all rows whose title is similar to the query, the most similar first.
 
     A title is similar as a whole, or if it has a similar word for every word of the query.
@@ -124,13 +123,13 @@ def _similar_words(typed: str, words: Collection[str]) -> set[str]:
     return {word for word, _, _ in found}
 
 
-def nearest(query: str, rows: Sequence[Listed]) -> list[Listed]:
+def nearest(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """What looks like it, or has a word that does, when nothing matches; maybe none."""
     from rapidfuzz import fuzz, utils
 
     text = utils.default_process(query)
 
-    def is_near(row: Listed) -> bool:
+    def is_near(row: ConversationRow) -> bool:
         title = utils.default_process(row.title)
         return fuzz.WRatio(text, title) >= _NEAR or any(
             fuzz.ratio(typed, word) >= _WORD
@@ -144,8 +143,13 @@ def nearest(query: str, rows: Sequence[Listed]) -> list[Listed]:
 
 
 def _alike(
-    query: str, rows: Sequence[Listed], scorer: Callable[..., float], *, most: int, least: int
-) -> list[Listed]:
+    query: str,
+    rows: Sequence[ConversationRow],
+    scorer: Callable[..., float],
+    *,
+    most: int,
+    least: int,
+) -> list[ConversationRow]:
     from rapidfuzz import process, utils
 
     if not utils.default_process(query):
@@ -161,12 +165,11 @@ def _alike(
     return [rows[index] for _, _, index in found]
 
 
-def with_words(text: str, rows: Sequence[Listed]) -> list[Listed]:
-    """Those that have all the words in their title or summary."""
-    words = sorted(text.casefold().split(), key=len, reverse=True)
-    # What has them anywhere is soon found, and few: a long word is in least.
-    some = [(row.text.casefold(), row) for row in rows]
-    for word in words:
-        some = [each for each in some if word in each[0]]
-    found = [(f"{row.title}\n{row.summary}".casefold(), row) for _, row in some]
-    return [row for shown, row in found if all(word in shown for word in words)]
+def with_words(text: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
+    """Return the rows that have all the words in their title or summary."""
+    words = text.casefold().split()
+
+    def has_all(shown: str) -> bool:
+        return all(word in shown for word in words)
+
+    return [row for row in rows if has_all(f"{row.title}\n{row.summary}".casefold())]

@@ -1,8 +1,8 @@
 """The sessions that programs keep as documents, as the catalog lists them.
 
 A refresh costs a `stat` for each document, and a read for each that changed. Nothing is written
-into the folders: they are the programs'. This module is imported by lists where there is such a
-folder, so what reads a document is imported when one changed.
+into the folders: they belong to the programs. Lists import this module where there is such a
+folder; the module that reads a document is imported when one changed.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from cortext.catalog.database import Unreadable
-from cortext.catalog.row import DOCUMENT, Listed, tool_root
-from cortext.catalog.workspace_scan import FRESH_NS
+from msgspec.structs import replace
+
+from cortext.catalog.row import ConversationRow
+from cortext.catalog.row_table import (
+    FRESH_NS,
+    Source,
+    StoredRow,
+    forget_source,
+    load_fingerprints,
+    load_rows,
+    source_names,
+    store_rows,
+)
 from cortext.errors import reason_of
 
-SCHEMA = """
-CREATE TABLE documents (folder BLOB, id TEXT, inode INTEGER, size INTEGER, time INTEGER,
-    cwd TEXT, status TEXT, last_active INTEGER, text TEXT, PRIMARY KEY (folder, id)) WITHOUT ROWID
-"""
+_KIND = "document"
 _SUFFIX = ".json"
 _INDEX = "index"
 """`index.json` is what a store exports of its index, and no session."""
 _LARGEST_ID = 128
 Run = Callable[[Callable[[sqlite3.Connection], Any]], Any]
-Print = tuple[int, int, int]
-Stored = tuple[str, int, int, int, str, str, int, str]
-_Fields = tuple[str, str, str, str, int, str]
-# Listed(…) itself takes as long as the look at a file does.
-_new: Callable[[type[Listed], _Fields], Listed] = tuple[Any, ...].__new__
 
 
 class Shelf(NamedTuple):
@@ -43,24 +45,10 @@ class Shelf(NamedTuple):
     project: str = ""
 
 
-class Row(NamedTuple):
-    """What the catalog keeps of one document. With a status of "" there is nothing to list in it,
-    and `text` says what is wrong with it."""
-
-    id: str
-    inode: int
-    size: int
-    time: int
-    cwd: str
-    status: str
-    last_active: int
-    text: str
-
-
 class Refreshed(NamedTuple):
     """The sessions, and what is wrong with documents that have none."""
 
-    rows: list[Listed]
+    rows: list[ConversationRow]
     notes: list[str]
 
 
@@ -70,7 +58,7 @@ def refresh(
     """Bring the catalog up to date with these folders, for about `patience` seconds. A session that
     several of them have is listed once: where it was last active."""
     end = None if patience is None else time.monotonic() + patience
-    rows: list[Listed] = []
+    rows: list[ConversationRow] = []
     notes: list[str] = []
     seen: set[tuple[int, int]] = set()
     for shelf in shelves:
@@ -103,49 +91,48 @@ def _is_text(path: str) -> bool:
     return path.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in path)
 
 
-def _add(found: Sequence[Stored], shelf: Shelf, rows: list[Listed], notes: list[str]) -> None:
-    start, nowhere = f"{shelf.folder}/", tool_root(DOCUMENT, shelf.project)
-    try:
-        # A plain loop: this is what a list of many takes its time for.
-        for id, _, _, _, cwd, status, last, text in found:
-            if not status:
-                if text:
-                    notes.append(text)
-                continue
-            root = f"{DOCUMENT}:{cwd}" if cwd else nowhere
-            rows.append(_new(Listed, (root, start + id + _SUFFIX, id, status, last, text)))
-    except (TypeError, ValueError) as error:
-        raise Unreadable(f"a document cannot be read: {error}") from None
-
-
-def _of(run: Run, folder: str, fd: int, began: int, end: float | None) -> tuple[list[Stored], int]:
-    """The documents of a folder that is open, after reading those that changed, the latest first,
-    until a time; and how many of these are left."""
-    key = os.fsencode(folder)
-    query = "SELECT id, inode, size, time, cwd, status, last_active, text FROM documents"
-    stored = run(lambda db: db.execute(f"{query} WHERE folder = ?", (key,)).fetchall())
-    known: dict[str, Stored] = {row[0]: row for row in stored}
-    rows: list[Stored] = []
-    changed: list[tuple[int, str]] = []
-    for id, now in _prints(fd):
-        row = known.get(id)
-        if row is not None and row[1:4] == now:
-            rows.append(row)
-            del known[id]
+def _add(
+    found: Sequence[ConversationRow],
+    shelf: Shelf,
+    rows: list[ConversationRow],
+    notes: list[str],
+) -> None:
+    """Add the sessions of a folder to the rows, and what is wrong with its other documents."""
+    for row in found:
+        if not row.status:
+            notes.append(row.note)
+        elif shelf.project and not row.working_dir:
+            rows.append(replace(row, working_dir=shelf.project))
         else:
-            changed.append((now[2], id))
+            rows.append(row)
+
+
+def _of(
+    run: Run, folder: str, fd: int, began: int, end: float | None
+) -> tuple[list[ConversationRow], int]:
+    """Return the documents of a folder that is open, after reading those that changed, the latest
+    first, until a time; and how many of these are left."""
+    source = Source(_KIND, folder)
+    known: dict[str, StoredRow] = run(lambda db: load_rows(db, source))
+    there = dict(_stats(fd))
+    changed = [
+        (mtime, id)
+        for id, (fingerprint, mtime) in there.items()
+        if id not in known or known[id].fingerprint != fingerprint
+    ]
     new, left = _read(folder, sorted(changed, reverse=True), began, end)
     unread = {id for _, id in left}
-    # What there was no time for is as it was known.
-    rows += [known[id] for id in unread if id in known]
-    gone = known.keys() - {row.id for row in new} - unread
+    # Documents that there was no time for stay as they were.
+    gone = {id for _, id in changed if id in known and id not in new and id not in unread}
+    gone |= known.keys() - there.keys()
     if new or gone:
-        run(lambda db: _store(db, key, new, gone))
-    return [*rows, *new], len(left)
+        run(lambda db: store_rows(db, source, new, gone))
+    now = {id: row for id, row in known.items() if id not in gone} | new
+    return [stored.row for stored in now.values() if stored.row], len(left)
 
 
-def _prints(fd: int) -> Iterator[tuple[str, Print]]:
-    """The files of a folder that may be documents, and what tells whether each changed."""
+def _stats(fd: int) -> Iterator[tuple[str, tuple[str, int]]]:
+    """Yield the files of a folder that may be documents, each with fingerprint and time."""
     stat, cut = os.stat, -len(_SUFFIX)
     for name in os.listdir(fd):
         if not name.endswith(_SUFFIX) or len(name) > _LARGEST_ID - cut:
@@ -155,41 +142,35 @@ def _prints(fd: int) -> Iterator[tuple[str, Print]]:
         except OSError:
             found = None
         if found is not None and name[:cut] != _INDEX:
-            yield name[:cut], (found.st_ino, found.st_size, found.st_mtime_ns)
+            fingerprint = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+            yield name[:cut], (fingerprint, found.st_mtime_ns)
 
 
 def _read(
     folder: str, changed: Sequence[tuple[int, str]], began: int, end: float | None
-) -> tuple[list[Row], Sequence[tuple[int, str]]]:
-    """Those of the documents for which there is time, and which are left."""
-    rows: list[Row] = []
+) -> tuple[dict[str, StoredRow], Sequence[tuple[int, str]]]:
+    """Read the documents for which there is time; return them, and those that are left."""
+    rows: dict[str, StoredRow] = {}
     for number, (_, id) in enumerate(changed):
         if end is not None and time.monotonic() > end:
             return rows, changed[number:]
         from cortext.catalog.document_rows import read_document
 
-        row = read_document(folder, id)
-        if row is not None:
-            # One that was written just now may be written again within the same tick of the clock.
-            settled = row.time < began - FRESH_NS
-            rows.append(row if settled else row._replace(inode=0, size=0, time=0))
+        read = read_document(folder, id)
+        if read is not None:
+            # A file that was just written may be written again within the same tick of the clock.
+            settled = read.found is not None and read.found.mtime_ns < began - FRESH_NS
+            fingerprint = " ".join(map(str, read.found)) if read.found and settled else ""
+            rows[id] = StoredRow(fingerprint, read.row)
     return rows, ()
 
 
-def _store(db: sqlite3.Connection, folder: bytes, new: Sequence[Row], gone: set[str]) -> None:
-    db.executemany("DELETE FROM documents WHERE folder = ? AND id = ?", [(folder, i) for i in gone])
-    db.executemany(
-        "INSERT OR REPLACE INTO documents VALUES (?,?,?,?,?,?,?,?,?)",
-        [(folder, *row) for row in new],
-    )
-
-
-def _once(rows: list[Listed]) -> list[Listed]:
+def _once(rows: list[ConversationRow]) -> list[ConversationRow]:
     """Without the older of two that have one id and began at one time: they are one session."""
     counts = Counter([row.key for row in rows])
     if len(counts) == len(rows):
         return rows
-    best: dict[tuple[str, int], Listed] = {}
+    best: dict[tuple[str, int], ConversationRow] = {}
     for row in rows:
         if counts[row.key] > 1:
             other = best.setdefault((row.key, row.created_at), row)
@@ -199,13 +180,13 @@ def _once(rows: list[Listed]) -> list[Listed]:
 
 
 def forget_gone(db: sqlite3.Connection, shelves: Collection[str] | None = None) -> None:
-    """Forget the documents whose files are not there any more, and those that are in none of these
-    folders."""
-    known = db.execute("SELECT folder, id FROM documents").fetchall()
-    gone = [
-        (folder, id)
-        for folder, id in known
-        if (shelves is not None and os.fsdecode(folder) not in shelves)
-        or not os.path.lexists(f"{os.fsdecode(folder)}/{id}{_SUFFIX}")
-    ]
-    db.executemany("DELETE FROM documents WHERE folder = ? AND id = ?", gone)
+    """Forget documents whose files are gone, and documents outside the folders `shelves`."""
+    for folder in source_names(db, _KIND):
+        source = Source(_KIND, folder)
+        if shelves is not None and folder not in shelves:
+            forget_source(db, source)
+            continue
+        known = load_fingerprints(db, source)
+        store_rows(
+            db, source, {}, [id for id in known if not os.path.lexists(f"{folder}/{id}{_SUFFIX}")]
+        )

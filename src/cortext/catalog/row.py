@@ -1,22 +1,23 @@
-"""A conversation as lists show it, and how a day of them is packed into one text."""
+"""A row of a list, as a value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from operator import itemgetter
-from typing import NamedTuple
+
+import msgspec
 
 from cortext import clock
 from cortext.errors import CortextError
+from cortext.model import json_codec
 from cortext.stores.workspace_layout import Place
 from cortext.tools.registry import display_name
 
 # Texts are cleaned before they come here, so none of these stands in one.
 _ROW, _FIELD, _FACT, _TAG = "\x1e", "\x1f", "\n", "\t"
 AUR, DOCUMENT = "aur", "document"
-"""In the place of a tool: sessions of `aur spawn`, and those that programs keep, as documents or
-as logs."""
+"""In place of a tool: sessions of `aur spawn`, and sessions that programs keep as documents or
+logs."""
 SPAWN = "spawn"
 """What people are told for `AUR`, which may be the name of another program."""
 _OWNERS = {AUR: "`cortext spawn`", DOCUMENT: "a program of yours"}
@@ -27,7 +28,7 @@ def name_of_tool(tool: str) -> str:
 
 
 class NotOursError(CortextError):
-    """Something was asked of a tool's session that only a conversation of a workspace can do."""
+    """A command for conversations of a workspace was given a session that belongs to none."""
 
     def __init__(self, tool: str, id: str) -> None:
         self.tool = tool
@@ -39,58 +40,92 @@ class NotOursError(CortextError):
         )
 
 
-class Listed(NamedTuple):
-    """One row of a list: a conversation of a workspace, or a session that belongs to none, of an
-    AI tool, of `aur spawn` or of a program. A status of "" is a folder without a session. Times
-    are microseconds since 1970. `text` has all that is only shown, cleaned, each on one line.
+class BoundSession(msgspec.Struct, frozen=True, gc=False):
+    """A tool's session that a conversation took place in."""
 
-    Of a tool's session `key` is its own id, `path` where its transcript is, whole, and `root` is
-    made by `tool_root`: no workspace has such a path.
+    tool: str
+    session_id: str
+
+
+class ReadPosition(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How far the lines of a session were read, and what was counted up to there.
+
+    The next refresh reads only what follows. `start` is where the messages begin and `size` where
+    the last complete line ends, in bytes. `last` is the time of the last message and `latest` the
+    latest time of any. The checksums are of the last bytes and of everything from `start`.
     """
 
-    root: str
+    inode: int = 0
+    start: int = 0
+    size: int = 0
+    lines: int = 0
+    messages: int = 0
+    last: int = 0
+    latest: int = 0
+    end_checksum: int = 0
+    checksum: int = 0
+
+
+class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """One row of a list: a conversation of a workspace, or a session of an AI tool, of `aur spawn`
+    or of a program.
+
+    Texts are sanitized and on one line. Times are microseconds since 1970.
+    """
+
+    workspace: str = ""
+    """The folder of the workspace; "" for a session that belongs to no workspace."""
+    tool: str = ""
+    """The tool whose session it is, `AUR` or `DOCUMENT`; "" for a conversation of a workspace."""
     path: str
+    """The folder of a conversation below its workspace; otherwise the absolute path of a file."""
     key: str
+    """The name that lists print: the id, or as much of the path as makes it unique."""
     status: str
+    """"" for a folder whose session was deleted."""
     last_active: int
-    text: str
-
-    @property
-    def tool(self) -> str:
-        """The tool whose session it is; "" for a conversation of a workspace."""
-        return "" if self.root.startswith("/") else self.root.partition(":")[0]
-
-    @property
-    def tool_name(self) -> str:
-        """The tool as people and programs are told it, and as they ask for it."""
-        return name_of_tool(self.tool)
-
-    @property
-    def is_apart(self) -> bool:
-        """Whether no AI tool has it and no workspace: a session of `aur spawn`, or of a program."""
-        return self.tool in (AUR, DOCUMENT)
-
-    @property
-    def is_log(self) -> bool:
-        """Whether it is apart and a log: its records are lines, and the first line is its head."""
-        return self.is_apart and self.path.endswith(".jsonl")
-
-    @property
-    def cwd(self) -> str:
-        """The folder that it was had in; "" if a tool does not say."""
-        return self.root if self.root.startswith("/") else self.root.partition(":")[2]
-
-    @property
-    def identity(self) -> tuple[str, str]:
-        """What no other row has."""
-        if not self.tool:
-            return self.root, self.path
-        # Programs give their sessions ids of any kind: two of them may have the same.
-        return f"{self.tool}:", self.path if self.tool == DOCUMENT else self.key
+    kind: str = ""
+    title: str = ""
+    summary: str = ""
+    tags: tuple[str, ...] = ()
+    created_at: int = 0
+    messages: int = 0
+    tokens: int = 0
+    model: str = ""
+    agent: str = ""
+    owner: str = ""
+    """Who owns the session, as its program says; "" if unknown."""
+    parent_id: str = ""
+    bindings: tuple[BoundSession, ...] = ()
+    working_dir: str = ""
+    """Where the session took place, if that is known and is not its workspace."""
+    own_id: str = ""
+    """The id that a program gave its session, where that differs from `key`."""
+    stop_reason: str = ""
+    note: str = ""
+    """What is wrong with the files; "" if nothing is."""
+    fingerprint: str = ""
+    """The fingerprint of a transcript or document: it changes when a message is added."""
+    position: ReadPosition | None = None
 
     @property
     def id(self) -> str:
         return self.key if self.tool else self.path.rpartition("/")[2]
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """A pair that no other row has. Links of the web pages are derived from it."""
+        if not self.tool:
+            return self.workspace, self.path
+        # Programs choose the ids of their documents, so two folders may have the same id.
+        return f"{self.tool}:", self.path if self.tool == DOCUMENT else self.key
+
+    @property
+    def address(self) -> str:
+        """`DATE/ID` of a conversation, the path of a document, otherwise the id."""
+        if self.tool:
+            return self.path if self.tool == DOCUMENT else self.key
+        return "/".join(self.path.rsplit("/", 2)[1:])
 
     @property
     def place(self) -> Place:
@@ -98,187 +133,96 @@ class Listed(NamedTuple):
         if self.tool:
             raise NotOursError(self.tool, self.key)
         shelf, day, name = self.path.rsplit("/", 2)
-        return Place(f"{self.root}/{shelf}", day, name)
+        return Place(f"{self.workspace}/{shelf}", day, name)
 
     @property
-    def address(self) -> str:
-        """`DATE/ID`; its path names it where that is not enough. Of a document it is its file."""
-        if self.tool:
-            return self.path if self.tool == DOCUMENT else self.key
-        return "/".join(self.path.rsplit("/", 2)[1:])
+    def absolute_path(self) -> str:
+        return self.path if self.tool else f"{self.workspace}/{self.path}"
+
+    @property
+    def folder(self) -> str:
+        """The folder that the session took place in, or its workspace; "" if unknown."""
+        return self.working_dir or self.workspace
+
+    @property
+    def tool_name(self) -> str:
+        """The tool under the name that people use for it."""
+        return name_of_tool(self.tool)
+
+    @property
+    def tools(self) -> set[str]:
+        """The tools that the conversation took place in."""
+        return {self.tool} if self.tool else {each.tool for each in self.bindings}
+
+    @property
+    def tool_names(self) -> list[str]:
+        return [SPAWN] if self.tool == AUR else sorted(self.tools)
+
+    @property
+    def session_ids(self) -> list[str]:
+        """The ids of the tools' sessions that the conversation took place in."""
+        return [each.session_id for each in self.bindings]
+
+    @property
+    def source_ids(self) -> tuple[str, ...]:
+        """The standalone session that a conversation was made of, as TOOL:ID."""
+        is_copy = self.parent_id.startswith((f"{AUR}:", f"{DOCUMENT}:"))
+        return (self.parent_id,) if is_copy else ()
+
+    @property
+    def is_standalone(self) -> bool:
+        """Whether it is a session of `aur spawn` or of a program."""
+        return self.tool in (AUR, DOCUMENT)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it is a standalone session that is kept as a log."""
+        return self.is_standalone and self.path.endswith(".jsonl")
+
+    @property
+    def is_damaged(self) -> bool:
+        return bool(self.note)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no messages; a damaged session may have some that cannot be read."""
+        return not self.note and self.messages == 0
 
     @property
     def active_at(self) -> datetime:
         return clock.from_micros(self.last_active)
 
-    @property
-    def is_damaged(self) -> bool:
-        return not self.text.startswith(_FACT)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it has no messages; a damaged session may have some that cannot be read."""
-        return not self.is_damaged and self.messages == 0
-
-    @property
-    def note(self) -> str:
-        """What is wrong with its files."""
-        return self._fact(0)
-
-    @property
-    def kind(self) -> str:
-        return self._fact(1)
-
-    @property
-    def title(self) -> str:
-        return self._fact(2)
-
-    @property
-    def summary(self) -> str:
-        return self._fact(3)
-
-    @property
-    def tags(self) -> list[str]:
-        return [tag for tag in self._fact(4).split(_TAG) if tag]
-
-    @property
-    def created_at(self) -> int:
-        return int(self._fact(5))
-
-    @property
-    def messages(self) -> int:
-        return int(self._fact(6))
-
-    @property
-    def tokens(self) -> int:
-        return int(self._fact(7))
-
-    @property
-    def model(self) -> str:
-        return self._fact(8)
-
-    @property
-    def agent(self) -> str:
-        return self._fact(9).partition(_TAG)[0]
-
-    @property
-    def owner(self) -> str:
-        """Whose it is, as a program says; "" if nobody says."""
-        # A list asks this of every row; most have none.
-        return self._fact(9).partition(_TAG)[2] if _TAG in self.text else ""
-
-    @property
-    def parent_id(self) -> str:
-        return self._fact(10)
-
-    @property
-    def lines(self) -> str:
-        """What the catalog has to remember of the lines."""
-        return self._fact(11)
-
-    @property
-    def native(self) -> list[str]:
-        """The ids of the tools' own sessions that it was had in."""
-        return [each.partition(":")[2] for each in self._had_with]
-
-    @property
-    def had_in(self) -> str:
-        """The folder that a personal conversation was had in; "" if that is not known."""
-        return "" if self.tool else self._fact(13)
-
-    @property
-    def own_id(self) -> str:
-        """By which id its program knows a session, where that is another than its key."""
-        return self._fact(13) if self.is_apart else ""
-
-    @property
-    def where(self) -> str:
-        """The folder that it was had in, as far as that is known: of a conversation of a workspace
-        it is the workspace; "" if a tool does not say."""
-        if not self.root.startswith("/"):
-            return self.root.partition(":")[2]
-        return self.had_in or self.root
-
-    @property
-    def stop_reason(self) -> str:
-        """Why it is not going on; "" if it is, or that is not known."""
-        return self.text.rpartition(_FACT)[2]
-
-    @property
-    def tools(self) -> set[str]:
-        """The tools that it was had in."""
-        if self.tool:
-            return {self.tool}
-        return {each.partition(":")[0] for each in self._had_with}
-
-    @property
-    def tool_names(self) -> list[str]:
-        """As `tool_name`, those that it was had in."""
-        return [SPAWN] if self.tool == AUR else sorted(self.tools)
-
-    @property
-    def _had_with(self) -> list[str]:
-        # A list asks this of every row; most have none.
-        found = self.text.rsplit(_FACT, 3)[1]
-        return found.split(_TAG) if found else []
-
-    def _fact(self, number: int) -> str:
-        return self.text.split(_FACT)[number]
+def recency(row: ConversationRow) -> tuple[int, str]:
+    """Return the key that sorts rows by their last activity."""
+    return row.last_active, row.path
 
 
-latest: itemgetter[tuple[int, int]] = itemgetter(4, 1)
-"""Sorts rows by when they were last active, and by their paths where several were at once."""
+def encode_row(row: ConversationRow) -> bytes:
+    """Return a row as JSON. Names of files that are not UTF-8 are kept."""
+    return json_codec.encode(row)
 
 
-def tool_root(tool: str, cwd: str) -> str:
-    """What stands in the place of a workspace for a session of a tool."""
-    return f"{tool}:{cwd}"
+def decode_rows(rows: Sequence[bytes]) -> list[ConversationRow]:
+    """Return the rows that `encode_row` encoded; ValueError for anything else."""
+    data = b"[%s]" % b",".join(rows)
+    try:
+        found = _decode(data)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # The standard library decodes the lone surrogates of a name that is not UTF-8.
+        found = _convert(json_codec.decode(data))
+    if len(found) != len(rows):
+        raise ValueError("a row is empty")
+    return found
 
 
-def facts(
-    *,
-    kind: str,
-    title: str,
-    note: str = "",
-    summary: str = "",
-    tags: Sequence[str] = (),
-    created_at: int = 0,
-    messages: int = 0,
-    tokens: int = 0,
-    model: str = "",
-    agent: str = "",
-    owner: str = "",
-    parent_id: str = "",
-    lines: str = "",
-    native: Sequence[str] = (),
-    had_in: str = "",
-    own_id: str = "",
-    stop_reason: str = "",
-) -> str:
-    """What `Listed.text` is made of, in its order. `native` are TOOL:ID. What has an `own_id` was
-    not `had_in` a folder: where it was is in its root."""
-    # What has no owner is as it was before there were any: a search need not read it again.
-    agent = f"{agent}{_TAG}{owner}" if owner else agent
-    numbers = (str(created_at), str(messages), str(tokens))
-    return _FACT.join(
-        (
-            *(note, kind, title, summary, _TAG.join(tags), *numbers),
-            *(model, agent, parent_id, lines, _TAG.join(native), own_id or had_in, stop_reason),
-        )
-    )
+def _convert(found: object) -> list[ConversationRow]:
+    try:
+        return msgspec.convert(found, list[ConversationRow])
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
 
 
-def pack(rows: Iterable[Listed]) -> str:
-    """The rows of a day as one text."""
-    return _ROW.join(
-        _FIELD.join((row.id, row.status, str(row.last_active), row.text)) for row in rows
-    )
-
-
-def unpack(root: str, folder: str, text: str) -> list[Listed]:
-    """The inverse of `pack`; ValueError for what it did not write."""
-    rows: list[Listed] = []
-    for row in text.split(_ROW) if text else ():
-        name, status, last_active, shown = row.split(_FIELD)
-        rows.append(Listed(root, f"{folder}/{name}", name, status, int(last_active), shown))
-    return rows
+_decode = msgspec.json.Decoder(list[ConversationRow]).decode

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cortext.catalog.database import plain
+from cortext.catalog.row import BoundSession
 from cortext.model.safe_text import clean
 from cortext.model.secrets.quick_check import could_hold
 
@@ -50,9 +51,9 @@ def _without_half(text: str) -> str:
     return rest + _CUT if len(half) >= _HALF and mixed else text
 
 
-def told_all(texts: Iterable[str]) -> list[str]:
+def told_all(texts: Iterable[str]) -> tuple[str, ...]:
     """Those of the texts of which something is left."""
-    return [text for text in map(told, texts) if text]
+    return tuple(text for text in map(told, texts) if text)
 
 
 def own_id(session: Session) -> str:
@@ -63,10 +64,10 @@ def own_id(session: Session) -> str:
     return told(given) if given != session.id else ""
 
 
-def shown_native(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The tool sessions that a head names, as TOOL:ID."""
-    return [
-        f"{shown(str(each.get('tool') or '')).replace(':', ' ')}:{id}"
+def shown_bindings(entries: Iterable[Mapping[str, Any]]) -> tuple[BoundSession, ...]:
+    """Return the tools' sessions that a head names."""
+    return tuple(
+        BoundSession(shown(str(each.get("tool") or "")), id)
         for each in entries
         if (id := shown(str(each.get("session_id") or "")))
-    ]
+    )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from cortext.catalog.database import micros
-from cortext.catalog.row import facts
+from cortext.catalog.row import ConversationRow
+from cortext.catalog.row_table import StoredRow
 from cortext.catalog.sanitize import folder_named, shown, told
-from cortext.catalog.tool_sessions import Row
 from cortext.errors import CortextError, why
 from cortext.tools import scan
 from cortext.tools.protocol import Bridge, Glance, Source
@@ -24,20 +23,20 @@ _PACKED = 32
 
 
 class Found(NamedTuple):
-    """What is new in some tools, the keys that are `gone`, and how many sessions that changed were
-    not looked at."""
+    """What changed, by tool: the rows that are new, the ids of sessions that are `gone`, and how
+    many sessions that changed were not read."""
 
-    new: list[Row]
-    gone: list[tuple[str, str]]
+    new: dict[str, dict[str, StoredRow]]
+    gone: dict[str, list[str]]
     left: int
 
 
 class _Candidate(NamedTuple):
-    """A transcript, and what the catalog would know it by."""
+    """A transcript, and its fingerprint in the catalog."""
 
     bridge: Bridge
     source: Source
-    print: bytes
+    fingerprint: str
     time: int
 
 
@@ -66,9 +65,8 @@ class _Home:
                 if shown(source.id) != source.id:
                     scan.warn("%s is passed over: its id cannot be shown", source.path)
                     continue
-                print = "\0".join((source.path, source.print, source.cwd, beside))
-                data = print.encode("utf-8", "surrogateescape")
-                found.append(_Candidate(bridge, source, data, _time(source)))
+                fingerprint = "\0".join((source.path, source.print, source.cwd, beside))
+                found.append(_Candidate(bridge, source, fingerprint, _time(source)))
         except (OSError, CortextError) as error:
             scan.warn("%s is passed over: %s", self._home, why(error))
         return found
@@ -90,26 +88,32 @@ class _Session(NamedTuple):
 
 def glance_at(
     looks: Mapping[tuple[str, str], scan.Look],
-    known: Mapping[tuple[str, str], bytes],
+    known: Mapping[str, Mapping[str, str]],
     deleted: Collection[tuple[str, str]],
     patience: float | None,
 ) -> Found:
-    """Look at the transcripts whose prints are not `known`, the latest first, for about `patience`
-    seconds. One session has one row: the tool's own transcript is better than our copy. Of what a
-    person `deleted` nothing is kept."""
-    tools = {tool for tool, _ in looks}
-    there = (session for tool in tools for session in _sessions(tool, looks))
+    """Read the transcripts whose fingerprints are not `known`, the latest first, for about
+    `patience` seconds. One session has one row: the tool's own transcript is preferred to our copy.
+    Sessions that a person `deleted` get none."""
+    there = (session for tool in known for session in _sessions(tool, looks))
     sessions = {session.key: session for session in there if session.key not in deleted}
-    changed = [one for key, one in sessions.items() if known.get(key) != one.found[0].print]
+    changed = [
+        one
+        for (tool, id), one in sessions.items()
+        if known[tool].get(id) != one.found[0].fingerprint
+    ]
     changed.sort(key=lambda session: session.found[0].time, reverse=True)
     end = None if patience is None else time.monotonic() + patience
-    new: list[Row] = []
+    new: dict[str, dict[str, StoredRow]] = {tool: {} for tool in known}
+    count = 0
     for session in changed:
         if end is not None and time.monotonic() >= end:
             break
-        new.append(_row(session))
-    gone = [key for key in known if key[0] in tools and key not in sessions]
-    return Found(new, gone, len(changed) - len(new))
+        tool, id = session.key
+        new[tool][id] = _row(session)
+        count += 1
+    gone = {tool: [id for id in ids if (tool, id) not in sessions] for tool, ids in known.items()}
+    return Found(new, gone, len(changed) - count)
 
 
 def _sessions(tool: str, looks: Mapping[tuple[str, str], scan.Look]) -> Iterator[_Session]:
@@ -133,35 +137,37 @@ def _time(source: Source) -> int:
     return when * 1_000_000 if len(first) < 15 else when
 
 
-def _row(session: _Session) -> Row:
-    """The row of the first transcript that can be read; if none can, of the first."""
-    rows: list[Row] = []
+def _row(session: _Session) -> StoredRow:
+    """Return the row of the first transcript that can be read; if none can, of the first."""
+    rows: list[ConversationRow | None] = []
+    # A later refresh does not try again what could not be read, until it changes.
+    fingerprint = session.found[0].fingerprint
     for one in session.all():
         row, readable = _glance(one)
         if readable:
-            # A later glance need not try what could not be read, until it changes.
-            return row._replace(print=session.found[0].print)
+            return StoredRow(fingerprint, row)
         rows.append(row)
-    return rows[0]
+    return StoredRow(fingerprint, rows[0])
 
 
-def _glance(one: _Candidate) -> tuple[Row, bool]:
+def _glance(one: _Candidate) -> tuple[ConversationRow | None, bool]:
+    """Return the row of a transcript, and whether the transcript can be read."""
     source = one.source
     try:
         if scan.is_side(source):
-            return _to_row(one, None, ""), True
+            return None, True
         seen = one.bridge.glance(source)
     except FileNotFoundError:
-        return _to_row(one, None, ""), False
+        return None, False
     except (OSError, CortextError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         scan.warn("%s cannot be read: %s", source.path, reason)
         return _to_row(one, None, f"{source.path}: {reason.lower()}"), False
     if not (seen.title or seen.started_at):
         note = f"{source.path}: nothing in it can be read"
-        return _to_row(one, None, note if source.size else ""), False
+        return (_to_row(one, None, note) if source.size else None), False
     if not seen.title and source.size <= _seen_whole(source.path):
-        return _to_row(one, None, ""), True
+        return None, True
     return _to_row(one, seen, ""), True
 
 
@@ -169,29 +175,23 @@ def _seen_whole(path: str) -> int:
     return _SEEN_WHOLE // _PACKED if path.endswith(".gz") else _SEEN_WHOLE
 
 
-def _to_row(one: _Candidate, seen: Glance | None, note: str) -> Row:
+def _to_row(one: _Candidate, seen: Glance | None, note: str) -> ConversationRow:
     source = one.source
     active = micros(seen.updated_at) if seen else one.time // 1000
-    text = ""
-    if seen or note:
-        started = seen.started_at if seen else None
-        text = facts(
-            kind="chat",
-            title=(told(seen.title) if seen else "") or f"session {source.id[:8]}",
-            note=shown(note),
-            created_at=micros(started) if started else active,
-            model=shown(seen.model) if seen else "",
-            agent=source.tool,
-            # Two lines of a transcript may have the same time: whoever reads rows sees it grow.
-            lines=shown(source.print),
-        )
-    cwd = folder_named((seen.cwd if seen else "") or source.cwd)
-    return Row(
-        source.tool,
-        source.id,
-        one.print,
-        os.fsencode(source.path),
-        cwd.encode("utf-8", "surrogatepass"),
-        active,
-        text,
+    started = seen.started_at if seen else None
+    return ConversationRow(
+        tool=source.tool,
+        path=source.path,
+        key=source.id,
+        status="paused",
+        last_active=active,
+        kind="chat",
+        title=(told(seen.title) if seen else "") or f"session {source.id[:8]}",
+        note=shown(note),
+        created_at=micros(started) if started else active,
+        model=shown(seen.model) if seen else "",
+        agent=source.tool,
+        working_dir=folder_named((seen.cwd if seen else "") or source.cwd),
+        # Two lines of a transcript may have the same time: the fingerprint shows that it grew.
+        fingerprint=shown(source.print),
     )

@@ -1,73 +1,89 @@
-"""Which conversations of a workspace changed since they were last looked at.
+"""Which conversations of a workspace changed since the last refresh.
 
-A `stat` for each conversation, and no more, is what a list costs; hence the plain loop, and
-days that are compared whole.
+A refresh costs one `stat` for each conversation. A day whose folder and fingerprints are the same
+is unchanged as a whole.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from cortext.catalog.row_table import FRESH_NS
 from cortext.errors import SessionStorageError, reason_of
 from cortext.stores import workspace_layout
 
+_HEAD = ".session/session.json"
 _LINES = ".session/messages.jsonl"
-FRESH_NS = 20_000_000
-"""A file this young may be written again without a new time."""
+_log = logging.getLogger("cortext.catalog")
 
 
 class Day(NamedTuple):
-    """A day that is not as it was: `folder` is below the workspace, `time` its folder's, and
-    `entries` are what tells whether each of its conversations changed, by name."""
+    """A folder of conversations: its path below the workspace, its time, and the fingerprints of
+    its conversations by their names. A day that is gone has none."""
 
     folder: str
     time: int
-    entries: dict[str, str]
+    fingerprints: dict[str, str]
 
 
-class Known(NamedTuple):
-    """What is known of a day: the time of its folder, and its entries, a line each."""
+class FileStat(NamedTuple):
+    """The fingerprint of one file, and what it was made of."""
 
-    time: int
-    print: str
+    inode: int
+    size: int
+    mtime_ns: int
 
-    @classmethod
-    def read(cls, text: str) -> Known:
-        time, _, print = text.partition("\n")
-        return cls(int(time), print)
-
-    def names(self) -> list[str]:
-        return [entry.partition("\t")[0] for entry in self.print.split("\n") if entry]
-
-    def entries(self) -> dict[str, str]:
-        return dict(zip(self.names(), self.print.split("\n"), strict=False))
+    def __str__(self) -> str:
+        return f"{self.inode} {self.size} {self.mtime_ns}"
 
 
-_UNKNOWN = Known(0, "")
+class ConversationFiles(NamedTuple):
+    """What a `stat` says of the files of a conversation. Where there is no head, the markdown
+    stands for it."""
+
+    head: FileStat | None
+    markdown: FileStat | None
+    lines: FileStat | None
+
+    @property
+    def is_conversation(self) -> bool:
+        return any(self)
+
+    @property
+    def latest(self) -> int:
+        """The time of the youngest file."""
+        return max((each.mtime_ns for each in self if each), default=0)
+
+    def fingerprint(self, *, with_lines: bool) -> str:
+        """Return the text that changes when a file does. Lines are added only to conversations
+        that are active, so the fingerprint of others does not include them."""
+        if self.head is None:
+            return f"-{self.markdown or ''}\t{self.lines or ''}"
+        return f"{self.head}\t{self.lines or ''}" if with_lines else str(self.head)
 
 
 class Scan:
-    """Compares what is there with what is known of each day.
+    """Compares the conversations of a workspace with what is known of each day.
 
-    Lines come to conversations that are going on, so only of those are the lines looked at;
-    another is resumed first, and then its head is a new one.
+    `active` has the names of the conversations of a day that lines may have been added to.
     """
 
     def __init__(
-        self, root: str, known: Mapping[str, Known], going_on: Mapping[str, Collection[str]]
+        self, root: str, known: Mapping[str, Day], active: Mapping[str, Collection[str]]
     ) -> None:
         self._root = root
         self._known = known
-        self._going_on = going_on
+        self._active = active
         self.began: int = time.time_ns()
         self.unread: list[str] = []
         """What could not be read, and why."""
 
     def changed(self) -> Iterator[Day]:
-        """The days that differ; one that is gone has no entries."""
+        """Yield the days that differ."""
         gone = set(self._known)
         for shelf in workspace_layout.shelves(self._root):
             below = f"{shelf}/"[len(self._root) + 1 :]
@@ -80,102 +96,93 @@ class Scan:
             for name in days:
                 folder = below + name
                 gone.discard(folder)
-                day = self._look(folder)
+                day = self._compare(folder)
                 if day is not None:
                     yield day
         for folder in gone:
             yield Day(folder, 0, {})
 
-    def _look(self, folder: str) -> Day | None:
-        """The day, if it differs; one that cannot be read is named, and left as it was."""
-        known = self._known.get(folder, _UNKNOWN)
+    def _compare(self, folder: str) -> Day | None:
+        """Return the day if it differs. A day that cannot be read stays as it was."""
+        known = self._known.get(folder) or Day(folder, 0, {})
         path = f"{self._root}/{folder}"
         try:
             now = os.stat(path).st_mtime_ns
-            # The names of a folder whose time is the same are the same.
+            # A folder with the same time has the same names.
             same = now == known.time and now < self.began - FRESH_NS
-            names = known.names() if same else [*filter(workspace_layout.is_name, os.listdir(path))]
+            names = (
+                [*known.fingerprints]
+                if same
+                else [*filter(workspace_layout.is_name, os.listdir(path))]
+            )
         except FileNotFoundError:
             return Day(folder, 0, {})
         except OSError as error:
             self._not_read(f"{path}: {reason_of(error)}")
             return None
         failed: dict[str, OSError] = {}
-        entries = _entries(path, names, self._going_on.get(folder, ()), failed)
+        found = _fingerprints(path, names, self._active.get(folder, ()), failed)
         if failed:
-            self._leave(path, entries, failed, known)
-        unchanged = same and known.print == "\n".join(entries.values())
-        if unchanged or not (entries or known.print):
+            self._keep_failed(path, found, failed, known)
+        unchanged = same and known.fingerprints == found
+        if unchanged or not (found or known.fingerprints):
             return None
-        return Day(folder, now, entries)
+        return Day(folder, now, found)
 
-    def _leave(
-        self, path: str, entries: dict[str, str], failed: Mapping[str, OSError], known: Known
+    def _keep_failed(
+        self, path: str, found: dict[str, str], failed: Mapping[str, OSError], known: Day
     ) -> None:
-        """What cannot be looked at is named, and left as it was known."""
-        before = known.entries()
+        """Report conversations that cannot be read, and keep them as they were."""
         for name in failed:
-            entries[name] = before.get(name, f"{name}\t\t")
-        whole = len(failed) == len(entries)
+            found[name] = known.fingerprints.get(name, NO_CONVERSATION)
+        whole = len(failed) == len(found)
         for name, error in [*failed.items()][: 1 if whole else None]:
             self._not_read(f"{path if whole else f'{path}/{name}'}: {reason_of(error)}")
 
     def _not_read(self, what: str) -> None:
-        import logging
-
         self.unread.append(what)
-        logging.getLogger("cortext.catalog").warning("could not read %s", what)
+        _log.warning("could not read %s", what)
 
 
-def is_nothing(entry: str) -> bool:
-    """Whether an entry is that of a folder which is no conversation."""
-    return entry.endswith("\t\t")
+NO_CONVERSATION = ConversationFiles(None, None, None).fingerprint(with_lines=True)
+"""The fingerprint of a folder that is not a conversation, or not yet."""
 
 
-def with_lines(entry: str, root: str, path: str) -> str:
-    """An entry as it is for a conversation that is going on."""
-    return entry if entry.count("\t") == 2 else f"{entry}\t{_stat(f'{root}/{path}/{_LINES}')}"
+def stat_files(folder: str) -> ConversationFiles:
+    """Return what the files of a conversation look like now."""
+    head = _stat(f"{folder}/{_HEAD}")
+    markdown = None
+    if head is None and (document := workspace_layout.document_in(folder)):
+        markdown = _stat(f"{folder}/{document}")
+    return ConversationFiles(head, markdown, _stat(f"{folder}/{_LINES}"))
 
 
-def without_lines(entry: str) -> str:
-    """An entry as it is for a conversation that rests."""
-    return "\t".join(entry.split("\t")[:2])
-
-
-def _entries(
-    folder: str, names: Collection[str], going_on: Collection[str], failed: dict[str, OSError]
+def _fingerprints(
+    folder: str, names: Collection[str], active: Collection[str], failed: dict[str, OSError]
 ) -> dict[str, str]:
-    """What tells of each whether it changed; `failed` gets those that nobody lets us look at."""
+    """Return the fingerprints of conversations; `failed` gets those that may not be read."""
     stat = os.stat
-    entries: dict[str, str] = {}
+    fingerprints: dict[str, str] = {}
+    # A plain loop: in a long list this takes most of the time.
     for name in names:
         try:
-            found = stat(f"{folder}/{name}/.session/session.json")
+            found = stat(f"{folder}/{name}/{_HEAD}")
         except PermissionError as error:
-            entries[name], failed[name] = "", error
+            fingerprints[name], failed[name] = "", error
             continue
         except OSError:
-            entries[name] = _without_head(folder, name)
+            fingerprints[name] = stat_files(f"{folder}/{name}").fingerprint(with_lines=True)
             continue
-        entry = f"{name}\t{found.st_ino} {found.st_size} {found.st_mtime_ns}"
-        if name in going_on:
-            entry = f"{entry}\t{_stat(f'{folder}/{name}/{_LINES}')}"
-        entries[name] = entry
-    return entries
+        fingerprint = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+        if name in active:
+            fingerprint = f"{fingerprint}\t{_stat(f'{folder}/{name}/{_LINES}') or ''}"
+        fingerprints[name] = fingerprint
+    return fingerprints
 
 
-def _without_head(folder: str, name: str) -> str:
-    """A folder that has lost its head, or its session: it is a conversation while it has lines
-    or a markdown. Another has an entry too: it may become one."""
-    document = workspace_layout.document_in(f"{folder}/{name}")
-    markdown = _stat(f"{folder}/{name}/{document}") if document else ""
-    lines = _stat(f"{folder}/{name}/{_LINES}")
-    return f"{name}\t{markdown and '-' + markdown}\t{lines}"
-
-
-def _stat(path: str) -> str:
+def _stat(path: str) -> FileStat | None:
     try:
         found = os.stat(path)
     except OSError:
-        return ""
-    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+        return None
+    return FileStat(found.st_ino, found.st_size, found.st_mtime_ns)

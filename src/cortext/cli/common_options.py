@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,7 +84,7 @@ def complete_id(
     return complete_among(Conversations(paths.workspace_root()).list().rows, incomplete)
 
 
-def complete_among(rows: Sequence[Listed], incomplete: str) -> list[CompletionItem]:
+def complete_among(rows: Sequence[ConversationRow], incomplete: str) -> list[CompletionItem]:
     """Ids for the shell, each with the title to know it by."""
     from click.shell_completion import CompletionItem
 

@@ -14,7 +14,7 @@ from cortext.cli.terminal_text import clean
 from cortext.tools.registry import tool_names
 
 if TYPE_CHECKING:
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.features.resume.reopen import Prepared
     from cortext.tools.launch import Plan
 
@@ -48,7 +48,7 @@ def can_launch(wanted: str | None) -> bool:
     return False
 
 
-def pick_tool(row: Listed, wanted: str | None) -> str:
+def pick_tool(row: ConversationRow, wanted: str | None) -> str:
     """The tool to take; a person is asked where nothing else decides."""
     from cortext.cli.select_conversation import can_ask
     from cortext.errors import CortextError
@@ -68,7 +68,7 @@ def pick_tool(row: Listed, wanted: str | None) -> str:
 
 
 def reopen_in_tool(
-    row: Listed,
+    row: ConversationRow,
     tool: str | None,
     budget: int | None,
     *,
@@ -93,12 +93,12 @@ def reopen_in_tool(
     return prepared
 
 
-def is_talk(row: Listed, tool: str | None, *, fork: bool) -> bool:
+def is_talk(row: ConversationRow, tool: str | None, *, fork: bool) -> bool:
     """Whether it goes on in `spawn`, where it was had: in no other tool, and in no copy."""
     return row.tool == AUR and not (tool or fork)
 
 
-def talk_on(row: Listed) -> NoReturn:
+def talk_on(row: ConversationRow) -> NoReturn:
     """Go on with a session of `spawn`, and exit as that does."""
     from cortext.cli.spawn_actions import go_on
     from cortext.cli.views.spawn_list import prepare
@@ -106,7 +106,7 @@ def talk_on(row: Listed) -> NoReturn:
     raise click.exceptions.Exit(go_on(row.key, None, None, prepare()))
 
 
-def talk_plan(row: Listed) -> Prepared:
+def talk_plan(row: ConversationRow) -> Prepared:
     """What a person would type for that."""
     from cortext.features.resume.reopen import Prepared
     from cortext.tools.launch import Plan
@@ -123,7 +123,7 @@ def most_characters(budget: int | None) -> int:
     return budget or int(Config.load(paths.workspace_root())["resume.budget"])
 
 
-def may_go_on(row: Listed, *, reopen: bool) -> bool:
+def may_go_on(row: ConversationRow, *, reopen: bool) -> bool:
     """Whether one that was completed is reopened; if that is not meant, this is the end."""
     from cortext.cli.select_conversation import can_ask
     from cortext.features.resume.agent_briefing import refuse_complete
@@ -138,7 +138,7 @@ def may_go_on(row: Listed, *, reopen: bool) -> bool:
 
 
 def get_ready(
-    row: Listed, tool: str, *, budget: int, fork: bool, extra: tuple[str, ...]
+    row: ConversationRow, tool: str, *, budget: int, fork: bool, extra: tuple[str, ...]
 ) -> Prepared:
     """As `prepare`; where it is open elsewhere, a person is offered a fork."""
     from cortext.cli.select_conversation import can_ask

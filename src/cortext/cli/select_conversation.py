@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from cortext import paths
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.progress import Bar
 from cortext.cli.terminal_text import cells, clean, fit, one_line, say, to_edge
 from cortext.cli.views.bar_chart import counted
@@ -28,7 +28,7 @@ def choose(
     forgiving: bool = False,
     origins: bool = True,
     wanted: Wanted = EVERYTHING,
-) -> Listed:
+) -> ConversationRow:
     """The one that is meant. Several: a person is asked; a program gets AmbiguousIdError. Where
     nothing is lost by it, be `forgiving`: words that were said in it, or a misspelt title, are
     good enough, and that is said. Without `origins`, a conversation is not named by the session
@@ -54,11 +54,13 @@ def choose(
     if conversations.origin and len(found) == 1 and not origins:
         raise _is_another(conversations.origin, found[0])
     row = found[0] if len(found) == 1 else ask(found, query)
-    say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
+    say_paused(
+        conversations, [each for each in conversations.idle if each.identity == row.identity]
+    )
     return row
 
 
-def _is_another(origin: str, row: Listed) -> CortextError:
+def _is_another(origin: str, row: ConversationRow) -> CortextError:
     return CortextError(
         f"{origin} is kept as the conversation {row.key} by now, and there are both",
         hint=f"`cortext delete {row.key}` deletes the conversation; lists have {origin} again then",
@@ -73,7 +75,7 @@ def _not_found(query: str) -> SessionNotFoundError:
     return error
 
 
-def _say_searched(found: Sequence[Listed], looked: int, of: int) -> None:
+def _say_searched(found: Sequence[ConversationRow], looked: int, of: int) -> None:
     if found:
         which = f"{short_id(found[0])}: {found[0].title}" if len(found) == 1 else "these"
         line = one_line(f"nothing is called that; the words were said in {which}")
@@ -82,7 +84,7 @@ def _say_searched(found: Sequence[Listed], looked: int, of: int) -> None:
         click.echo(f"{of - looked} of {of} were not looked through", err=True)
 
 
-def choose_ours(query: str) -> Listed:
+def choose_ours(query: str) -> ConversationRow:
     """The conversation that is meant, to be changed: of a session of a tool or a program, one that
     is made of it now, and that is said."""
     row = choose(query)
@@ -91,12 +93,12 @@ def choose_ours(query: str) -> Listed:
     from cortext.features.manage.edit import ours
 
     made = ours(row)
-    where = "" if made.root == paths.workspace_root() else f" in {short(made.root)}"
+    where = "" if made.workspace == paths.workspace_root() else f" in {short(made.workspace)}"
     click.echo(one_line(f"{row.key} is kept as {made.key}{where} from now on"), err=True)
     return made
 
 
-def choose_active(words: tuple[str, ...]) -> Listed:
+def choose_active(words: tuple[str, ...]) -> ConversationRow:
     """The one that is named; else, inside a tool, that of its session; else the only one that is
     active, and never a guess."""
     if words:
@@ -117,7 +119,7 @@ def choose_active(words: tuple[str, ...]) -> Listed:
     )
 
 
-def ask(rows: Sequence[Listed], query: str = "") -> Listed:
+def ask(rows: Sequence[ConversationRow], query: str = "") -> ConversationRow:
     """One of several, by its number or by words that only it has."""
     if not can_ask():
         raise _several(rows, query)
@@ -148,7 +150,7 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _several(rows: Sequence[Listed], query: str) -> AmbiguousIdError:
+def _several(rows: Sequence[ConversationRow], query: str) -> AmbiguousIdError:
     """For a program: each of them on a line, by the id that names it, and the error."""
     from cortext.features.listing.conversation_names import Names
 
@@ -164,7 +166,7 @@ def _several(rows: Sequence[Listed], query: str) -> AmbiguousIdError:
     return error
 
 
-def _to_choose(number: int, row: Listed, name: str) -> str:
+def _to_choose(number: int, row: ConversationRow, name: str) -> str:
     """A conversation on one line of a terminal: its title, as far as there is room beside what
     tells it from one of the same title."""
     import shutil
@@ -176,28 +178,28 @@ def _to_choose(number: int, row: Listed, name: str) -> str:
     return to_edge(f"{number:3}. {title}{one_line(facts)}", err=True)
 
 
-def describe(row: Listed) -> str:
+def describe(row: ConversationRow) -> str:
     """A conversation on one line, what tells it from one of the same title first."""
     return one_line(f"{short_id(row)}  {_told(row)}")
 
 
-def _told(row: Listed) -> str:
+def _told(row: ConversationRow) -> str:
     return f"({', '.join(_facts(row))}) [{row.kind or 'chat'}] {row.title}"
 
 
-def _facts(row: Listed) -> list[str]:
+def _facts(row: ConversationRow) -> list[str]:
     return [*row.tool_names, ago(row.last_active), row.status or "no session"]
 
 
-def _text(row: Listed) -> str:
+def _text(row: ConversationRow) -> str:
     return f"{row.key} {row.tool} {row.tool_name} {row.kind} {row.title} {row.summary}".casefold()
 
 
-def _misspelt(query: str, conversations: Conversations, wanted: Wanted) -> list[Listed]:
+def _misspelt(query: str, conversations: Conversations, wanted: Wanted) -> list[ConversationRow]:
     """Return the conversations with similar titles, and say that these are only similar."""
     from cortext.catalog.lookup import misspelt
 
-    found: list[Listed] = []
+    found: list[ConversationRow] = []
     for everywhere in dict.fromkeys((conversations.everywhere, True)):
         found = found or misspelt(query, conversations.list(wanted, everywhere=everywhere).rows)
     if found:
@@ -224,7 +226,7 @@ def _say_nearest(query: str, conversations: Conversations, instead: dict[str, st
     typed."""
     from cortext.catalog.lookup import OFFERED, nearest, with_words
 
-    here, found = conversations.list().rows, list[Listed]()
+    here, found = conversations.list().rows, list[ConversationRow]()
     if instead:
         meant = " ".join(instead.get(word, word) for word in query.casefold().split())
         everywhere = conversations.list(everywhere=True).rows

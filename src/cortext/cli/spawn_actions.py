@@ -6,7 +6,7 @@ import os
 
 import click
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.repl import run
 from cortext.cli.terminal_text import clean as shown
 from cortext.cli.terminal_text import to_edge
@@ -130,7 +130,7 @@ def _agent_of(name: str, cwd: str) -> Agent:
     return agent
 
 
-def find(given: str) -> Listed:
+def find(given: str) -> ConversationRow:
     """Find the session that is meant. If several match, ask; if none does, show the available
     sessions and exit."""
     rows, note = find_spawned(given) if given.strip() else Found(list_spawned()[:_SOME])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
 
 
-def not_stopped(row: Listed) -> CortextError:
+def not_stopped(row: ConversationRow) -> CortextError:
     """Of a session of `spawn`, which nobody has to stop."""
     return CortextError(
         f"{row.key} is a session of `cortext spawn`, which saves it turn by turn",
@@ -14,7 +14,7 @@ def not_stopped(row: Listed) -> CortextError:
     )
 
 
-def not_deleted(row: Listed) -> CortextError:
+def not_deleted(row: ConversationRow) -> CortextError:
     """Of a session that a program keeps: only the program knows whether it needs it."""
     return CortextError(
         f"{row.key} is kept by a program, and was not deleted",

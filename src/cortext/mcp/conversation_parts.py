@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
 from cortext.features.listing.load_row import read_all
@@ -30,7 +30,7 @@ class Told(NamedTuple):
     option: str
 
 
-def told(row: Listed, id: str, part: str, *, first: int, full: bool, longest: int) -> Told:
+def told(row: ConversationRow, id: str, part: str, *, first: int, full: bool, longest: int) -> Told:
     """A part of a conversation; what is asked for `first` is in it, also if it is a result that
     stands in the line of its call. Of a document, pieces of so many characters at most are counted.
     CortextError if it has no such part."""
@@ -61,7 +61,7 @@ def _from(
         yield first, _whole_of(session.messages[first - 1])
 
 
-def _pieces(row: Listed, id: str, longest: int) -> list[Past]:
+def _pieces(row: ConversationRow, id: str, longest: int) -> list[Past]:
     name = "" if row.tool else document_in(row.place.folder)
     if not name:
         raise CortextError(f"{id} has no document", hint="`part` can be left out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cortext.catalog.row import AUR, Listed
+from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError
 from cortext.features.manage.adopt import as_conversation
 from cortext.features.manage.stop import stop
@@ -64,7 +64,7 @@ def get_conversation(reach: Reach, given: tool_arguments.Get) -> Answer:
 
 def page(
     reach: Reach,
-    row: Listed,
+    row: ConversationRow,
     *,
     first: int = 1,
     limit: int = 50,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.search.no_results import Nothing, why_nothing
 from cortext.features.search.partial_matches import nearly, told
 from cortext.features.search.results import Finder, Question
@@ -25,7 +25,7 @@ class Near(NamedTuple):
     hits: Sequence[Hit] = ()
     without: Sequence[str] = ()
     words: Sequence[str] = ()
-    titles: Sequence[Listed] = ()
+    titles: Sequence[ConversationRow] = ()
     narrowed: Sequence[str] = ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from cortext.catalog.row import AUR, Listed
+from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError
 from cortext.features.capture.bindings import bind
 from cortext.features.capture.capture import capture
@@ -36,7 +36,7 @@ def resume_conversation(reach: Reach, given: tool_arguments.Resume) -> Answer:
     _check(reach, row, reopen=given.reopen)
     row = as_conversation(row)
     if row.status and not why_fixed(row):
-        capture(row.root, row.place)
+        capture(row.workspace, row.place)
     own = own_session()
     servers = partial(configured_servers, row, own.tool, reach.folder) if own else None
     found = brief(row, budget=BUDGET, servers=servers)
@@ -51,7 +51,7 @@ def resume_conversation(reach: Reach, given: tool_arguments.Resume) -> Answer:
     warnings = [short(warning) for warning in (*found.warnings, fixed) if warning]
     said = [f"Warning: {warning}" for warning in warnings]
     told = "" if fixed else note
-    ours = escape_lines(section(row.root, "Going on"))
+    ours = escape_lines(section(row.workspace, "Going on"))
     parts = [ours, "\n".join(said), found.opening, told, found.history]
     text = "\n\n".join(part for part in parts if part)
     facts = Resumed(
@@ -91,7 +91,7 @@ def stop_conversation(words: str) -> str:
     return text
 
 
-def _check(reach: Reach, row: Listed, *, reopen: bool) -> None:
+def _check(reach: Reach, row: ConversationRow, *, reopen: bool) -> None:
     if row.tool == AUR:
         raise CortextError(
             f"{reach.name(row)} is a session of `aur spawn`",
@@ -104,7 +104,7 @@ def _check(reach: Reach, row: Listed, *, reopen: bool) -> None:
         )
 
 
-def _bind(row: Listed, own: Own | None, folder: str) -> bool:
+def _bind(row: ConversationRow, own: Own | None, folder: str) -> bool:
     """Bind the client's session, which works in `folder`, to a conversation. Return False if it is
     not known which session the client has."""
     if own is None or len(own.ids) != 1:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import field
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.doctor.problem import counted
 from cortext.features.listing.conversation_list import Wanted
 from cortext.features.listing.conversation_names import reopens
@@ -247,12 +247,14 @@ def get_decisions(reach: Reach, given: tool_arguments.Decisions) -> Answer:
     return Answer(Decisions(decisions=found), fenced(nonce, first, blocks, last))
 
 
-def _by_conversation(reach: Reach, topic: str, everywhere: bool) -> list[tuple[Listed, list[Hit]]]:
+def _by_conversation(
+    reach: Reach, topic: str, everywhere: bool
+) -> list[tuple[ConversationRow, list[Hit]]]:
     """The conversations that have words of a topic: those with more of them first, of these the
     ones that speak of it most."""
     words = list(dict.fromkeys(" ".join(term.tokens) for term in parse(topic).terms))
     any_of = " OR ".join(f'"{word}"' for word in words)
-    found: dict[tuple[str, str], tuple[Listed, list[Hit]]] = {}
+    found: dict[tuple[str, str], tuple[ConversationRow, list[Hit]]] = {}
     scores: dict[tuple[str, str], int] = {}
     for query, weight in ((topic, len(words)), (any_of, 0)) if words else ():
         for hit in reach.search(query, kind=None, span=Span(), most=_LOOKED, everywhere=everywhere):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_names import reopens
 from cortext.formats.briefing import escape_field, is_inert, one_line, render_text
@@ -124,7 +124,7 @@ def fenced(nonce: str, first: str, blocks: Iterable[Block], last: Sequence[str] 
     return "\n".join([*lines, f"[END PAST {nonce}]", *map(make_inert, last)])
 
 
-def conversation(row: Listed, id: str) -> Conversation:
+def conversation(row: ConversationRow, id: str) -> Conversation:
     """A row, by the id that names it."""
     return Conversation(
         id=id,
@@ -132,7 +132,7 @@ def conversation(row: Listed, id: str) -> Conversation:
         type=row.kind or "chat",
         tool=row.tool_name or None,
         status=row.status or "without a session",
-        folder=one_line(row.where),
+        folder=one_line(row.folder),
         last_active=when(row.last_active),
         messages=None if row.tool and not row.messages else row.messages,
         summary=short(row.summary, _LONG),

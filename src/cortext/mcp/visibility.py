@@ -9,7 +9,7 @@ from functools import cached_property
 from cortext import paths
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, TITLE
 from cortext.catalog.lookup import nearest, resolve
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.listing.conversation_names import Names
@@ -63,18 +63,18 @@ class Reach:
         everywhere: bool = False,
         patience: float | None = _PATIENCE,
         copies: bool = False,
-    ) -> list[Listed]:
+    ) -> list[ConversationRow]:
         """What is reached, as `Conversations.list` has it."""
         conversations = Conversations(self.root, everywhere=everywhere)
         conversations.folder = self.folder
         rows = conversations.list(wanted, patience=patience, copies=copies).rows
         return rows if everywhere else [row for row in rows if self._has(row)]
 
-    def one(self, id: str, *, everywhere: bool = False) -> Listed:
+    def one(self, id: str, *, everywhere: bool = False) -> ConversationRow:
         """The conversation that is meant: its id, the beginning of it, or words of its title."""
         rows = self.rows(Wanted(), everywhere=everywhere, patience=None, copies=True)
 
-        def find(name: str) -> list[Listed]:
+        def find(name: str) -> list[ConversationRow]:
             return once(called(name, rows) or resolve(name, rows), self.root)
 
         found = find(unescape(id)) or find(id)
@@ -114,7 +114,7 @@ class Reach:
         """The newest texts that have the words, but for those of the client's own session."""
         narrow = Narrow(since=span.since, until=span.until)
 
-        def takes(row: Listed) -> bool:
+        def takes(row: ConversationRow) -> bool:
             return self._takes(row, everywhere=everywhere)
 
         find = self._search.find
@@ -163,7 +163,7 @@ class Reach:
         found = self._search.find(text, narrow=narrow, most=3, takes=lambda r: r.identity == same)
         return any(map(_says, found))
 
-    def name(self, row: Listed) -> str:
+    def name(self, row: ConversationRow) -> str:
         """Return the id by which tools find a conversation, as one inert line."""
         return escape_field(self._names.of(row))
 
@@ -184,16 +184,20 @@ class Reach:
     def _own(self) -> Own | None:
         return own_session()
 
-    def _takes(self, row: Listed, *, everywhere: bool) -> bool:
+    def _takes(self, row: ConversationRow, *, everywhere: bool) -> bool:
         """Whether it is searched. The client's own session has every word that is asked for, and so
         has the conversation that it belongs to."""
         own = self._own
-        if own and own.tool in row.tools and any(id in own.ids for id in (row.key, *row.native)):
+        if (
+            own
+            and own.tool in row.tools
+            and any(id in own.ids for id in (row.key, *row.session_ids))
+        ):
             return False
         return everywhere or self._has(row)
 
-    def _has(self, row: Listed) -> bool:
-        return row.where == self.folder if self._is_broad else self._is_below(row)
+    def _has(self, row: ConversationRow) -> bool:
+        return row.folder == self.folder if self._is_broad else self._is_below(row)
 
 
 def _says(hit: Hit) -> bool:
@@ -201,7 +205,7 @@ def _says(hit: Hit) -> bool:
     return hit.number != TITLE and (hit.number != MARKDOWN or bool(hit.snippet.spans))
 
 
-def read_row(row: Listed) -> Session:
+def read_row(row: ConversationRow) -> Session:
     """All that was said in a conversation, as far as it can be read."""
     if not row.status:
         return Session(row.id, title=row.title, kind=row.kind)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.stats.standalone_stats import LooseParts
 from cortext.features.stats.stats import Cost, Day, Share, gather
 from cortext.web.conversation_lookup import source_name
@@ -50,7 +50,7 @@ class Counting:
         self._found: Counted | None = None
         self._counted = float("-inf")
 
-    def count(self, rows: Sequence[Listed]) -> Counted:
+    def count(self, rows: Sequence[ConversationRow]) -> Counted:
         with self._lock:
             if self._found is None or time.monotonic() > self._counted + FRESH:
                 loose = [row for row in rows if row.tool]
@@ -61,7 +61,7 @@ class Counting:
                 self._counted = float("-inf") if goes_on else time.monotonic()
             return self._found
 
-    def _count(self, loose: Sequence[Listed]) -> Counted:
+    def _count(self, loose: Sequence[ConversationRow]) -> Counted:
         known = self._parts.of(loose)
         stats = gather(paths.workspace_root(), everywhere=True, tool="", more=known.parts)
         reported, guessed = stats.tokens.reported, stats.tokens.estimated

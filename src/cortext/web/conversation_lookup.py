@@ -7,7 +7,7 @@ import threading
 import time
 
 from cortext import paths
-from cortext.catalog.row import AUR, DOCUMENT, Listed
+from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.errors import SessionNotFoundError
 from cortext.features.listing.conversation_list import Conversations
 from cortext.tools.registry import display_name
@@ -22,7 +22,7 @@ def source_name(tool: str) -> str:
     return _OTHERS.get(tool) or display_name(tool)
 
 
-def key_of(row: Listed) -> str:
+def key_of(row: ConversationRow) -> str:
     """What names a conversation in an address: nothing of its path can be read from it."""
     text = "\0".join(row.identity).encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:16]
@@ -33,18 +33,18 @@ class Shelf:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._rows: list[Listed] = []
-        self._by_key: dict[str, Listed] = {}
+        self._rows: list[ConversationRow] = []
+        self._by_key: dict[str, ConversationRow] = {}
         self._looked = float("-inf")
 
-    def rows(self) -> list[Listed]:
+    def rows(self) -> list[ConversationRow]:
         """The latest first."""
         with self._lock:
             if time.monotonic() > self._looked + FRESH:
                 self._look()
             return self._rows
 
-    def row(self, key: str) -> Listed:
+    def row(self, key: str) -> ConversationRow:
         """The conversation with this key; SessionNotFoundError if there is none any more."""
         self.rows()
         with self._lock:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.capture.transcript_reader import end_now, news, transcript_at
 from cortext.features.watch.follow_conversation import News, Tail
 from cortext.features.watch.live_sources import Growing
@@ -19,7 +19,7 @@ class RowsTail(Tail):
     """As `Tail`. Rows say to the millisecond when they were changed, and one may be changed again
     in the same: so each look goes back to before the last one."""
 
-    def __init__(self, growing: Growing, row: Listed) -> None:
+    def __init__(self, growing: Growing, row: ConversationRow) -> None:
         self._row = row
         self._last: Mark | None = None
         self._before: Mark | None = None

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from cortext import clock
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Hit, Narrow
 from cortext.formats.text_search.search_query import Snippet
@@ -35,7 +35,7 @@ class Card(NamedTuple):
     """A conversation as the page shows it."""
 
     key: str
-    row: Listed
+    row: ConversationRow
     title: str
     tools: list[str]
     when: datetime
@@ -66,7 +66,7 @@ class Page(NamedTuple):
     older: int = 0
 
 
-def browse(rows: Sequence[Listed], asked: Asked) -> Page:
+def browse(rows: Sequence[ConversationRow], asked: Asked) -> Page:
     """A page of all that fit the filters, the latest first."""
     fit = asked.filter(rows)
     last = max(-(-len(fit) // PAGE), 1)
@@ -92,14 +92,14 @@ def search(asked: Asked) -> Page:
     return Page(len(found), found=found, older=asked.page + 1 if answer.more else 0)
 
 
-def card(row: Listed) -> Card:
+def card(row: ConversationRow) -> Card:
     return Card(
         key=key_of(row),
         row=row,
         title=row.title or row.id,
         tools=sorted(source_name(tool) for tool in row.tools),
         when=local(row.last_active),
-        folder=short_folder(row.where),
+        folder=short_folder(row.folder),
     )
 
 

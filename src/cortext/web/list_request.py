@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from cortext.catalog.row import AUR, SPAWN, Listed, name_of_tool
+from cortext.catalog.row import AUR, SPAWN, ConversationRow, name_of_tool
 from cortext.features.listing.conversation_list import Wanted, filtered
 from cortext.features.listing.time_ranges import Span, date_range
 from cortext.web.conversation_lookup import source_name
@@ -66,7 +66,7 @@ class Asked(NamedTuple):
         tool = AUR if self.tool == SPAWN else self.tool
         return Wanted(kind=self.kind or None, tags=tags, tool=tool or None, since=self.span.since)
 
-    def filter(self, rows: Sequence[Listed]) -> list[Listed]:
+    def filter(self, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
         """Those that fit all filters; the words are not looked at."""
         rows = filtered(list(rows), self.wanted)
         until, statuses = self.span.until, _SAME.get(self.status, (self.status,))
@@ -84,7 +84,7 @@ class Asked(NamedTuple):
         return f"/?{urlencode(given)}" if given else "/"
 
 
-def choices(rows: Sequence[Listed], asked: Asked) -> dict[str, list[Choice]]:
+def choices(rows: Sequence[ConversationRow], asked: Asked) -> dict[str, list[Choice]]:
     """What each filter offers: what there is, the most common first, and what is chosen."""
     whens = [Choice(value, name) for value, name in WHENS.items()]
     if asked.when and asked.when not in WHENS:

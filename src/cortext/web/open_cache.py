@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from weakref import WeakValueDictionary
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.stores.workspace_layout import document_in
 from cortext.web.open_conversation import Opened
@@ -23,7 +23,7 @@ class Desk:
         self._open: WeakValueDictionary[tuple[str, str], Opened] = WeakValueDictionary()
         self._kept: OrderedDict[tuple[str, str], Opened] = OrderedDict()
 
-    def open(self, row: Listed) -> Opened:
+    def open(self, row: ConversationRow) -> Opened:
         """The conversation as it is now; SessionNotFoundError if there is none."""
         with self._lock:
             found = self._open.get(row.identity)
@@ -47,7 +47,7 @@ class Desk:
                 self._kept.popitem(last=False)
 
 
-def document_of(row: Listed) -> str:
+def document_of(row: ConversationRow) -> str:
     """The markdown of a conversation of a workspace; "" if it has none."""
     name = "" if row.tool else document_in(row.place.folder)
     if not name:

@@ -7,7 +7,9 @@ import secrets
 import threading
 from collections.abc import Sequence
 
-from cortext.catalog.row import Listed
+from msgspec.structs import replace
+
+from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionNotFoundError
 from cortext.features.capture.capture_pending import take_in
 from cortext.features.listing.load_row import read_all
@@ -34,8 +36,8 @@ class Opened:
     """A conversation as it was at the last look. `side` is how many sub-agents it had, `version`
     another text after each change. SessionNotFoundError if it is nowhere any more."""
 
-    def __init__(self, row: Listed) -> None:
-        self.row: Listed = take_in(row)
+    def __init__(self, row: ConversationRow) -> None:
+        self.row: ConversationRow = take_in(row)
         self._lock = threading.Lock()
         self._name = secrets.token_hex(4)
         self._changes: list[int] = []
@@ -63,7 +65,7 @@ class Opened:
     def version(self) -> str:
         return f"{self._name}.{len(self._changes)}"
 
-    def look(self, row: Listed | None = None) -> None:
+    def look(self, row: ConversationRow | None = None) -> None:
         """Take in what is new, from any thread. `row` is what a list says of it now."""
         with self._lock:
             if row is not None and row.last_active >= self.row.last_active:
@@ -137,14 +139,14 @@ class _Whole(ToolSession):
     def read(self) -> Reading:
         found = read_all(self._row)
         self.path, self.side = found.path, len(found.side)
-        self._row = self._row._replace(path=found.path)
+        self._row = replace(self._row, path=found.path)
         return found.session, found.damages
 
 
 class _Unsaid:
     """A folder with a document, of which no session is kept."""
 
-    def __init__(self, row: Listed) -> None:
+    def __init__(self, row: ConversationRow) -> None:
         self._row, self.path = row, row.place.folder
 
     def is_there(self) -> bool:
@@ -163,12 +165,12 @@ class _Unsaid:
         return ""
 
 
-def _is_in_database(row: Listed) -> bool:
+def _is_in_database(row: ConversationRow) -> bool:
     tool = get_tool(row.tool)
     return tool is not None and tool.has_databases
 
 
-def _begin(row: Listed) -> tuple[_Watched, Tail]:
+def _begin(row: ConversationRow) -> tuple[_Watched, Tail]:
     watched = _Watched(_growing(row))
     try:
         return watched, RowsTail(watched, row) if _is_in_database(row) else Tail(watched)
@@ -181,7 +183,7 @@ def _begin(row: Listed) -> tuple[_Watched, Tail]:
         return watched, Tail(watched)
 
 
-def _growing(row: Listed) -> Growing:
-    if row.is_apart:
+def _growing(row: ConversationRow) -> Growing:
+    if row.is_standalone:
         return growing(row)
     return _Whole(row) if row.tool else Conversation(row)

@@ -14,7 +14,7 @@ from litestar.params import FromPath
 from litestar.response import ServerSentEvent
 
 from cortext import clock
-from cortext.catalog.row import DOCUMENT, Listed
+from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_names import reopens
 from cortext.features.transfer.export import FORMATS
@@ -215,7 +215,7 @@ def asset_file(name: FromPath[str]) -> Response[bytes]:
     return Response(data, media_type=kind, headers=headers)
 
 
-def resume_command(row: Listed) -> str:
+def resume_command(row: ConversationRow) -> str:
     """What a person types to go on with a conversation; "" where a program has it."""
     if row.tool == DOCUMENT:
         return ""

@@ -8,13 +8,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from cortext.catalog.row import Listed
+from msgspec.structs import replace
+
+from cortext.catalog.row import ConversationRow
 
 REASON = "idle"
 """The `stop_reason` of a conversation that was paused because it was idle."""
 
 
-def find_idle(rows: Iterable[Listed], minutes: float) -> list[Listed]:
+def find_idle(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
     """Return the active rows without activity for longer than `minutes`; 0 minutes is never."""
     if not minutes:
         return []
@@ -22,15 +24,15 @@ def find_idle(rows: Iterable[Listed], minutes: float) -> list[Listed]:
     return [row for row in rows if row.status == "active" and row.last_active < limit]
 
 
-def show_effective_status(rows: list[Listed], minutes: float) -> list[Listed]:
+def show_effective_status(rows: list[ConversationRow], minutes: float) -> list[ConversationRow]:
     """Return the rows with the status that counts: `paused` for what is idle and still `active` on
     disk, `active` for what was paused as idle and has activity since."""
-    changed = {(row.root, row.path): "paused" for row in find_idle(rows, minutes)}
-    changed |= {(row.root, row.path): "active" for row in _find_continued(rows, minutes)}
+    changed = {row.identity: "paused" for row in find_idle(rows, minutes)}
+    changed |= {row.identity: "active" for row in _find_continued(rows, minutes)}
     if not changed:
         return rows
     return [
-        _with_status(row, status) if (status := changed.get((row.root, row.path))) else row
+        replace(row, status=status) if (status := changed.get(row.identity)) else row
         for row in rows
     ]
 
@@ -40,7 +42,7 @@ def latest_idle(minutes: float) -> int:
     return int((time.time() - minutes * 60) * 1_000_000)
 
 
-def _find_continued(rows: Iterable[Listed], minutes: float) -> list[Listed]:
+def _find_continued(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
     """Return the rows that were paused as idle and have activity since."""
     limit = latest_idle(minutes)
     return [
@@ -48,8 +50,3 @@ def _find_continued(rows: Iterable[Listed], minutes: float) -> list[Listed]:
         for row in rows
         if row.last_active >= limit and row.status == "paused" and row.stop_reason == REASON
     ]
-
-
-def _with_status(row: Listed, status: str) -> Listed:
-    root, path, key, _, last_active, text = row  # `_replace` takes five times as long
-    return Listed(root, path, key, status, last_active, text)

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.config import Config
 from cortext.durability.file_lock import FileLock
 from cortext.durability.read_files import read_file
@@ -334,17 +334,17 @@ def _summarize(session: Session, told: bool) -> str:
     return (session.summary if told else "") or digest(session.messages) or session.summary
 
 
-def _summary(row: Listed) -> SessionSummary:
+def _summary(row: ConversationRow) -> SessionSummary:
     return SessionSummary(
         id=row.key,
         title=row.title,
         created_at=clock.from_micros(row.created_at),
         updated_at=row.active_at,
-        working_dir=row.root,
+        working_dir=row.workspace,
         model=row.model,
         message_count=row.messages,
         total_tokens=row.tokens,
-        tags=row.tags,
+        tags=list(row.tags),
         kind=row.kind,
         status=row.status,
         summary=row.summary,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.picker.items import Chosen, Shelf
 from cortext.cli.picker.picker_app import Picker
 
@@ -50,7 +50,9 @@ def screen(app: object) -> str:
 
 def titles(picker: Picker) -> list[str]:
     """The list from top to bottom, with what stands between its parts."""
-    return [row.title if isinstance(row, Listed) else f"-- {row}" for row in picker.rows.items]
+    return [
+        row.title if isinstance(row, ConversationRow) else f"-- {row}" for row in picker.rows.items
+    ]
 
 
 def make_workspace(folder: Path) -> Path:

@@ -229,8 +229,8 @@ def test_a_session_of_a_tool_becomes_a_conversation(
         await pilot.press("escape", key, "ctrl+u", *typed, "enter")
         await until(pilot, lambda: typed in screen(picker) and "…" not in screen(picker)[-20:])
         await pilot.press("escape")
-        await until(pilot, lambda: any(row.native == [session] for row in picker.shelf.rows))
-        (made,) = [row for row in picker.shelf.rows if session in (row.key, *row.native)]
+        await until(pilot, lambda: any(row.session_ids == [session] for row in picker.shelf.rows))
+        (made,) = [row for row in picker.shelf.rows if session in (row.key, *row.session_ids)]
         assert typed in (made.title, *made.tags)
 
     transcript = homes.transcript("claude")

@@ -3,18 +3,27 @@
 import pytest
 from rich.cells import cell_len
 
-from cortext.catalog.row import Listed, facts, tool_root
+from cortext.catalog.row import BoundSession, ConversationRow
 from cortext.cli.picker.row_format import laid_out
 
 TITLE = "Why does the theme swallow the footnotes of translated pages?"
 
 
-def row(title: str = TITLE, folder: str = "/home/me/blog", *tags: str) -> Listed:
-    text = facts(kind="chat", title=title, tags=tags)
-    return Listed(tool_root("claude", folder), "/t.jsonl", "1", "paused", 0, text)
+def row(title: str = TITLE, folder: str = "/home/me/blog", *tags: str) -> ConversationRow:
+    return ConversationRow(
+        tool="claude",
+        path="/t.jsonl",
+        key="1",
+        status="paused",
+        last_active=0,
+        kind="chat",
+        title=title,
+        tags=tags,
+        working_dir=folder,
+    )
 
 
-def line(one: Listed, room: int, *, with_folder: bool = False) -> str:
+def line(one: ConversationRow, room: int, *, with_folder: bool = False) -> str:
     found = "".join(laid_out(one, room, 7200.0, with_folder=with_folder))
     assert cell_len(found) == room
     return found
@@ -49,8 +58,14 @@ def test_any_width(room: int, title: str) -> None:
 
 def test_several_tools() -> None:
     """A plus stands for the others."""
-    native = ["codex:1", "gemini:2"]
-    text = facts(kind="chat", title="Speed", native=native)
-    one = Listed("/home/me/blog", "conversations/2026-11-16/001-chat-x", "x", "paused", 0, text)
+    one = ConversationRow(
+        workspace="/home/me/blog",
+        path="conversations/2026-11-16/001-chat-x",
+        key="x",
+        status="paused",
+        last_active=0,
+        title="Speed",
+        bindings=(BoundSession("codex", "1"), BoundSession("gemini", "2")),
+    )
     assert line(one, 41).endswith(" co+  2h")
     assert line(one, 80).endswith(" codex+    2h")

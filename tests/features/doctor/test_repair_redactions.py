@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.catalog.row import Listed, facts, tool_root
+from cortext.catalog.row import ConversationRow
 from cortext.features.archive.archive_sync import sync
 from cortext.features.capture.capture import capture
 from cortext.features.doctor.check_archive import check_copy, copies
@@ -42,8 +42,8 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         when = time.time() - 7200 + number
         os.utime(transcript, (when, when))
         sync(tools=["claude"])
-    row = Listed(
-        tool_root("claude", ""), str(transcript), ID, "paused", 1, facts(kind="chat", title="x")
+    row = ConversationRow(
+        tool="claude", path=str(transcript), key=ID, status="paused", last_active=1
     )
     assert redact_copies(row).pieces == 1
     (found,) = copies()
@@ -98,7 +98,14 @@ def test_messages_that_come_back_have_no_secrets(
     root, place = bench.bound.root, bench.bound.place
     assert capture(root, place).new > 3
     path = place.folder[len(root) + 1 :]
-    row = Listed(root, path, place.name, "active", 1, facts(kind="brainstorm", title="x"))
+    row = ConversationRow(
+        workspace=root,
+        path=path,
+        key=place.name,
+        status="active",
+        last_active=1,
+        kind="brainstorm",
+    )
     assert redact(row).pieces == 1
     before = Path(place.lines).read_bytes()
     Path(place.lines).write_bytes(b"")

@@ -2,22 +2,32 @@
 
 import shlex
 
-from cortext.catalog.row import Listed, facts
+from cortext.catalog.row import ConversationRow
 from cortext.features.listing.conversation_names import Names, reopens
 from cortext.features.listing.folder_filters import once
 
 
-def row(root: str, path: str, key: str, messages: int = 0) -> Listed:
-    about = facts(kind="plan", title="x", messages=messages)
-    return Listed(root, path, key, "paused", 0, about)
+def row(
+    path: str, key: str, *, workspace: str = "", tool: str = "", messages: int = 0
+) -> ConversationRow:
+    return ConversationRow(
+        workspace=workspace,
+        tool=tool,
+        path=path,
+        key=key,
+        status="paused",
+        last_active=0,
+        messages=messages,
+    )
 
 
-def ours(root: str, day: str, name: str, messages: int = 0) -> Listed:
-    return row(root, f"conversations/{day}/{name}", name, messages)
+def ours(root: str, day: str, name: str, messages: int = 0) -> ConversationRow:
+    path = f"conversations/{day}/{name}"
+    return row(path, name, workspace=root, messages=messages)
 
 
-def document(folder: str, key: str) -> Listed:
-    return row("document:/w", f"{folder}/{key}.json", key)
+def document(folder: str, key: str) -> ConversationRow:
+    return row(f"{folder}/{key}.json", key, tool="document")
 
 
 def test_a_name_is_counted_as_commands_take_it() -> None:
@@ -26,8 +36,8 @@ def test_a_name_is_counted_as_commands_take_it() -> None:
         [
             ours("/a", "2026-03-01", "001-plan-x"),
             ours("/a", "2026-03-02", "001-plan-x"),
-            row("claude:/a", "/t/1", "abcd-1"),
-            row("codex:/a", "/t/2", "abcd-2"),
+            row("/t/1", "abcd-1", tool="claude"),
+            row("/t/2", "abcd-2", tool="codex"),
         ]
     )
     assert names.count("001-plan-x") == 2
@@ -45,7 +55,7 @@ def test_the_shortest_name_that_is_no_others() -> None:
         document("/one", "ticket"),
         document("/two", "ticket"),
         document("/one", "other"),
-        row("aur:/a", "/s/talk.jsonl", "talk"),
+        row("/s/talk.jsonl", "talk", tool="aur"),
     ]
     names = Names(rows)
     assert [reopens(each, names.of(each), shlex.quote) for each in rows] == [
@@ -63,10 +73,10 @@ def test_the_shortest_name_that_is_no_others() -> None:
 def test_a_session_whose_name_begins_as_another_has_a_name() -> None:
     """Its whole id is its own; one that a session of another kind has too is named by its file."""
     rows = [
-        row("aur:/a", "/s/qa-1.jsonl", "qa-1"),
+        row("/s/qa-1.jsonl", "qa-1", tool="aur"),
         document("/one", "qa-1"),
-        row("claude:/a", "/t/2", "abcd"),
-        row("claude:/a", "/t/3", "abcd-1"),
+        row("/t/2", "abcd", tool="claude"),
+        row("/t/3", "abcd-1", tool="claude"),
     ]
     names = Names(rows)
     assert [*map(names.of, rows)] == ["/s/qa-1.jsonl", "/one/qa-1.json", "abcd", "abcd-1"]

@@ -166,7 +166,7 @@ def test_one_that_was_bound_in_its_tool_goes_on(
     monkeypatch.setattr("cortext.features.slash.replies.here", lambda: inside)
     Slash().new("brainstorm", "Bound")
     row = next(r for r in Conversations(bench.workspace.root).list().rows if r.title == "Bound")
-    bound = Bound(row.root, row.place)
+    bound = Bound(row.workspace, row.place)
     rest(bench, bound, 60)
     pause(bench)
     assert status(bench, bound)[0] == "active"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cortext.catalog.fulltext.fulltext_index import Entry
-from cortext.catalog.row import Listed, facts, tool_root
+from cortext.catalog.row import ConversationRow
 from cortext.features.search import text_entries
 from cortext.features.search.search import Search
 from cortext.features.search.text_entries import read_new
@@ -50,8 +50,9 @@ class Index:
     """What the index would hold of one session, each time that it is looked at."""
 
     def __init__(self, tool: str, id: str, path: Path) -> None:
-        text = facts(kind="chat", title="A title")
-        self.row = Listed(tool_root(tool, ""), str(path), id, "paused", 1, text)
+        self.row = ConversationRow(
+            tool=tool, path=str(path), key=id, status="paused", last_active=1, title="A title"
+        )
         self.held: dict[int, Entry] = {}
         self.state = ""
 

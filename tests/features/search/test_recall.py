@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bench import corpus
 from cortext.catalog.database import plain
 from cortext.catalog.fulltext.fulltext_index import Entry, Words
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli import main
 from cortext.features.search.results import Finder, Question
 from cortext.formats.text_search.search_query import parse, spaced
@@ -89,7 +89,7 @@ def three(text: str, rng: random.Random, *, quoted: bool) -> list[str]:
 def test_recall(finder: Finder, said: dict[str, list[str]], quoted: bool) -> None:
     """For 1,000 random messages, three of their words in order find that message."""
     rng = random.Random(9)
-    rows: dict[str, Listed] = {row.id: row for row in finder.rows}
+    rows: dict[str, ConversationRow] = {row.id: row for row in finder.rows}
     missed: list[tuple[str, int, str]] = []
     for _ in range(1000):
         id, number = rng.choice([*said]), rng.randrange(EACH)

@@ -102,7 +102,7 @@ def test_moved(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     space.root.rename(space.root.with_name("moved"))
     monkeypatch.chdir(space.root.with_name("moved"))
     assert numbers("alpha") == [1]
-    assert [hit.row.root for hit in Search().find("alpha")] == [os.getcwd()]
+    assert [hit.row.workspace for hit in Search().find("alpha")] == [os.getcwd()]
 
 
 def test_damaged_lines(space: Space) -> None:

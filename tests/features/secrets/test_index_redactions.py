@@ -66,7 +66,7 @@ def test_stop_leaves_no_title_in_the_catalog(space: Path) -> None:
     ok(space, "rename", id, f"Deploy with {TOKEN}")
     # Somebody has it open: else SQLite puts its log away with the last who closes it.
     with sqlite3.connect(paths.catalog()) as reader:
-        reader.execute("SELECT count(*) FROM days").fetchone()
+        reader.execute("SELECT count(*) FROM rows").fetchone()
         assert "Deploy with [secret removed: github-token]" in ok(space, "list")
         assert "committed as" in cortext(space, "stop", id).stderr
         assert ours(space, TOKEN) == []
@@ -93,7 +93,8 @@ def test_titles_that_an_earlier_version_kept(space: Path) -> None:
     held = claude(space.parent / "home", "Hello.", f"my key is {KEY}")
     ok(space, "list", "--all")
     with sqlite3.connect(paths.catalog()) as catalog:
-        catalog.execute("UPDATE tools SET text = replace(text, 'Hello.', ?)", (f"use {TOKEN}",))
+        change = "UPDATE rows SET row = CAST(replace(row, 'Hello.', ?) AS BLOB)"
+        catalog.execute(change, (f"use {TOKEN}",))
     catalog.close()
     assert ours(space, TOKEN, held) != []
     ok(space, "redact", held.row.key, "--archive", "--yes")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
-from cortext.catalog.row import AUR, DOCUMENT, Listed, facts, tool_root
+from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.features.archive.archive_sync import sync
 from cortext.features.secrets.redact import redact
 from cortext.features.secrets.redact_archive import redact_copies
@@ -22,37 +22,49 @@ pytestmark = pytest.mark.long
 _MOST = 60
 
 
-def conversation(space: Path) -> tuple[Listed, Path]:
+def conversation(space: Path) -> tuple[ConversationRow, Path]:
     ok(space, "init")
     id = begin(space, "plan", "Deploy", "Hello.", f"Use {TOKEN} here.")
     with (folder_of(space, id) / "plan.md").open("a", encoding="utf-8") as page:
         page.write(f"\n{TOKEN}\n")
     folder = folder_of(space, id)
     path = str(folder.relative_to(space))
-    return Listed(str(space), path, id, "active", 1, facts(kind="plan", title="Deploy")), folder
+    return ConversationRow(
+        workspace=str(space),
+        path=path,
+        key=id,
+        status="active",
+        last_active=1,
+        kind="plan",
+        title="Deploy",
+    ), folder
 
 
-def spawned(space: Path) -> tuple[Listed, Path]:
+def spawned(space: Path) -> tuple[ConversationRow, Path]:
     session = Session("coder-1", title=f"Use {TOKEN}")
     session.messages = [SessionMessage("user", "Hi"), SessionMessage("assistant", TOKEN)]
     open_session_store(f"log:{space}").save(session)
-    text = facts(kind="chat", title="x")
-    path = space / "coder-1.jsonl"
-    return Listed(tool_root(AUR, ""), str(path), "coder-1", "paused", 1, text), space
+    return _standalone(AUR, space / "coder-1.jsonl"), space
 
 
-def document(space: Path) -> tuple[Listed, Path]:
+def document(space: Path) -> tuple[ConversationRow, Path]:
     session = Session("doc-1", title="x")
     session.messages = [SessionMessage("user", TOKEN)]
     storage = SessionStorage(space)
     storage.save(session)
     storage.save(session)
-    text = facts(kind="chat", title="x")
-    path = space / "doc-1.json"
-    return Listed(tool_root(DOCUMENT, ""), str(path), "doc-1", "paused", 1, text), space
+    return _standalone(DOCUMENT, space / "doc-1.json"), space
 
 
-def killed_at(number: int, row: Listed, verb: Callable[[Listed], object] = redact) -> bool:
+def _standalone(tool: str, path: Path) -> ConversationRow:
+    return ConversationRow(
+        tool=tool, path=str(path), key=path.stem, status="paused", last_active=1, kind="chat"
+    )
+
+
+def killed_at(
+    number: int, row: ConversationRow, verb: Callable[[ConversationRow], object] = redact
+) -> bool:
     """Redact in a child that is killed before that change; whether it did not live to its end."""
     child = os.fork()
     if child == 0:
@@ -75,7 +87,9 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("make", [conversation, spawned, document])
 def test_killed_before_each_change(
-    make: Callable[[Path], tuple[Listed, Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Callable[[Path], tuple[ConversationRow, Path]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Old or new, never a mix; redacting again ends it."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

@@ -172,7 +172,7 @@ def test_somebody_reads_the_catalog(space: Path, data_home: Path) -> None:
     ok(space, "delete", id, "--yes")
     db = sqlite3.connect(paths.catalog(), isolation_level=None)
     db.execute("BEGIN")
-    db.execute("SELECT count(*) FROM days").fetchone()
+    db.execute("SELECT count(*) FROM rows").fetchone()
     try:
         ok(space, "trash", "empty", "--yes")
         assert holding(data_home) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.catalog.row import Listed, facts, tool_root
+from cortext.catalog.row import ConversationRow
 from cortext.features.secrets.file_readers import content
 from tests.features.secrets.secret_corpus import KEYS, Maker
 from tests.tools.claude import claude_lines
@@ -27,13 +27,15 @@ TOKEN, KEY = made("github-token"), made("anthropic-key")
 class Held(NamedTuple):
     """A session of a tool: its row, its file, and what says one thing more in it."""
 
-    row: Listed
+    row: ConversationRow
     path: Path
     say: Callable[[str], None]
 
 
-def row_of(tool: str, id: str, path: Path) -> Listed:
-    return Listed(tool_root(tool, ""), str(path), id, "paused", 1, facts(kind="chat", title="x"))
+def row_of(tool: str, id: str, path: Path) -> ConversationRow:
+    return ConversationRow(
+        tool=tool, path=str(path), key=id, status="paused", last_active=1, kind="chat"
+    )
 
 
 def _logged(tool: str, id: str, path: Path, line: Callable[[str, int], object]) -> Held:

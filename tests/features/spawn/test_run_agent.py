@@ -20,8 +20,8 @@ from cortext.tools import stream_events
 from cortext.tools.claude.headless import ClaudeSpeech
 from cortext.tools.launch import Plan, ToolMissingError
 from cortext.tools.processes import find_process
-from tests.features.spawn.agent_processes import gone
 from cortext.tools.registry import find_tool
+from tests.features.spawn.agent_processes import gone
 
 SETTINGS = SpawnSettings("", 0, 100_000, [])
 PATIENCE = 60.0

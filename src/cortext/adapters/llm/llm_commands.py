@@ -24,7 +24,7 @@ with needs("llm"):
     import llm
 
 if TYPE_CHECKING:
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.model.session import Session
 
 _database = click.option(
@@ -132,7 +132,7 @@ def put_conversation(session: Session, path: str, model_id: str) -> str:
     return thread
 
 
-def _choose(query: str) -> Listed:
+def _choose(query: str) -> ConversationRow:
     found = Conversations(paths.workspace_root()).find(query, contents=True)
     if len(found) == 1:
         return found[0]

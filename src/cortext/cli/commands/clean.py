@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import click
 
 from cortext import paths
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import Number, all_option
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.select_conversation import describe
@@ -55,7 +55,7 @@ def command(days: int, everywhere: bool, yes: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _rests(row: Listed, limit: int, kept: list[str]) -> bool:
+def _rests(row: ConversationRow, limit: int, kept: list[str]) -> bool:
     """Whether it is old; one that cannot be read hides no other."""
     with _keeping(row, kept):
         return rests_since(row, limit)
@@ -63,7 +63,7 @@ def _rests(row: Listed, limit: int, kept: list[str]) -> bool:
 
 
 @contextmanager
-def _keeping(row: Listed, kept: list[str]) -> Generator[None]:
+def _keeping(row: ConversationRow, kept: list[str]) -> Generator[None]:
     """What fails inside is said, and the conversation is among those that are `kept`."""
     try:
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cortext.catalog.row import AUR, Listed
+from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.common_options import complete_id
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.select_conversation import choose, describe
@@ -31,7 +31,7 @@ def command(id: tuple[str, ...], yes: bool) -> None:
     if row.is_log:
         _delete_log(row, yes)
         return
-    if row.is_apart:
+    if row.is_standalone:
         raise not_deleted(row)
     if row.tool:
         _forget(row, yes)
@@ -43,7 +43,7 @@ def command(id: tuple[str, ...], yes: bool) -> None:
     expire()
 
 
-def _delete_log(row: Listed, yes: bool) -> None:
+def _delete_log(row: ConversationRow, yes: bool) -> None:
     beside = len(files_of_log(row)) - 1
     more = f", and {counted(beside, 'file')} of its program beside it" if beside else ""
     click.echo(f"to the trash: {describe(row)}, {counted(row.messages, 'message')}{more}", err=True)
@@ -53,7 +53,7 @@ def _delete_log(row: Listed, yes: bool) -> None:
     expire()
 
 
-def _forget(row: Listed, yes: bool) -> None:
+def _forget(row: ConversationRow, yes: bool) -> None:
     from cortext.features.archive.archive_sync import forget
 
     click.echo(f"to the trash: our copy of {describe(row)}", err=True)

@@ -23,7 +23,7 @@ from cortext.stores.port import SessionStore
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
 
 _CHUNK = 1 << 20
 _ENDINGS = (".md", ".html", ".json", ".jsonl", ".db")
@@ -140,14 +140,14 @@ def _import_session(query: str, id: str | None, store: str | None) -> list[_Done
     return [_Done(imported.id, new=imported.is_new)]
 
 
-def _kept(row: Listed) -> _Done:
+def _kept(row: ConversationRow) -> _Done:
     """A conversation that there was before, in whichever workspace."""
     from cortext import paths
     from cortext.features.listing.conversation_names import whole_path
 
-    if row.root == paths.workspace_root():
+    if row.workspace == paths.workspace_root():
         return _Done(row.key, new=False)
-    return _Done(row.key, new=False, elsewhere=row.root, path=whole_path(row))
+    return _Done(row.key, new=False, elsewhere=row.workspace, path=whole_path(row))
 
 
 def _say(done: _Done) -> None:

@@ -12,7 +12,7 @@ from cortext.cli.common_options import Number, all_option, complete_id
 from cortext.cli.confirm import agree, yes_option
 
 if TYPE_CHECKING:
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.errors import CortextError
     from cortext.features.secrets.redact import Redacted
     from cortext.features.secrets.scan import Finding
@@ -23,7 +23,7 @@ _AGAIN = "resolve that, then run the same command again: it masks what is left"
 class _Plan(NamedTuple):
     """What was found in one conversation: to be masked in its own files, and in our copies."""
 
-    row: Listed
+    row: ConversationRow
     found: list[Finding]
 
     @property
@@ -93,7 +93,7 @@ def _end_what_was_begun() -> None:
         forget_words()
 
 
-def _rows(query: tuple[str, ...], everywhere: bool, number: int | None) -> list[Listed]:
+def _rows(query: tuple[str, ...], everywhere: bool, number: int | None) -> list[ConversationRow]:
     if query and everywhere:
         raise click.UsageError("either a conversation or --all")
     if number is not None and not query:
@@ -105,7 +105,7 @@ def _rows(query: tuple[str, ...], everywhere: bool, number: int | None) -> list[
     return listed(True, None)
 
 
-def _plan(row: Listed, found: Sequence[Finding], number: int | None) -> _Plan:
+def _plan(row: ConversationRow, found: Sequence[Finding], number: int | None) -> _Plan:
     from cortext.errors import CortextError
 
     own = [one for one in found if one.row.identity == row.identity]

@@ -37,7 +37,7 @@ from cortext.cli.views.list_view import (
 )
 
 if TYPE_CHECKING:
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.features.resume.agent_briefing import Briefing
     from cortext.features.resume.reopen import Prepared
 
@@ -140,8 +140,8 @@ def command(
 
 
 def _tell(
-    row: Listed,
-    brief: Callable[[Listed], Briefing],
+    row: ConversationRow,
+    brief: Callable[[ConversationRow], Briefing],
     *,
     context: bool,
     reopen: bool,
@@ -169,7 +169,7 @@ def _tell(
         click.echo("\nGive this to your agent, or type /workspace.resume in it.", err=True)
 
 
-def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> Listed:
+def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> ConversationRow:
     """The latest one, or the one that a person chooses."""
     from cortext.cli.select_conversation import ask
     from cortext.features.listing.conversation_list import Conversations
@@ -182,11 +182,13 @@ def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> Listed:
         say_nothing_to_resume(resumable, everywhere=everywhere)
         raise click.exceptions.Exit(3)
     row = _latest(rows) if last else ask(rows)
-    say_paused(conversations, [each for each in conversations.idle if each[:2] == row[:2]])
+    say_paused(
+        conversations, [each for each in conversations.idle if each.identity == row.identity]
+    )
     return row
 
 
-def _latest(rows: list[Listed]) -> Listed:
+def _latest(rows: list[ConversationRow]) -> ConversationRow:
     """The newest that is not going on in a tool right now."""
     from cortext.errors import CortextError
     from cortext.tools.running import live_sessions
@@ -194,7 +196,7 @@ def _latest(rows: list[Listed]) -> Listed:
     live = {id for _, id in live_sessions()}
     for row in rows:
         is_open = row.tool == AUR and row.status == "active"
-        if not (is_open or live.intersection((*row.native, row.key))):
+        if not (is_open or live.intersection((*row.session_ids, row.key))):
             return row
     raise CortextError("all of them are open elsewhere", hint="`--fork` with an ID takes a copy")
 
@@ -220,7 +222,7 @@ def _print_plan(prepared: Prepared, *, as_json: bool) -> None:
     )
 
 
-def _brief(row: Listed, *, budget: int | None, tools: str | None, tool: str) -> Briefing:
+def _brief(row: ConversationRow, *, budget: int | None, tools: str | None, tool: str) -> Briefing:
     from cortext.features.resume.agent_briefing import brief
 
     names = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
@@ -228,7 +230,7 @@ def _brief(row: Listed, *, budget: int | None, tools: str | None, tool: str) -> 
     return brief(row, budget=most_characters(budget), tools=names, servers=servers)
 
 
-def _servers(row: Listed, tool: str) -> list[str]:
+def _servers(row: ConversationRow, tool: str) -> list[str]:
     """Return the MCP servers of the named tool, or of the tool that this process runs in."""
     from cortext.features.resume.agent_briefing import configured_servers
     from cortext.tools.tool_context import here

@@ -14,7 +14,7 @@ from cortext.cli.list_options import Source
 from cortext.cli.views.list_view import say_missing
 
 if TYPE_CHECKING:
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.features.secrets.scan import Finding, Scanned
 
 EMPTY = "a file or a folder in it is called so: `cortext trash empty` removes it for good"
@@ -50,7 +50,7 @@ def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json:
         raise click.exceptions.Exit(1)
 
 
-def named(query: str, tool: str | None = None) -> Listed:
+def named(query: str, tool: str | None = None) -> ConversationRow:
     """The conversation that is meant; one that was deleted is found in the trash."""
     from cortext.cli.select_conversation import choose
     from cortext.errors import SessionNotFoundError
@@ -69,7 +69,7 @@ def named(query: str, tool: str | None = None) -> Listed:
         return next(row for row in trash_rows() if row.key == entry.id)
 
 
-def listed(everywhere: bool, tool: str | None) -> list[Listed]:
+def listed(everywhere: bool, tool: str | None) -> list[ConversationRow]:
     """The conversations here, or all; then also what is in the trash, and in our archive of no
     conversation."""
     from cortext import paths
@@ -94,7 +94,7 @@ def _pass_over(notes: Sequence[str]) -> None:
         logging.getLogger("cortext.scan").warning("could not read %s", note)
 
 
-def look(rows: Sequence[Listed]) -> Scanned:
+def look(rows: Sequence[ConversationRow]) -> Scanned:
     """What is in them; a person who waits sees how far it is."""
     from cortext.cli.progress import Bar
     from cortext.features.secrets.scan import scan
@@ -106,7 +106,7 @@ def look(rows: Sequence[Listed]) -> Scanned:
         bar.clear()
 
 
-def ids_of(rows: Sequence[Listed]) -> dict[tuple[str, str], str]:
+def ids_of(rows: Sequence[ConversationRow]) -> dict[tuple[str, str], str]:
     """What names each for every command: its id, with its day where several have that."""
     counted = Counter(row.key for row in rows)
     return {row.identity: row.key if counted[row.key] == 1 else row.address for row in rows}

@@ -23,7 +23,7 @@ from cortext.cli.list_options import Source, owner_option, wanted
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.features.search.results import Finder
     from cortext.features.search.search import Narrow
 
@@ -178,7 +178,7 @@ def _narrow(since: int | None, until: int | None, folder: str | None, role: str 
     return Narrow(since, until, os.path.realpath(folder) if folder else "", role or "")
 
 
-def _one(name: str, finder: Finder) -> Listed:
+def _one(name: str, finder: Finder) -> ConversationRow:
     """The conversation that is meant."""
     from cortext.cli.select_conversation import choose
 

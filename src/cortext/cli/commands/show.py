@@ -29,7 +29,7 @@ from cortext.errors import InvalidIdError, SessionNotFoundError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.formats.record_lines import Damage
     from cortext.model.session import Session
 
@@ -78,7 +78,7 @@ class _Found(NamedTuple):
 
     session: Session | None
     damages: Sequence[Damage] = ()
-    row: Listed | None = None
+    row: ConversationRow | None = None
     markdown: str = ""
     files: Sequence[str] = ()
     side: Sequence[Session] = ()
@@ -177,7 +177,7 @@ def _conversation(words: str, everywhere: bool) -> _Found:
     return _read(rows[0] if len(rows) == 1 else ask(rows, words))
 
 
-def _read(row: Listed) -> _Found:
+def _read(row: ConversationRow) -> _Found:
     """A conversation; of one without a session, its markdown is what there is."""
     from cortext.features.capture.capture_pending import take_in
     from cortext.features.listing.load_row import read_all

@@ -7,7 +7,7 @@ import sys
 import click
 
 from cortext import paths
-from cortext.catalog.row import AUR, Listed
+from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.common_options import complete_id, plain_words
 from cortext.cli.select_conversation import choose_active
 from cortext.cli.standalone_refusals import not_stopped
@@ -25,19 +25,19 @@ def command(id: tuple[str, ...], summary: str | None) -> None:
     end(choose_active(id), summary)
 
 
-def end(chosen: Listed, summary: str | None, *, completed: bool = False) -> None:
+def end(chosen: ConversationRow, summary: str | None, *, completed: bool = False) -> None:
     """Stop what was chosen, and say so; also where it is, if no repository will have it."""
     row = _stoppable(chosen)
     stopped = stop(row, summary=summary, completed=completed)
     _confirm(row, stopped, "completed" if completed else "paused")
-    if row.root == paths.personal_workspace():
+    if row.workspace == paths.personal_workspace():
         _say_personal(row, is_new=bool(chosen.tool))
 
 
-def _say_personal(row: Listed, *, is_new: bool) -> None:
+def _say_personal(row: ConversationRow, *, is_new: bool) -> None:
     """Where it is that no repository of a project will have it, to one who may expect that."""
-    where, here = f"kept in your personal workspace, {short(row.root)}", paths.workspace_root()
-    if here != row.root and is_below(here)(row):
+    where, here = f"kept in your personal workspace, {short(row.workspace)}", paths.workspace_root()
+    if here != row.workspace and is_below(here)(row):
         copies = f"`cortext export {short_id(row)} | cortext import -` copies it here"
         click.echo(f"{where}, and not in this one: {copies}", err=True)
     elif is_new:
@@ -48,7 +48,7 @@ def _say_personal(row: Listed, *, is_new: bool) -> None:
         )
 
 
-def _stoppable(row: Listed) -> Listed:
+def _stoppable(row: ConversationRow) -> ConversationRow:
     """The conversation that is stopped: of what a program keeps, one is made of it, as of a tool's
     session."""
     from cortext.features.manage.adopt import as_conversation
@@ -58,7 +58,7 @@ def _stoppable(row: Listed) -> Listed:
     return as_conversation(row)
 
 
-def _confirm(row: Listed, stopped: Stopped, status: str) -> None:
+def _confirm(row: ConversationRow, stopped: Stopped, status: str) -> None:
     """Say what was saved, and how to resume it."""
     title = clean(stopped.title, lines=False)
     click.echo("Session saved.\n")

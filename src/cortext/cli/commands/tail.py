@@ -20,7 +20,7 @@ from cortext.cli.views.page_render import Block, Page, plain, rendered
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 
 if TYPE_CHECKING:
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.features.watch.follow_conversation import Tail
     from cortext.features.watch.live_sources import Growing
     from cortext.formats.record_lines import Damage
@@ -74,7 +74,7 @@ def command(
         _follow(tail, shown)
 
 
-def _find(words: str, everywhere: bool) -> tuple[Growing, Listed | None]:
+def _find(words: str, everywhere: bool) -> tuple[Growing, ConversationRow | None]:
     """As `show` finds it."""
     from cortext import paths
     from cortext.cli.select_conversation import ask, choose
@@ -139,7 +139,9 @@ def _warn(damages: Sequence[Damage]) -> None:
 class _Shown:
     """Messages as `show` has them, each batch as soon as it is there."""
 
-    def __init__(self, tail: Tail, row: Listed | None, *, full: bool | None, as_json: bool) -> None:
+    def __init__(
+        self, tail: Tail, row: ConversationRow | None, *, full: bool | None, as_json: bool
+    ) -> None:
         self._tail, self._row, self._as_json = tail, row, as_json
         self._rich = sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
         self._whole = not self._rich if full is None else full

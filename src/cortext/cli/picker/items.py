@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.catalog.row import AUR, Listed
+from cortext.catalog.row import AUR, ConversationRow
 from cortext.features.listing.conversation_list import Conversations
 
 
 class Shelf:
     """Conversations, the latest first: those of this project, or all."""
 
-    def __init__(self, rows: list[Listed], conversations: Conversations) -> None:
+    def __init__(self, rows: list[ConversationRow], conversations: Conversations) -> None:
         self.rows = rows
         self.conversations = conversations
         self.folder: str = conversations.folder
         self.is_everywhere: bool = conversations.everywhere
-        self._texts: list[tuple[str, Listed]] = []
+        self._texts: list[tuple[str, ConversationRow]] = []
 
     @classmethod
     def here(cls) -> Shelf:
@@ -32,7 +32,7 @@ class Shelf:
         conversations = Conversations(paths.workspace_root(), everywhere=everywhere)
         return cls(conversations.list().rows, conversations)
 
-    def titled(self, text: str) -> list[Listed]:
+    def titled(self, text: str) -> list[ConversationRow]:
         """Those that have all the words in title, summary, tags, id, type or tool. A quotation mark
         is where a phrase begins, of which there may be no word yet."""
         words = text.casefold().replace('"', " ").split()
@@ -70,7 +70,7 @@ class Found(NamedTuple):
     """A conversation in which something was said, the number of the message, and whether it has
     the signs that were typed."""
 
-    row: Listed
+    row: ConversationRow
     number: int
     exact: bool = True
 
@@ -78,21 +78,19 @@ class Found(NamedTuple):
 class Chosen(NamedTuple):
     """What to go on with, in which tool, "" being the usual one, and whether in a copy."""
 
-    row: Listed
+    row: ConversationRow
     tool: str = ""
     fork: bool = False
 
 
-def is_spawned(row: Listed) -> bool:
+def is_spawned(row: ConversationRow) -> bool:
     """Whether it is a session of `spawn`, which keeps its own."""
     return row.tool == AUR
 
 
-def _text(row: Listed) -> str:
-    # As they stand in it: taking each by its name takes three times as long.
-    _, kind, title, summary, tags, *_ = row.text.split("\n", 5)
-    tools = " ".join((row.tool, *row.tool_names)) if row.tool or ":" in row.text else ""
-    return f"{title}\n{summary}\n{tags}\n{kind}\n{row.key}\n{tools}".casefold()
+def _text(row: ConversationRow) -> str:
+    tags, tools = "\t".join(row.tags), " ".join((row.tool, *row.tool_names))
+    return f"{row.title}\n{row.summary}\n{tags}\n{row.kind}\n{row.key}\n{tools}".casefold()
 
 
 def _nothing_at_all() -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
-from cortext.catalog.row import DOCUMENT, Listed
+from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.cli.picker import operations
 from cortext.cli.picker.items import Chosen, is_spawned
 
@@ -30,7 +30,7 @@ class Acting(App[Chosen | None]):
         self._trash: list[TrashEntry] = []
 
     @property
-    def chosen(self) -> Listed | None:
+    def chosen(self) -> ConversationRow | None:
         raise NotImplementedError
 
     def say(self, text: str) -> None:
@@ -82,7 +82,7 @@ class Acting(App[Chosen | None]):
         self._ask(question, lambda row: " ".join(row.tags), operations.tag, _KEPT)
 
     def action_export(self) -> None:
-        def suggested(row: Listed) -> str:
+        def suggested(row: ConversationRow) -> str:
             return os.path.join(os.curdir, f"{row.id[:40]}.md")
 
         self._ask("Write it to (.md, .html, .json or .jsonl)", suggested, operations.export)
@@ -112,12 +112,12 @@ class Acting(App[Chosen | None]):
                 self._do(partial(self._delete, row))
 
         note = "it can be brought back with ^Z, or from `cortext trash`"
-        if row.tool and not row.is_apart:
+        if row.tool and not row.is_standalone:
             note = "only our copy: what the tool keeps is not touched"
         question = f"Move {operations.name_of(row)} to the trash?"
         self.push_screen(Choice(question, ("yes", "no"), note), answered)
 
-    def _delete(self, row: Listed) -> str:
+    def _delete(self, row: ConversationRow) -> str:
         said, entry = operations.delete(row)
         if entry is None:
             return said
@@ -138,8 +138,8 @@ class Acting(App[Chosen | None]):
     def _ask(
         self,
         question: str,
-        value: Callable[[Listed], str],
-        work: Callable[[Listed, str], str],
+        value: Callable[[ConversationRow], str],
+        work: Callable[[ConversationRow, str], str],
         note: str = "",
     ) -> None:
         """Ask for a line about what is chosen, and do something with it. The note is for what

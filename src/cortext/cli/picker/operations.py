@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.picker.items import is_spawned
 from cortext.cli.standalone_refusals import not_deleted, not_stopped
 from cortext.errors import CortextError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cortext.durability.trash_folder import TrashEntry
 
 
-def name_of(row: Listed) -> str:
+def name_of(row: ConversationRow) -> str:
     """How it is called in a sentence."""
     title = row.title or row.key
     return f'"{title if len(title) <= 40 else title[:39] + "…"}"'
@@ -30,7 +30,7 @@ def told(error: Exception) -> str:
     return f"{error}; {hint}" if hint else str(error)
 
 
-def rename(row: Listed, title: str) -> str:
+def rename(row: ConversationRow, title: str) -> str:
     from cortext.features.manage import edit
 
     text = edit.as_title(title)  # before anything is made of it
@@ -38,7 +38,7 @@ def rename(row: Listed, title: str) -> str:
     return f'it is now "{clean(session.title, lines=False)}"'
 
 
-def tag(row: Listed, text: str) -> str:
+def tag(row: ConversationRow, text: str) -> str:
     """Have these tags and no others, with spaces or commas between them."""
     from cortext.features.manage import edit
 
@@ -49,7 +49,7 @@ def tag(row: Listed, text: str) -> str:
     return f"tagged {' '.join(f'#{name}' for name in found)}" if found else "it has no tags now"
 
 
-def export(row: Listed, path: str) -> str:
+def export(row: ConversationRow, path: str) -> str:
     """Write it to a file whose name says the format. Nothing is written over."""
     from cortext.features.capture.capture_pending import take_in
     from cortext.features.listing.load_row import read
@@ -75,7 +75,7 @@ def export(row: Listed, path: str) -> str:
     return f"it is in {clean(target, lines=False)}{lost}"
 
 
-def stop(row: Listed, *, completed: bool) -> str:
+def stop(row: ConversationRow, *, completed: bool) -> str:
     from cortext.features.manage import stop as stopping
 
     if is_spawned(row):
@@ -85,7 +85,7 @@ def stop(row: Listed, *, completed: bool) -> str:
     return f"{name_of(row)} is {'completed' if completed else 'paused'}{notes}"
 
 
-def delete(row: Listed) -> tuple[str, TrashEntry | None]:
+def delete(row: ConversationRow) -> tuple[str, TrashEntry | None]:
     """Into the trash; what to restore, if anything can be."""
     if is_spawned(row):
         from cortext.features.spawn import cleanup
@@ -99,7 +99,7 @@ def delete(row: Listed) -> tuple[str, TrashEntry | None]:
         from cortext.features.manage import delete as trash
 
         return f"{name_of(row)} is in the trash", trash.delete_log(row)
-    if row.is_apart:
+    if row.is_standalone:
         raise not_deleted(row)
     from cortext.features.archive.archive_sync import forget
 

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.picker import operations
 from cortext.cli.picker.items import Chosen, Shelf
 from cortext.cli.picker.key_actions import Acting
@@ -168,7 +168,7 @@ class Picker(Acting):
         self.rows.with_folders = self.shelf.is_everywhere
         self.rows.note = () if items else self._why_empty()
         self.rows.put(items, chosen.identity if chosen else None)
-        shown = len(titled) + sum(isinstance(item, Listed) for item in said)
+        shown = len(titled) + sum(isinstance(item, ConversationRow) for item in said)
         self._scope.update(self._told_scope(shown), layout=False)
 
     def _why_empty(self) -> Sequence[str]:
@@ -258,7 +258,7 @@ class Picker(Acting):
             self.exit(None)
 
     @property
-    def chosen(self) -> Listed | None:
+    def chosen(self) -> ConversationRow | None:
         return self.rows.chosen
 
     def type(self, text: str) -> None:

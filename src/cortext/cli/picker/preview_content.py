@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.picker.preview_blocks import Part, blocks, piece
 from cortext.errors import CortextError
 from cortext.formats.text_search import search_query as queries
@@ -56,7 +56,7 @@ class Wanted(NamedTuple):
     """Which page: of what, how wide, with which words marked, and around which message; -1 is the
     conversation's document, -2 what its sub-agents said."""
 
-    row: Listed
+    row: ConversationRow
     width: int
     text: str
     number: int = 0
@@ -156,7 +156,7 @@ def _read(wanted: Wanted) -> Part:
     if not row.tool and not wanted.text and row.messages > 2 * _SHOWN:
         from cortext.workspace.workspace import Workspace
 
-        last = Workspace(row.root).store.tail(row.path, _SHOWN)
+        last = Workspace(row.workspace).store.tail(row.path, _SHOWN)
         return Part(Session(row.key, messages=last), row.messages - len(last) + 1)
     session = _whole(row)
     messages, count = session.messages, len(session.messages)
@@ -170,7 +170,7 @@ def _read(wanted: Wanted) -> Part:
     return Part(session, start + 1, count - end, places, number)
 
 
-def _whole(row: Listed) -> Session:
+def _whole(row: ConversationRow) -> Session:
     from cortext.features.listing.load_row import read
 
     return read(row, _RESULT)[0]
@@ -203,7 +203,7 @@ def _has(text: str, part: Term | queries.Clause) -> bool:
     return has and not any(_has(text, each) for each in part.unwanted)
 
 
-def _markdown(row: Listed) -> str:
+def _markdown(row: ConversationRow) -> str:
     from cortext.durability.read_files import read_file
     from cortext.stores.workspace_layout import document_in
 
@@ -213,7 +213,7 @@ def _markdown(row: Listed) -> str:
     return read_file(os.path.join(row.place.folder, name)).decode("utf-8", "replace")
 
 
-def _of_agents(row: Listed) -> str:
+def _of_agents(row: ConversationRow) -> str:
     from cortext.features.listing.load_row import read_all
     from cortext.features.search.text_entries import side_text
 

@@ -12,7 +12,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from cortext import clock
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.picker import preview_content
 from cortext.cli.picker.preview_page import NOTHING, Preview
 from cortext.cli.picker.row_format import facts
@@ -33,7 +33,7 @@ class Side(Vertical):
         self._facts, self._preview = Static(id="facts", markup=False), Preview()
         self._pages = Latest(preview_content.make, self._page_made, fail)
         self._timer: Timer | None = None
-        self._row: Listed | None = None
+        self._row: ConversationRow | None = None
         self._text, self._number = "", 0
         self._drawn_by = Console(markup=False, emoji=False, highlight=False)
 
@@ -44,7 +44,7 @@ class Side(Vertical):
     def close(self) -> None:
         self._pages.close()
 
-    def put(self, row: Listed | None, text: str, number: int) -> None:
+    def put(self, row: ConversationRow | None, text: str, number: int) -> None:
         """Show it soon: where it was said, in a message if that is known. A page takes longer than
         a key, so nothing is drawn at once."""
         self._row, self._text, self._number = row, text, number

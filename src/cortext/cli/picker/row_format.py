@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.views.list_view import age
 from cortext.model.safe_text import clean
 
@@ -19,7 +19,9 @@ _ROOMY = 60
 """Columns of a line that has room for the names of tools."""
 
 
-def laid_out(row: Listed, room: int, now: float, *, with_folder: bool) -> tuple[str, str, str]:
+def laid_out(
+    row: ConversationRow, room: int, now: float, *, with_folder: bool
+) -> tuple[str, str, str]:
     """A line of so many columns in three parts: the title, tags as far as there is room, and what
     stands to the right of them."""
     right = age(row.last_active, now).rjust(_AGE)
@@ -38,19 +40,19 @@ def laid_out(row: Listed, room: int, now: float, *, with_folder: bool) -> tuple[
     return shown, filled(_tags(row, left), left), f" {right}"
 
 
-def sign(row: Listed) -> str:
+def sign(row: ConversationRow) -> str:
     """The beginning of the name of its tool; a + stands for others."""
     tools = row.tool_names
     shown = f"{tools[0][: _SIGN - 1]}+" if len(tools) > 1 else "".join(tools)[:_SIGN]
     return shown.ljust(_SIGN)
 
 
-def _tool(row: Listed) -> str:
+def _tool(row: ConversationRow) -> str:
     tools = row.tool_names
     return f"{tools[0]}+" if len(tools) > 1 else "".join(tools)
 
 
-def _tags(row: Listed, room: int) -> str:
+def _tags(row: ConversationRow, room: int) -> str:
     """As many as there is room for, each of them whole."""
     shown = ""
     for tag in row.tags:
@@ -71,21 +73,21 @@ def filled(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
 
 
-def where(row: Listed) -> str:
+def where(row: ConversationRow) -> str:
     """The name of the folder that it was had in."""
-    return clean(row.where.rstrip("/").rpartition("/")[2], lines=False)
+    return clean(row.folder.rstrip("/").rpartition("/")[2], lines=False)
 
 
-def facts(row: Listed, now: float) -> str:
+def facts(row: ConversationRow, now: float) -> str:
     """What there is to say about it beside its title, on one line."""
     from cortext.cli.views.list_view import short, short_id
     from cortext.clock import ago
 
     found = [row.kind or "chat", row.status or "no session", ago(row.last_active, now)]
     found += row.tool_names
-    if not row.tool or row.is_apart:
+    if not row.tool or row.is_standalone:
         count = row.messages
         found.append("1 message" if count == 1 else f"{count} messages")
     found += [f"#{tag}" for tag in row.tags]
-    found += [short(row.where) or "no folder known", short_id(row)]
+    found += [short(row.folder) or "no folder known", short_id(row)]
     return clean(" · ".join(found), lines=False)

@@ -20,7 +20,7 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from cortext import clock
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.picker.key_bindings import KEYS
 from cortext.cli.picker.row_format import MARKS, laid_out
 
@@ -29,7 +29,7 @@ _FOUND = Style(color="yellow", underline=True)
 _POINTER = Style(color="cyan", bold=True)
 _MARK = {"active": Style(color="green"), "completed": Style(color="blue")}
 
-Item = Listed | str
+Item = ConversationRow | str
 """A conversation, or a line between those that are there for different reasons."""
 
 
@@ -83,9 +83,9 @@ class Rows(ScrollView, can_focus=False):
         self._now = clock.now().timestamp()
 
     @property
-    def chosen(self) -> Listed | None:
+    def chosen(self) -> ConversationRow | None:
         item = self.items[self.cursor] if self.cursor < len(self.items) else None
-        return item if isinstance(item, Listed) else None
+        return item if isinstance(item, ConversationRow) else None
 
     def put(self, items: Sequence[Item], keep: tuple[str, str] | None = None) -> None:
         """Show these. The one with the identity `keep` stays chosen, else it is the first."""
@@ -118,7 +118,7 @@ class Rows(ScrollView, can_focus=False):
         for direction in (step, -step):
             to = at
             while 0 <= to < len(self.items):
-                if isinstance(self.items[to], Listed):
+                if isinstance(self.items[to], ConversationRow):
                     return to
                 to += direction
         return 0
@@ -165,7 +165,7 @@ class Rows(ScrollView, can_focus=False):
         shown = lines[y - 1] if 0 < y <= len(lines) else ""
         return Strip([Segment(set_cell_size(f"    {shown}", width), _DIM)], width)
 
-    def _segments(self, row: Listed, width: int, is_chosen: bool) -> list[Segment]:
+    def _segments(self, row: ConversationRow, width: int, is_chosen: bool) -> list[Segment]:
         title, tags, right = laid_out(row, width - 5, self._now, with_folder=self.with_folders)
         return [
             Segment("▌ " if is_chosen else "  ", _POINTER),
@@ -195,4 +195,4 @@ def marked(text: str, words: Sequence[str], style: Style) -> list[Segment]:
 
 
 def _identity(item: Item) -> tuple[str, str] | None:
-    return item.identity if isinstance(item, Listed) else None
+    return item.identity if isinstance(item, ConversationRow) else None

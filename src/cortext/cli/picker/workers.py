@@ -16,7 +16,7 @@ from cortext.cli.picker.preview_content import as_typed
 
 if TYPE_CHECKING:
     from cortext.catalog.fulltext.fulltext_index import Identity
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.features.search.results import Finder
 
 SAID = "said in these"
@@ -91,7 +91,7 @@ class Said(NamedTuple):
     instead: Sequence[str] = ()
     near: bool = False
 
-    def below(self, titled: Sequence[Listed]) -> Sequence[Listed | str]:
+    def below(self, titled: Sequence[ConversationRow]) -> Sequence[ConversationRow | str]:
         """What stands in the list below those that are called so, with lines that say why."""
         known = {row.identity for row in titled}
         said = [one for one in self.found if one.row.identity not in known]
@@ -102,7 +102,7 @@ class Said(NamedTuple):
         return [*([SAID, *exact] if exact else ()), *([LOOSE, *loose] if loose else ())]
 
 
-def having(finder: Finder, text: str, rows: dict[Identity, Listed]) -> Said:
+def having(finder: Finder, text: str, rows: dict[Identity, ConversationRow]) -> Said:
     """Those of the rows in which it was said; nothing is read of what was."""
     from cortext.features.search.search import Narrow
     from cortext.formats.text_search.search_query import parse

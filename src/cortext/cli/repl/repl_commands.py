@@ -16,7 +16,7 @@ from cortext.cli.views.bar_chart import counted
 from cortext.errors import CortextError
 
 if TYPE_CHECKING:
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.features.spawn.agents import Agent
     from cortext.features.spawn.run_agent import Runner
     from cortext.model.message import SessionMessage
@@ -235,7 +235,7 @@ def _resume(repl: Repl, given: str) -> None:
     _show_rows(repl, found[: 2 * _LISTED])
 
 
-def _show_rows(repl: Repl, rows: Sequence[Listed]) -> None:
+def _show_rows(repl: Repl, rows: Sequence[ConversationRow]) -> None:
     from cortext.clock import ago
 
     repl.listed = list(rows)

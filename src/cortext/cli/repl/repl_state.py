@@ -13,7 +13,7 @@ from cortext.cli.terminal_text import clean, say
 from cortext.errors import CortextError, SessionStorageError
 
 if TYPE_CHECKING:
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.features.spawn.agents import Agent
     from cortext.features.spawn.run_agent import Runner
     from cortext.features.spawn.spawn_sessions import Spawned
@@ -48,7 +48,7 @@ class Repl:
         """Whether the person knows that leaving now would lose them."""
         self.failed = False
         self.over = False
-        self.listed: list[Listed] = []
+        self.listed: list[ConversationRow] = []
         """What the last list showed, by number."""
 
     @property

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from cortext import paths
-from cortext.catalog.row import AUR, DOCUMENT, Listed
+from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.cli.terminal_text import cells, fit, local, say, say_damaged, show, to_edge
 from cortext.clock import ago, from_micros
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Listing, Wanted
@@ -119,12 +119,12 @@ def nothing_yet() -> list[str]:
     ]
 
 
-def _elsewhere(wanted: Wanted) -> Sequence[Listed]:
+def _elsewhere(wanted: Wanted) -> Sequence[ConversationRow]:
     with Conversations(paths.workspace_root(), everywhere=True) as conversations:
         return conversations.list(wanted).rows
 
 
-def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[Listed]:
+def list_here(*, everywhere: bool, wanted: Wanted, limit: int | None) -> list[ConversationRow]:
     """The rows to show: in a terminal the newest, else all."""
     with Conversations(paths.workspace_root(), everywhere=everywhere) as conversations:
         if limit is None and sys.stdout.isatty():
@@ -157,7 +157,7 @@ def keep_up(conversations: Conversations) -> None:
         say(told)
 
 
-def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
+def as_json(rows: Iterable[ConversationRow]) -> list[dict[str, Any]]:
     """What `--json` prints of each conversation."""
     return [
         {
@@ -184,35 +184,33 @@ def as_json(rows: Iterable[Listed]) -> list[dict[str, Any]]:
     ]
 
 
-def where_it_is(row: Listed) -> dict[str, str | None]:
+def where_it_is(row: ConversationRow) -> dict[str, str | None]:
     """What `--json` says of the places of a conversation: its workspace and its own folder in it,
     the folder that it took place in, and the file of a session that is in no workspace."""
     return {
-        "workspace": None if row.tool else row.root,
+        "workspace": None if row.tool else row.workspace,
         "folder": None if row.tool else row.place.folder,
-        "cwd": row.where or None,
+        "cwd": row.folder or None,
         "transcript": row.path if row.tool else None,
     }
 
 
-def entries(rows: Iterable[Listed], *, everywhere: bool) -> str:
+def entries(rows: Iterable[ConversationRow], *, everywhere: bool) -> str:
     """A list as people choose from it: three lines each, numbered."""
     lines: list[str] = []
     now, width = time.time(), _width()
     for number, row in enumerate(rows, 1):
-        root, _, key, status, last_active, text = row
-        _, kind, title, summary, _ = text.split("\n", 4)
-        where = ""
-        if not root.startswith("/"):
-            where = f" | Tool: {row.tool_name}"
+        where = f" | Tool: {row.tool_name}" if row.tool else ""
         if everywhere:
-            where += f" | In: {short(row.cwd) or 'no folder known'}"
-        key = short_id(row) if width else key
-        facts = f"   {key} | Last active: {ago(last_active, now)} | Status: {status}{where}"
-        lines += [f"{number}. [{kind or 'chat'}] {title}", *_wrapped(facts, width)]
-        # Nobody ever sums up what a tool alone has.
-        if summary or root.startswith("/"):
-            lines.append(f"   Summary: {summary or 'none yet'}")
+            folder = short(row.workspace or row.working_dir)
+            where += f" | In: {folder or 'no folder known'}"
+        key = short_id(row) if width else row.key
+        active = ago(row.last_active, now)
+        facts = f"   {key} | Last active: {active} | Status: {row.status}{where}"
+        lines += [f"{number}. [{row.kind or 'chat'}] {row.title}", *_wrapped(facts, width)]
+        # Sessions of tools have no summary until they are conversations.
+        if row.summary or not row.tool:
+            lines.append(f"   Summary: {row.summary or 'none yet'}")
     return "\n".join(lines)
 
 
@@ -238,7 +236,7 @@ def _width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
+def table(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
     """A list as people skim it: a line each. A terminal numbers them, and a narrow one leaves out
     what would push the titles out."""
     width = _width()
@@ -250,7 +248,7 @@ def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
     shown["ID"] = ids if width else [row.key for row in rows]
     if everywhere:
         # The end of a path tells more than its beginning.
-        folders = [short(row.where) for row in rows]
+        folders = [short(row.folder) for row in rows]
         if narrow:
             folders = [path.rpartition("/")[2] or path for path in folders]
         shown["WORKSPACE"] = folders
@@ -274,7 +272,7 @@ def table(rows: Sequence[Listed], *, everywhere: bool) -> str:
     return columns([*shown], [list(line) for line in zip(*shown.values(), strict=True)])
 
 
-def short_id(row: Listed) -> str:
+def short_id(row: ConversationRow) -> str:
     """Of a tool's long id, as much as names a session; a conversation has a short one. People and
     programs give ids too, and those are whole."""
     tool, key = row.tool, row.key
@@ -282,7 +280,7 @@ def short_id(row: Listed) -> str:
     return key if is_given else key[:_NAMES]
 
 
-def brief_ids(rows: Sequence[Listed]) -> list[str]:
+def brief_ids(rows: Sequence[ConversationRow]) -> list[str]:
     """For a narrow terminal, as much of each id as names it among these rows: of a conversation its
     number; where several have that, some more, or its day too."""
     long = [row for row in rows if not row.tool and len(row.key) > _LITTLE]
@@ -294,17 +292,17 @@ def brief_ids(rows: Sequence[Listed]) -> list[str]:
     return [brief.get(row.identity) or short_id(row) for row in rows]
 
 
-def _starts(row: Listed) -> tuple[str, ...]:
+def _starts(row: ConversationRow) -> tuple[str, ...]:
     """Beginnings of a conversation's names, each of which finds it if no other has it."""
     return row.id[:_NUMBER], row.id[:_LITTLE], row.address[:_LITTLE]
 
 
-def _counts(row: Listed) -> bool:
+def _counts(row: ConversationRow) -> bool:
     """Whether it is known how many messages it has."""
     return row.tool in ("", AUR, DOCUMENT)
 
 
-def _when(row: Listed, *, narrow: bool) -> str:
+def _when(row: ConversationRow, *, narrow: bool) -> str:
     """When it was last active; the year, or the time, is what there may be no room for."""
     at = local(row.active_at)
     if not narrow:
@@ -362,7 +360,7 @@ def _kept(widths: dict[str, int], edge: int) -> list[int]:
     return [n for n, name in enumerate(widths) if name in left or name == "TITLE"]
 
 
-def _titled(row: Listed) -> str:
+def _titled(row: ConversationRow) -> str:
     return " ".join([row.title, *(f"#{tag}" for tag in row.tags)])
 
 
@@ -392,7 +390,7 @@ def say_missing(root: str) -> None:
     say(f"warning: the workspace {short(root)} is not there now (`list --forget` forgets it)")
 
 
-def say_paused(conversations: Conversations, idle: list[Listed]) -> None:
+def say_paused(conversations: Conversations, idle: list[ConversationRow]) -> None:
     """Pause idle conversations on disk, and announce each of them once."""
     paused = conversations.pause_idle(idle)
     rest = timedelta(minutes=conversations.pause_minutes)

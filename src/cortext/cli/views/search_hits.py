@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.shell_quoting import quoted
 from cortext.cli.terminal_text import cells, clean, fit, local
 from cortext.cli.views.list_view import short as short_path
@@ -40,7 +40,7 @@ Span = tuple[int, int]
 class HitPage:
     """How conversations are told: a terminal gets lines that fit, and the words marked."""
 
-    def __init__(self, rows: Sequence[Listed], question: Question) -> None:
+    def __init__(self, rows: Sequence[ConversationRow], question: Question) -> None:
         self._names, self._question = Names(rows), question
         self._terms = parse(question.text).terms
         self._width = 0
@@ -58,7 +58,7 @@ class HitPage:
         row = group.row
         title = clean(row.title, lines=False) or "(no title)"
         head = f"{number}. {title}" if self._width else title
-        facts = [row.kind, *row.tool_names, short_path(row.where), row.status]
+        facts = [row.kind, *row.tool_names, short_path(row.folder), row.status]
         facts += [f"of {row.owner}"] if row.owner else []
         told = "".join(f" · {fact}" for fact in facts if fact)
         head = self._beside(head, told)
@@ -81,7 +81,7 @@ class HitPage:
             text = _marked(text, find(head, self._terms), 0, len(text), self._mark)
         return _cuts(text, self._width - len(_INDENT), _LINES)[-1][1] >= len(text)
 
-    def _hit(self, row: Listed, hit: Hit) -> Iterator[str]:
+    def _hit(self, row: ConversationRow, hit: Hit) -> Iterator[str]:
         piece, (on, off) = hit.snippet, self._dim
         if hit.role == "title":
             piece = snippet(row.summary, self._terms)
@@ -167,6 +167,6 @@ def _spots(hits: Sequence[Hit]) -> list[str]:
 
 def _who(hit: Hit) -> str:
     if hit.role == "assistant":
-        name = hit.row.agent or ("" if hit.row.is_apart else hit.row.tool) or "agent"
+        name = hit.row.agent or ("" if hit.row.is_standalone else hit.row.tool) or "agent"
         return clean(display_name(name), lines=False)
     return _OTHERS.get(hit.role, hit.role)

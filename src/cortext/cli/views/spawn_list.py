@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.cli.terminal_text import cells, clean, fit, say, say_damaged, show, spawn
 from cortext.clock import from_micros
 from cortext.features.spawn.spawn_list import SAME, STATUSES, list_spawned, only
@@ -83,7 +83,9 @@ def show_sessions(
     start_expiry(settings, rows)
 
 
-def show_list(rows: Sequence[Listed], *, of: int | None = None, json: bool = False) -> None:
+def show_list(
+    rows: Sequence[ConversationRow], *, of: int | None = None, json: bool = False
+) -> None:
     """The rows as a table and how many they are, or as JSON; `of` are all that there are."""
     if json:
         from cortext.model.json_codec import encode
@@ -97,7 +99,7 @@ def show_list(rows: Sequence[Listed], *, of: int | None = None, json: bool = Fal
         say(_count(len(rows), len(rows) if of is None else of))
 
 
-def as_json(rows: Sequence[Listed]) -> list[dict[str, Any]]:
+def as_json(rows: Sequence[ConversationRow]) -> list[dict[str, Any]]:
     """What `--json` prints of each session."""
     return [
         {
@@ -115,7 +117,7 @@ def as_json(rows: Sequence[Listed]) -> list[dict[str, Any]]:
     ]
 
 
-def table(rows: Sequence[Listed]) -> str:
+def table(rows: Sequence[ConversationRow]) -> str:
     """A line for each; only a terminal cuts lines off at its edge."""
     edge = _edge()
     shown = [[name, *column] for name, column in zip(HEADINGS, _columns(rows), strict=True)]
@@ -139,24 +141,16 @@ def _is_plain(texts: Sequence[str]) -> bool:
     return "".join(texts).isascii()
 
 
-def _columns(rows: Sequence[Listed]) -> list[list[str]]:
-    """The cells below each heading. As whole columns, because a list has thousands of rows; only
-    what is shown of them is kept, because memory is what takes time here."""
-    ids: list[str] = []
-    agents: list[str] = []
-    turns: list[str] = []
-    began: list[str] = []
-    statuses: list[str] = []
-    titles: list[str] = []
-    for _, _, id, status, _, text in rows:
-        note, _, title, _, _, start, count, _, _, agent, _ = text.split("\n", 10)
-        ids.append(id)
-        agents.append(agent or "-")
-        turns.append(count)
-        began.append(start)
-        statuses.append("damaged" if note else status)
-        titles.append(title)
-    return [ids, agents, turns, local_times(began), statuses, titles]
+def _columns(rows: Sequence[ConversationRow]) -> list[list[str]]:
+    """Return the cells below each heading."""
+    return [
+        [row.key for row in rows],
+        [row.agent or "-" for row in rows],
+        [str(row.messages) for row in rows],
+        local_times([str(row.created_at) for row in rows]),
+        ["damaged" if row.is_damaged else row.status for row in rows],
+        [row.title for row in rows],
+    ]
 
 
 def _lines(columns: list[list[str]], widths: list[int], widest: list[int]) -> list[str]:

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from cortext import clock
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.features.capture.agent_config import AgentConfig, fill_in, find_config
@@ -47,9 +47,14 @@ class Bound(NamedTuple):
         """Where it is below the root, as lists and stores have it."""
         return self.place.folder[len(self.root) + 1 :]
 
+    @property
+    def workspace(self) -> str:
+        """The root, as rows name it."""
+        return self.root
+
 
 def bind(
-    conversation: Listed | Bound,
+    conversation: ConversationRow | Bound,
     tool: str,
     session_id: str,
     path: str = "",
@@ -63,7 +68,7 @@ def bind(
     that was had in that session ends there. `cwd` is the folder that the tool works in, if that is
     not the current one."""
     find_tool(tool)
-    root, place = conversation.root, conversation.place
+    root, place = conversation.workspace, conversation.place
     workspace = Workspace(root)
     if any(_is_open(e, tool, session_id) for e in workspace.store.head_at(place).native):
         return
@@ -83,7 +88,7 @@ def bind(
     add_entry(workspace, place, entry, find_config(tool, session_id, model=model, cwd=cwd))
 
 
-def hold_all(conversation: Listed | Bound, tool: str, session_id: str) -> None:
+def hold_all(conversation: ConversationRow | Bound, tool: str, session_id: str) -> None:
     """A session was told of all that its conversation has now: it lacks none of it any more."""
     place = conversation.place
     live = _live_in(place)
@@ -97,7 +102,7 @@ def hold_all(conversation: Listed | Bound, tool: str, session_id: str) -> None:
                 entry["held"] = digest_of(m.id for m in live if m.id not in own)
         return False
 
-    Workspace(conversation.root).change(place, change)
+    Workspace(conversation.workspace).change(place, change)
 
 
 def bound(tool: str, session_id: str, cwd: str = "") -> Bound | None:
@@ -134,7 +139,7 @@ def bound_to(session_id: str) -> list[Bound]:
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
         rows = catalog.list(roots)
-    return [Bound(row.root, row.place) for row in rows if session_id in row.native]
+    return [Bound(row.workspace, row.place) for row in rows if session_id in row.session_ids]
 
 
 def within(entry: Entry, messages: Sequence[SessionMessage]) -> list[SessionMessage]:

@@ -6,7 +6,7 @@ import logging
 import os
 
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.capture.bindings import Bound, bound
 from cortext.features.capture.capture import capture
@@ -22,7 +22,7 @@ from cortext.workspace.workspace import Workspace
 log: logging.Logger = logging.getLogger("cortext.features")
 
 
-def conversation_of_session(conversations: Conversations) -> Listed | None:
+def conversation_of_session(conversations: Conversations) -> ConversationRow | None:
     """The conversation that this tool session is bound to, or a new one made for it; None outside
     any tool, and in one whose session cannot be told."""
     inside = here()
@@ -78,7 +78,7 @@ def chat_of(
     return made
 
 
-def row_of(conversations: Conversations, found: Bound) -> Listed | None:
+def row_of(conversations: Conversations, found: Bound) -> ConversationRow | None:
     """A conversation as lists have it; None if it is gone."""
     try:
         return row_in_list(found)
@@ -86,7 +86,7 @@ def row_of(conversations: Conversations, found: Bound) -> Listed | None:
         return None
 
 
-def row_in_list(found: Bound) -> Listed:
+def row_in_list(found: Bound) -> ConversationRow:
     """A conversation as lists have it."""
     with Catalog.at_home() as catalog:
         rows = catalog.list([found.root])

@@ -18,7 +18,7 @@ from cortext.tools.registry import find_tool
 from cortext.tools.running import forget_running, note_running, tool_process
 
 if TYPE_CHECKING:
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.features.capture.bindings import Bound
     from cortext.tools.processes import Process
 
@@ -102,13 +102,13 @@ def _note_agent(call: Call, found: Bound) -> None:
     note_config(Workspace(found.root), found.place, known)
 
 
-def _bound(call: Call, process: Process | None, rows: list[Listed]) -> Bound | None:
+def _bound(call: Call, process: Process | None, rows: list[ConversationRow]) -> Bound | None:
     """The conversation that what is said in a session belongs to."""
-    had = [row for row in rows if call.id in row.text and call.id in row.native]
+    had = [row for row in rows if call.id in row.session_ids]
     if had:
         from cortext.features.capture.bindings import Bound, is_bound, one_of
 
-        found = [Bound(row.root, row.place) for row in had]
+        found = [Bound(row.workspace, row.place) for row in had]
         found = [one for one in found if is_bound(one, call.tool, call.id)]
         if found:
             return one_of(found, call.id, call.cwd)
@@ -133,7 +133,7 @@ def _waited(call: Call, process: Process) -> Bound | None:
     return waiting if is_bound(waiting, call.tool, call.id) else None
 
 
-def _rows(call: Call) -> list[Listed]:
+def _rows(call: Call) -> list[ConversationRow]:
     """The conversations of all workspaces, the latest first; also those of one that was moved
     here."""
     from cortext.catalog.catalog import Catalog
@@ -145,14 +145,14 @@ def _rows(call: Call) -> list[Listed]:
         return catalog.list(list(roots))
 
 
-def _let_rest(call: Call, found: Bound | None, rows: list[Listed]) -> None:
+def _let_rest(call: Call, found: Bound | None, rows: list[ConversationRow]) -> None:
     """See to it that what nobody goes on with in the workspace of this session is paused; not
     while a person waits for an answer."""
     if call.event == "UserPromptSubmit":
         return
     here = found.root if found else paths.workspace_root(call.cwd)
     going_on = found.place if found else None
-    active = [row for row in rows if row.status == "active" and row.root == here]
+    active = [row for row in rows if row.status == "active" and row.workspace == here]
     if all(row.place == going_on for row in active):
         return
     from cortext.config import Config

@@ -12,7 +12,7 @@ import os
 from datetime import timedelta
 
 from cortext import clock, paths
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import make_private_dir, remove_if_there, replace
 from cortext.errors import CortextError
 from cortext.features.capture.agent_config import find_config
@@ -48,11 +48,11 @@ _AFTER = timedelta(minutes=2)
 
 
 def bind_process(
-    conversation: Listed | Bound, tool: str, process: Process, nonce: str = ""
+    conversation: ConversationRow | Bound, tool: str, process: Process, nonce: str = ""
 ) -> None:
     """Bind the session that a tool's process has, or will have when it writes one: the one that
     has the nonce, if there is one."""
-    root, place = conversation.root, conversation.place
+    root, place = conversation.workspace, conversation.place
     began = record_dicts.iso(clock.now() - _BEFORE)
     entry: Entry = {"tool": tool, "session_id": "", "path": "", "from": began, "to": ""}
     entry |= {"pid": process.pid, "started": process.started}

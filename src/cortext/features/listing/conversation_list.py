@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from cortext import paths
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.row import AUR, DOCUMENT, Listed, latest
+from cortext.catalog.row import AUR, DOCUMENT, ConversationRow, recency
 from cortext.config import Config
 from cortext.features.listing.folder_filters import below, once
 from cortext.features.listing.standalone import became, list_apart, named, not_elsewhere
@@ -62,7 +64,7 @@ EVERYTHING = Wanted()
 _PATIENCE = 1.0
 """Seconds that a list looks at transcripts which it does not know."""
 _RECENT_MICROS = 86_400 * 1_000_000
-_ORDERS: dict[str, Callable[[Listed], Any]] = {
+_ORDERS: dict[str, Callable[[ConversationRow], Any]] = {
     "created_at": lambda row: -row.created_at,
     "title": lambda row: row.title.casefold(),
     "id": lambda row: row.id,
@@ -74,7 +76,7 @@ _ORDERS: dict[str, Callable[[Listed], Any]] = {
 class Listing(NamedTuple):
     """What was found, and the workspaces that are gone or moved."""
 
-    rows: list[Listed]
+    rows: list[ConversationRow]
     missing: list[str]
 
 
@@ -91,7 +93,7 @@ class Conversations:
         self.config: Config = Config.load(root)
         self.pause_minutes: float = float(self.config["sessions.pause_minutes"])
         self.missing: list[str] = []
-        self.idle: list[Listed] = []
+        self.idle: list[ConversationRow] = []
         """The conversations that count as paused because they are idle: `paused` on disk, or still
         `active` there."""
         self.damaged: list[str] = []
@@ -104,7 +106,7 @@ class Conversations:
         """How many conversations `find` looked through for the words, and of how many."""
         self.origin: str = ""
         """The session that `find` was asked for, where it found what was made of it."""
-        self._kept: list[Listed] = []
+        self._kept: list[ConversationRow] = []
 
     def __enter__(self) -> Conversations:
         return self
@@ -126,18 +128,18 @@ class Conversations:
         copies: bool = False,
         empty: bool = False,
     ) -> Listing:
-        """The latest first; workspaces that are gone or moved are named. Transcripts that are not
+        """The recency first; workspaces that are gone or moved are named. Transcripts that are not
         known are looked at for about `patience` seconds; None is until all are. What several copies
         of a workspace have is listed once, unless `copies` are wanted. Sessions of `aur spawn`
         without a turn are listed only with `empty`."""
         everywhere = self.everywhere if everywhere is None else everywhere
         rows, missing = self._conversations(everywhere)
-        apart: list[Listed] = []
+        apart: list[ConversationRow] = []
         if wanted.may_be_apart:
             apart = self._apart(rows, wanted.tool, everywhere, patience)
             if not empty:
                 apart = [row for row in apart if row.tool != AUR or not row.is_empty]
-        sessions: Sequence[Listed] = ()
+        sessions: Sequence[ConversationRow] = ()
         if wanted.may_be_had_in_tool:
             rows, sessions = self._sessions(rows, apart, everywhere, patience)
         rows = self._with_status(rows)
@@ -150,14 +152,14 @@ class Conversations:
         if apart or sessions:
             several = rows or apart  # else they are in order, and may be many
             rows = [*rows, *apart, *sessions]
-            rows = sorted(rows, key=latest, reverse=True) if several else rows
+            rows = sorted(rows, key=recency, reverse=True) if several else rows
             if not everywhere and self.root == paths.personal_workspace():
                 rows = [row for part in _by_place(rows) for row in part]
         if wanted != EVERYTHING:
             rows = filtered(rows, wanted)
         return Listing(rows, missing)
 
-    def _conversations(self, everywhere: bool) -> tuple[list[Listed], list[str]]:
+    def _conversations(self, everywhere: bool) -> tuple[list[ConversationRow], list[str]]:
         """Those of workspaces; with a workspace's own, the personal ones that were had in its
         folder, perhaps before it was made one. And the workspaces that are not there."""
         roots, missing = self._roots(everywhere)
@@ -169,12 +171,16 @@ class Conversations:
             placed, unknown = _by_place(rows)
             rows = [*below(placed, self.folder), *unknown]
         elif had := below(self._catalog.list([personal]), self.folder):
-            rows = sorted([*rows, *had], key=latest, reverse=True)
+            rows = sorted([*rows, *had], key=recency, reverse=True)
         return rows, missing
 
     def _apart(
-        self, known: Sequence[Listed], tool: str | None, everywhere: bool, patience: float | None
-    ) -> list[Listed]:
+        self,
+        known: Sequence[ConversationRow],
+        tool: str | None,
+        everywhere: bool,
+        patience: float | None,
+    ) -> list[ConversationRow]:
         """The sessions of `aur spawn` and of programs of which no conversation is known."""
         roots = dict.fromkeys((self.root, *known_workspaces()))
         found = list_apart(self._catalog, self.config, roots, tool, patience)
@@ -186,7 +192,7 @@ class Conversations:
         self._kept = [*found.spawned, *found.documents]
         return not_elsewhere(self._catalog, found, known)
 
-    def _with_status(self, rows: list[Listed]) -> list[Listed]:
+    def _with_status(self, rows: list[ConversationRow]) -> list[ConversationRow]:
         """Return the rows as lists show them, and note which ones are idle."""
         shown = show_effective_status(rows, self.pause_minutes)
         self.idle = [*find_idle(rows, self.pause_minutes), *rested(shown)]
@@ -194,11 +200,11 @@ class Conversations:
 
     def _sessions(
         self,
-        rows: list[Listed],
-        apart: Sequence[Listed],
+        rows: list[ConversationRow],
+        apart: Sequence[ConversationRow],
         everywhere: bool,
         patience: float | None,
-    ) -> tuple[list[Listed], Sequence[Listed]]:
+    ) -> tuple[list[ConversationRow], Sequence[ConversationRow]]:
         """The conversations with what was said since in the tools that have them, and the sessions
         of tools that belong to none."""
         found = self._catalog.tool_sessions([*rows, *apart], patience=patience)
@@ -218,11 +224,11 @@ class Conversations:
             return rows, sessions
         ids = {id for _, id in live}
         return rows, [
-            row._replace(status="active") if row.key in ids and (row.tool, row.key) in live else row
+            replace(row, status="active") if row.key in ids and (row.tool, row.key) in live else row
             for row in sessions
         ]
 
-    def pause_idle(self, idle: Sequence[Listed]) -> Sequence[Listed]:
+    def pause_idle(self, idle: Sequence[ConversationRow]) -> Sequence[ConversationRow]:
         """Pause idle conversations on disk, unless they were announced since they were last active.
         Return those that are paused now, for the caller to announce."""
         new = self._catalog.find_unannounced(idle) if idle else ()
@@ -235,7 +241,7 @@ class Conversations:
         *,
         contents: bool = False,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Sequence[Listed]:
+    ) -> Sequence[ConversationRow]:
         """The one that is meant, several, or none. The id that a list shows comes before any other
         name, and of what has the same kind of name, what is here before what is elsewhere; a number
         is that of the last list, wherever it led. With `contents`, if nothing is called so: those
@@ -263,13 +269,15 @@ class Conversations:
             return []
         return once(self._with_contents(query, listings, progress), self.root)
 
-    def _all(self, wanted: Wanted, everywhere: bool) -> list[Listed]:
+    def _all(self, wanted: Wanted, everywhere: bool) -> list[ConversationRow]:
         """All that can be meant."""
         listing = self.list(wanted, everywhere=everywhere, patience=None, copies=True, empty=True)
         rows, self.missing = listing
         return rows
 
-    def _by_any_name(self, query: str, listings: Sequence[list[Listed]]) -> list[Listed]:
+    def _by_any_name(
+        self, query: str, listings: Sequence[list[ConversationRow]]
+    ) -> list[ConversationRow]:
         """What has it as the best kind of name that anything has it as."""
         from cortext.catalog.lookup import by_other_id, by_part
 
@@ -279,7 +287,7 @@ class Conversations:
                     return found
         return []
 
-    def _became(self, query: str, rows: Sequence[Listed]) -> list[Listed]:
+    def _became(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
         """The conversations that were made of a session which is not listed itself."""
         from cortext.catalog.lookup import by_other_id
 
@@ -293,9 +301,9 @@ class Conversations:
     def _with_contents(
         self,
         query: str,
-        listings: Sequence[Sequence[Listed]],
+        listings: Sequence[Sequence[ConversationRow]],
         progress: Callable[[int, int], None] | None,
-    ) -> list[Listed]:
+    ) -> list[ConversationRow]:
         from cortext.features.search.find_conversation import Contents
 
         said = Contents(progress)
@@ -311,13 +319,13 @@ class Conversations:
                 return found.rows
         return []
 
-    def active(self) -> list[Listed]:
+    def active(self) -> list[ConversationRow]:
         """Those that are going on; if none is, those that were never stopped."""
         rows = self.list(Wanted(tool="")).rows
         going_on = [row for row in rows if row.status == "active"]
         return going_on or self.idle
 
-    def remember_shown(self, rows: Sequence[Listed]) -> None:
+    def remember_shown(self, rows: Sequence[ConversationRow]) -> None:
         """Let the numbers of this list be good for the next command in this terminal."""
         self._catalog.remember_shown(_terminal(), rows)
 
@@ -332,7 +340,7 @@ class Conversations:
             return None
         return self._catalog.shown(_terminal(), int(text))
 
-    def _numbered(self, query: str, rows: Sequence[Listed]) -> list[Listed]:
+    def _numbered(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
         """What has a number in the last list of this terminal, which may have been of anywhere."""
         shown = self.shown_as(query)
         if shown is None:
@@ -353,8 +361,8 @@ class Conversations:
         return there, [root for root in roots if root not in there and root != personal]
 
 
-def filtered(rows: list[Listed], wanted: Wanted) -> list[Listed]:
-    tests: list[Callable[[Listed], bool]] = []
+def filtered(rows: list[ConversationRow], wanted: Wanted) -> list[ConversationRow]:
+    tests: list[Callable[[ConversationRow], bool]] = []
     if wanted.tool:
         tests.append(lambda row: wanted.tool in row.tools)
     if wanted.kind:
@@ -387,13 +395,13 @@ def _could_not_read(what: str) -> Exception:
     return SessionStorageError(f"could not read {what}", hint="nothing was changed")
 
 
-def _by_place(rows: list[Listed]) -> tuple[list[Listed], list[Listed]]:
+def _by_place(rows: list[ConversationRow]) -> tuple[list[ConversationRow], list[ConversationRow]]:
     """All but the personal conversations of which nobody knows in which folder they were had, and
     these."""
     personal = paths.personal_workspace()
-    unknown = [row for row in rows if row.root == personal and row.where == personal]
+    unknown = [row for row in rows if row.workspace == personal and row.folder == personal]
     paths_of = {row.path for row in unknown}
-    placed = [row for row in rows if row.root != personal or row.path not in paths_of]
+    placed = [row for row in rows if row.workspace != personal or row.path not in paths_of]
     return placed if unknown else rows, unknown
 
 

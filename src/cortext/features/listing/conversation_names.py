@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from cortext.catalog.row import AUR, DOCUMENT, Listed
+from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 
 _LAST = "\U0010ffff"
 """The last character that there is."""
@@ -15,7 +15,7 @@ _LAST = "\U0010ffff"
 class Names:
     """The names of all that can be meant: how many of them each one is good for."""
 
-    def __init__(self, rows: Iterable[Listed]) -> None:
+    def __init__(self, rows: Iterable[ConversationRow]) -> None:
         self._ends: Counter[str] = Counter()
         self._own: Counter[str] = Counter()
         keys: list[str] = []
@@ -50,7 +50,7 @@ class Names:
         last = bisect_left(self._keys, f"{name}{_LAST}", first)
         return last - first + self._ends[name] + self._own[name]
 
-    def of(self, row: Listed, *shorter: str) -> str:
+    def of(self, row: ConversationRow, *shorter: str) -> str:
         """A name that no other has and that every command takes: one that is `shorter`, its id,
         `DATE/ID`, else the whole path of its folder or its file."""
         names = (*shorter, row.key) if row.tool else (*shorter, row.key, row.address)
@@ -60,11 +60,11 @@ class Names:
         return whole_path(row)
 
 
-def whole_path(row: Listed) -> str:
-    return row.path if row.tool else f"{row.root}/{row.path}"
+def whole_path(row: ConversationRow) -> str:
+    return row.path if row.tool else f"{row.workspace}/{row.path}"
 
 
-def reopens(row: Listed, name: str, quote: Callable[[str], str]) -> str:
+def reopens(row: ConversationRow, name: str, quote: Callable[[str], str]) -> str:
     """The command that goes on with a conversation, by a name of it."""
     # `spawn` has no sessions but its own, so that there the id is enough.
     if row.tool == AUR:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cortext.catalog.row import Listed, latest
+from cortext.catalog.row import ConversationRow, recency
 from cortext.features.archive.background import start_detached
 
 if TYPE_CHECKING:
@@ -37,8 +37,11 @@ def read_all() -> None:
 
 
 def take_in_grown(
-    catalog: Catalog, rows: list[Listed], sessions: Sequence[Listed], patience: float | None
-) -> list[Listed]:
+    catalog: Catalog,
+    rows: list[ConversationRow],
+    sessions: Sequence[ConversationRow],
+    patience: float | None,
+) -> list[ConversationRow]:
     """The rows of a list, after what was said since in these sessions of tools was taken into the
     conversations that hold them, for about `patience` seconds: also where nobody stopped them and
     no hook told us."""
@@ -47,9 +50,9 @@ def take_in_grown(
     end = None if patience is None else time.monotonic() + patience
     holders: dict[str, list[int]] = {}
     for place, row in enumerate(rows):
-        for id in row.native:
+        for id in row.session_ids:
             holders.setdefault(id, []).append(place)
-    now, seen = list(rows), list[Listed]()
+    now, seen = list(rows), list[ConversationRow]()
     for session in sessions:
         if end is not None and time.monotonic() > end:
             break
@@ -57,4 +60,4 @@ def take_in_grown(
             now[place] = take_in(now[place])
         seen.append(session)
     catalog.remember_taken(seen)
-    return sorted(now, key=latest, reverse=True)
+    return sorted(now, key=recency, reverse=True)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionNotFoundError
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
@@ -26,15 +26,15 @@ class Read(NamedTuple):
     side: Sequence[Session] = ()
 
 
-def read(row: Listed, longest: int | None = None) -> tuple[Session, Sequence[Damage]]:
+def read(row: ConversationRow, longest: int | None = None) -> tuple[Session, Sequence[Damage]]:
     """The session of a row and all that is wrong with it. Of a tool's results above `longest`
     characters only the ends are kept. SessionNotFoundError if it is nowhere any more."""
     return read_all(row, longest)[:2]
 
 
-def read_all(row: Listed, longest: int | None = None) -> Read:
+def read_all(row: ConversationRow, longest: int | None = None) -> Read:
     """As `read`, with what else there is. What a tool has no more is read from the archive."""
-    if row.tool and not row.is_apart:
+    if row.tool and not row.is_standalone:
         return read_from(row, transcript_of(row), longest)
     found = _read_apart(row) if row.tool else _read_conversation(row)
     if (row.status, found.session.status) == ("paused", "active"):
@@ -42,19 +42,19 @@ def read_all(row: Listed, longest: int | None = None) -> Read:
     return found
 
 
-def _read_conversation(row: Listed) -> Read:
-    session, damages = FolderStore(row.root).read(row.path)
+def _read_conversation(row: ConversationRow) -> Read:
+    session, damages = FolderStore(row.workspace).read(row.path)
     return Read(session, damages, row.place.session)
 
 
-def transcript_of(row: Listed) -> Found:
+def transcript_of(row: ConversationRow) -> Found:
     """The transcript of a tool's session; SessionNotFoundError if it is nowhere any more."""
     from cortext.features.capture.transcript_reader import transcript_at
 
     return _found(row, transcript_at(row.tool, row.key, row.path))
 
 
-def read_from(row: Listed, found: Found, longest: int | None = None) -> Read:
+def read_from(row: ConversationRow, found: Found, longest: int | None = None) -> Read:
     """As `read_all`, from a transcript that was there just now."""
     bridge, source = found
     try:
@@ -70,7 +70,7 @@ def read_from(row: Listed, found: Found, longest: int | None = None) -> Read:
     return Read(decoded.session, decoded.damages, source.path, decoded.side)
 
 
-def _read_apart(row: Listed) -> Read:
+def _read_apart(row: ConversationRow) -> Read:
     """A session of `aur spawn`, or one that a program keeps, from its own file. Nothing is written,
     also not the folder that it was in."""
     folder = os.path.dirname(row.path)
@@ -83,7 +83,7 @@ def _read_apart(row: Listed) -> Read:
     return Read(session, damages, row.path)
 
 
-def _found(row: Listed, found: Found | None) -> Found:
+def _found(row: ConversationRow, found: Found | None) -> Found:
     if found is None:
         missing = SessionNotFoundError(row.key, path=row.path)
         missing.hint = "neither the tool nor our archive has its transcript any more"

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.program_documents import Shelf
-from cortext.catalog.row import AUR, DOCUMENT, Listed
-from cortext.catalog.tool_sessions import made_of
+from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.config import Config
 from cortext.workspace.inactivity import show_effective_status
 from cortext.workspace.known_folders import document_folders, program_folders
@@ -25,8 +24,8 @@ from cortext.workspace.known_folders import document_folders, program_folders
 class Apart(NamedTuple):
     """The sessions of each kind, and what is wrong with files that have none."""
 
-    spawned: list[Listed]
-    documents: list[Listed]
+    spawned: list[ConversationRow]
+    documents: list[ConversationRow]
     notes: list[str]
 
 
@@ -97,7 +96,9 @@ def _add_spawned(found: Apart) -> None:
         found.notes.append(str(error))
 
 
-def not_elsewhere(catalog: Catalog, found: Apart, known: Sequence[Listed]) -> list[Listed]:
+def not_elsewhere(
+    catalog: Catalog, found: Apart, known: Sequence[ConversationRow]
+) -> list[ConversationRow]:
     """Those that are nowhere else: neither is a conversation of `known` the same, or a session of
     another kind, nor was a conversation made of it that has gone on since."""
     spawned, kept, _ = found
@@ -110,7 +111,9 @@ def not_elsewhere(catalog: Catalog, found: Apart, known: Sequence[Listed]) -> li
     return [*spawned, *_not_among(kept, [*known, *spawned])]
 
 
-def _not_among(rows: list[Listed], known: Sequence[Listed]) -> list[Listed]:
+def _not_among(
+    rows: list[ConversationRow], known: Sequence[ConversationRow]
+) -> list[ConversationRow]:
     """Without those that one of `known` is too: it has the same id and beginning, and as much."""
     if not rows:
         return rows
@@ -125,7 +128,7 @@ def _not_among(rows: list[Listed], known: Sequence[Listed]) -> list[Listed]:
     ]
 
 
-def called(query: str, rows: Sequence[Listed]) -> list[Listed]:
+def called(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """What is kept in the file, or the folder, that is named; or the conversations that were made
     of the session that is called so, if that is not listed itself."""
     from cortext.catalog.lookup import by_other_id
@@ -133,7 +136,7 @@ def called(query: str, rows: Sequence[Listed]) -> list[Listed]:
     return named(query, rows) or by_other_id(query, rows) or became({query.strip()}, rows)
 
 
-def named(query: str, rows: Sequence[Listed]) -> list[Listed]:
+def named(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """What is kept in the file, or the folder, that is named, or is listed under this id."""
     from cortext.catalog.lookup import by_id
 
@@ -142,11 +145,13 @@ def named(query: str, rows: Sequence[Listed]) -> list[Listed]:
         return by_id(text, rows)
     path = text.rstrip("/")
     return [
-        row for row in rows if (row.path if row.tool else f"{row.root}/{row.path}") in (text, path)
+        row
+        for row in rows
+        if (row.path if row.tool else f"{row.workspace}/{row.path}") in (text, path)
     ]
 
 
-def became(ids: Iterable[str], rows: Sequence[Listed]) -> list[Listed]:
+def became(ids: Iterable[str], rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """The conversations that were made of sessions of these ids."""
     parents = {f"{tool}:{id}" for tool in (AUR, DOCUMENT) for id in ids}
-    return [row for row in rows if made_of(row) and row.parent_id in parents]
+    return [row for row in rows if row.parent_id in parents]

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.row import Listed
-from cortext.catalog.tool_sessions import made_of
+from cortext.catalog.row import ConversationRow
 from cortext.features.capture.bindings import Bound
 from cortext.features.capture.consent import allow, is_allowed
 from cortext.features.capture.current_session import chat_of, row_in_list
@@ -33,12 +32,12 @@ class Kept(NamedTuple):
     notes: Sequence[str] = ()
 
     @property
-    def row(self) -> Listed:
+    def row(self) -> ConversationRow:
         """As lists have it."""
         return row_in_list(self.bound)
 
 
-def keep(row: Listed, root: str = "") -> Kept:
+def keep(row: ConversationRow, root: str = "") -> Kept:
     """The conversation that was made of a session before, with what is new; else a new one in a
     workspace, which is the one that the session was had in unless `root` says another."""
     session, damages, _, _ = read_all(row)
@@ -51,38 +50,40 @@ def keep(row: Listed, root: str = "") -> Kept:
     return Kept(place, made is None, notes)
 
 
-def as_conversation(row: Listed, *, at_rest: bool = False) -> Listed:
+def as_conversation(row: ConversationRow, *, at_rest: bool = False) -> ConversationRow:
     """A row that can be arranged: the conversation of a session, in the workspace that it was had
     in; a conversation as it is. That of a tool's session which is `at_rest` has its times."""
     if not row.tool:
         return row
-    if row.is_apart:
+    if row.is_standalone:
         return keep(row).row
     made = chat_of(_workspace_of(row), row.tool, row.key, row.path, at_rest=at_rest)
     return row_in_list(made)
 
 
-def _workspace_of(row: Listed) -> str:
-    there = row.cwd and os.path.isdir(row.cwd)
-    return paths.workspace_root(row.cwd) if there else paths.personal_workspace()
+def _workspace_of(row: ConversationRow) -> str:
+    there = row.working_dir and os.path.isdir(row.working_dir)
+    return paths.workspace_root(row.working_dir) if there else paths.personal_workspace()
 
 
-def _made_before(row: Listed) -> Bound | None:
+def _made_before(row: ConversationRow) -> Bound | None:
     """A head comes with git: only what was made on this machine is added to."""
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
         rows = catalog.list(list(dict.fromkeys([paths.workspace_root(), *roots])))
     for other in rows:
-        if f"{row.tool}:{row.key}" in made_of(other) and is_allowed(other.place, row.tool, row.key):
-            return Bound(other.root, other.place)
+        if f"{row.tool}:{row.key}" in other.source_ids and is_allowed(
+            other.place, row.tool, row.key
+        ):
+            return Bound(other.workspace, other.place)
     return None
 
 
-def _begin(row: Listed, session: Session, root: str) -> Bound:
+def _begin(row: ConversationRow, session: Session, root: str) -> Bound:
     workspace = Workspace(root)
     ended = max(session.updated_at, row.active_at)
     made = workspace.chat(
-        row.title or session.title, {}, cwd=row.cwd, began=session.created_at, ended=ended
+        row.title or session.title, {}, cwd=row.working_dir, began=session.created_at, ended=ended
     ).session
     return Bound(root, workspace.store.place_of(made.id, made))
 
@@ -103,7 +104,7 @@ def _take(workspace: Workspace, place: Place, session: Session) -> None:
     workspace.change(place, change)
 
 
-def _say_whence(row: Listed, made: Bound, session: Session) -> None:
+def _say_whence(row: ConversationRow, made: Bound, session: Session) -> None:
     """Last of all: a conversation that says what it was made of has everything."""
     allow(made.place, row.tool, row.key)
 

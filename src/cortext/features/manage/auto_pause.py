@@ -18,7 +18,7 @@ from cortext.workspace.inactivity import REASON, find_idle, latest_idle
 
 if TYPE_CHECKING:
     from cortext.catalog.catalog import Catalog
-    from cortext.catalog.row import Listed
+    from cortext.catalog.row import ConversationRow
     from cortext.model.session import Session
     from cortext.stores.workspace_layout import Place
     from cortext.workspace.workspace import Workspace
@@ -34,7 +34,7 @@ class _GoesOnError(Exception):
     """The conversation is not idle after all."""
 
 
-def rested(rows: Iterable[Listed]) -> list[Listed]:
+def rested(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
     """Those that were paused by themselves of late, and nobody stopped or went on with since."""
     since = int(time.time() * 1_000_000) - _RECENT_MICROS
     return [
@@ -73,20 +73,20 @@ def pause_resting(root: str, going_on: str = "") -> None:
             _pause(row, minutes)
 
 
-def pause_and_record(catalog: Catalog, rows: Sequence[Listed]) -> list[Listed]:
+def pause_and_record(catalog: Catalog, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Pause idle rows on disk; return those that are paused now and were not announced yet.
 
     The catalog notes them as announced. It also notes conversations of other machines and those
     that could not be paused, so that lists do not try again. The next list tries again what a tool
     has open or locks, and what there was no time for.
     """
-    minutes = {root: _pause_minutes(root) for root in {row.root for row in rows}}
+    minutes = {root: _pause_minutes(root) for root in {row.workspace for row in rows}}
     deadline = time.monotonic() + _PATIENCE
     settled = {
         row.identity
         for row in rows
         if row.status == "paused"
-        or (time.monotonic() < deadline and _pause(row, minutes[row.root]))
+        or (time.monotonic() < deadline and _pause(row, minutes[row.workspace]))
     }
     # What was captured may be later than what the rows say.
     now = [row for row in catalog.list(list(minutes)) if row.identity in settled]
@@ -104,7 +104,7 @@ def _pause_minutes(root: str) -> float:
         return 0.0  # the commands in that workspace say what is wrong
 
 
-def _pause(row: Listed, minutes: float) -> bool:
+def _pause(row: ConversationRow, minutes: float) -> bool:
     """Pause one conversation on disk, if it is idle; return False if that has to be tried again."""
     from cortext.errors import SessionLockedError
     from cortext.features.errors_log import write_error
@@ -116,17 +116,17 @@ def _pause(row: Listed, minutes: float) -> bool:
         return not isinstance(error, SessionLockedError)  # a lock is free again soon
 
 
-def _capture_and_pause(row: Listed, minutes: float) -> bool:
+def _capture_and_pause(row: ConversationRow, minutes: float) -> bool:
     from cortext.features.capture.capture import capture
     from cortext.workspace.workspace import Workspace
 
-    workspace = Workspace(row.root)
+    workspace = Workspace(row.workspace)
     native = workspace.store.head_at(row.place).native
     if not _is_ours(workspace, row.place, native) or not os.access(row.place.session, os.W_OK):
         return True
     if not minutes or _is_live(native) or workspace.is_locked(row.place):
         return False  # a list does not wait for a lock
-    capture(row.root, row.place)
+    capture(row.workspace, row.place)
 
     def change(session: Session) -> bool:
         said = [message.timestamp for message in session.messages[-1:]]

@@ -10,7 +10,7 @@ from datetime import timedelta
 from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.log_index import SUFFIX, SpawnIndex
-from cortext.catalog.row import AUR, DOCUMENT, Listed
+from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.durability.replace_file import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
@@ -21,17 +21,17 @@ from cortext.workspace.adapter_summaries import remove_summaries
 from cortext.workspace.workspace import Workspace
 
 
-def delete(row: Listed, *, unless: Callable[[], bool] | None = None) -> TrashEntry:
+def delete(row: ConversationRow, *, unless: Callable[[], bool] | None = None) -> TrashEntry:
     """Move a conversation, its folder with the markdown, to the trash; `unless` something is true
     now that was not when it was chosen."""
-    workspace = Workspace(row.root)
+    workspace = Workspace(row.workspace)
     with workspace.changing(row.place):
         if unless is not None and unless():
             raise CortextError("it was used meanwhile")
         return _trash().put(f"{row.key}: {row.title}", [row.place.folder])
 
 
-def delete_log(row: Listed) -> TrashEntry:
+def delete_log(row: ConversationRow) -> TrashEntry:
     """Move a session that a program keeps as a log to the trash, with all that its adapter keeps of
     it alone: what was set aside, sub-agents, the state of a framework. What several sessions share
     stays. A program that goes on with it begins it anew."""
@@ -45,20 +45,20 @@ def delete_log(row: Listed) -> TrashEntry:
         return _trash().put(label, files_of_log(row))
 
 
-def files_of_log(row: Listed) -> list[str]:
+def files_of_log(row: ConversationRow) -> list[str]:
     """The files that are a program's session, its own log first."""
     logs = [row.path, state_of(row), *(agent.path for agent in agents_of(row))]
     return [file for path in logs if path for file in (path, *all_set_aside(path))]
 
 
-def rests_since(row: Listed, limit: int) -> bool:
+def rests_since(row: ConversationRow, limit: int) -> bool:
     """Whether nothing was said in a conversation since a time, in microseconds since 1970. Lists
     may not know yet what was said to one that rests."""
     if row.last_active >= limit:
         return False
     if not row.status:
         return True
-    store = Workspace(row.root).store
+    store = Workspace(row.workspace).store
     if store.head(row.path).status != row.status:
         return False
     last = store.tail(row.path, 1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cortext.catalog.row import Listed, NotOursError
+from cortext.catalog.row import ConversationRow, NotOursError
 from cortext.errors import CortextError
 from cortext.model.session import Session
 from cortext.workspace.workspace import Started, Workspace
 
 
-def ours(row: Listed) -> Listed:
+def ours(row: ConversationRow) -> ConversationRow:
     """The conversation; of a session of a tool or a program, one that is made of it."""
     from cortext.features.manage.adopt import as_conversation
 
@@ -25,7 +25,7 @@ def as_title(words: str) -> str:
     return text
 
 
-def rename(row: Listed, title: str) -> Session:
+def rename(row: ConversationRow, title: str) -> Session:
     """Give a conversation another title. Its id and folder stay, so links to it hold."""
     text = as_title(title)
 
@@ -36,7 +36,7 @@ def rename(row: Listed, title: str) -> Session:
     return _workspace(row).change(row.place, change)
 
 
-def tag(row: Listed, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Session:
+def tag(row: ConversationRow, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Session:
     """Add tags to a conversation, and take some away."""
     wanted, unwanted = ([_tag(name) for name in names] for names in (add, remove))
 
@@ -53,7 +53,7 @@ def _tag(name: str) -> str:
     return " ".join(name.split()).lstrip("#")
 
 
-def fork(row: Listed, *, at: int | None = None, title: str = "") -> Started:
+def fork(row: ConversationRow, *, at: int | None = None, title: str = "") -> Started:
     """A new conversation that goes on from message `at` of another; without it, from the end."""
     workspace = _workspace(row)
     count = len(workspace.store.read_what_is_left(row.place).messages)
@@ -65,12 +65,12 @@ def fork(row: Listed, *, at: int | None = None, title: str = "") -> Started:
     return workspace.fork(row.place, at, key=row.key, title=title)
 
 
-def _workspace(row: Listed) -> Workspace:
+def _workspace(row: ConversationRow) -> Workspace:
     """The workspace of a conversation; one without a session gets it now. NotOursError for a
     session of a tool, which is the tool's to arrange."""
     if row.tool:
         raise NotOursError(row.tool, row.key)
-    workspace = Workspace(row.root)
+    workspace = Workspace(row.workspace)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
     return workspace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import InvalidTransitionError
 from cortext.features.capture.capture import capture
 from cortext.features.manage.adopt import as_conversation
@@ -22,14 +22,14 @@ class Stopped(NamedTuple):
     notes: list[str]
 
 
-def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stopped:
+def stop(row: ConversationRow, *, summary: str | None, completed: bool = False) -> Stopped:
     """Save a conversation as paused, or as completed, with what was said in the tools.
 
     A session becomes a conversation first: to stop one is to want it kept.
     Without a summary one is made from what was said. A folder without a session gets one.
     """
     row = as_conversation(row)
-    workspace = Workspace(row.root)
+    workspace = Workspace(row.workspace)
     recorder = Recorder(workspace)
     notes: list[str] = []
 
@@ -39,7 +39,7 @@ def stop(row: Listed, *, summary: str | None, completed: bool = False) -> Stoppe
 
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
-    notes += [f"warning: {note}" for note in capture(row.root, row.place, whole=True).notes]
+    notes += [f"warning: {note}" for note in capture(row.workspace, row.place, whole=True).notes]
     try:
         session = workspace.stop(row.place, summary=summary or "", completed=completed, then=commit)
     except InvalidTransitionError as error:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.clock import ago
 from cortext.errors import CortextError, InvalidTransitionError
 from cortext.formats.briefing import context_block, escape_field, escape_lines
@@ -40,7 +40,7 @@ class Briefing(NamedTuple):
 
 
 def brief(
-    row: Listed,
+    row: ConversationRow,
     *,
     budget: int,
     tools: Sequence[str] | None = None,
@@ -77,7 +77,7 @@ def brief(
     )
 
 
-def activate(row: Listed, *, reopen: bool) -> str:
+def activate(row: ConversationRow, *, reopen: bool) -> str:
     """A conversation goes on; one that was completed only when that is meant. A tool's session
     has no status of ours. "", or why it stays as it was."""
     if row.tool:
@@ -87,7 +87,7 @@ def activate(row: Listed, *, reopen: bool) -> str:
         return fixed
     from cortext.workspace.workspace import Workspace
 
-    workspace = Workspace(row.root)
+    workspace = Workspace(row.workspace)
     if not row.status:
         workspace.adopt(row.place, title=row.title, kind=row.kind)
     try:
@@ -97,7 +97,7 @@ def activate(row: Listed, *, reopen: bool) -> str:
     return ""
 
 
-def why_fixed(row: Listed) -> str:
+def why_fixed(row: ConversationRow) -> str:
     """What to say of one that can be read and not written, on a read-only disk or in somebody
     else's folder; "" for the others. It is gone on with all the same."""
     if row.tool or os.access(row.place.folder, os.W_OK):
@@ -108,24 +108,24 @@ def why_fixed(row: Listed) -> str:
     )
 
 
-def refuse_complete(row: Listed, *, reopen: bool) -> None:
+def refuse_complete(row: ConversationRow, *, reopen: bool) -> None:
     """CortextError for one that was completed, unless that is meant."""
     if row.status == "completed" and not reopen:
         raise _complete(row)
 
 
-def _complete(row: Listed) -> CortextError:
+def _complete(row: ConversationRow) -> CortextError:
     return CortextError(
         f"{row.key} was marked complete", hint="`--reopen` goes on with it all the same"
     )
 
 
-def _read(row: Listed) -> tuple[Session, list[str]]:
+def _read(row: ConversationRow) -> tuple[Session, list[str]]:
     """The session, as far as there is one, and what is wrong with it."""
     from cortext.features.listing.load_row import read
 
     if not row.status:
-        known = row.kind in Types(row.root).names()
+        known = row.kind in Types(row.workspace).names()
         command = f"/workspace.{row.kind}" if known else ""
         session = Session(row.id, title=row.title, kind=row.kind, command=command)
         return session, ["its session was deleted: only its markdown is left"]
@@ -135,14 +135,14 @@ def _read(row: Listed) -> tuple[Session, list[str]]:
     ]
 
 
-def _command(row: Listed, session: Session) -> str:
+def _command(row: ConversationRow, session: Session) -> str:
     """The text of the original command, as it is today."""
     if row.tool or not session.command:
         return ""
-    return Types(row.root).command(session.kind)
+    return Types(row.workspace).command(session.kind)
 
 
-def _document(row: Listed) -> str:
+def _document(row: ConversationRow) -> str:
     if row.tool:
         return ""
     name = document_in(row.place.folder)
@@ -155,7 +155,7 @@ def _digest(session: Session) -> str:
     return digest(session.messages)
 
 
-def configured_servers(row: Listed, tool: str = "", folder: str = "") -> list[str]:
+def configured_servers(row: ConversationRow, tool: str = "", folder: str = "") -> list[str]:
     """Return the MCP servers that are configured now for a tool in a folder.
 
     Without a tool, the last tool of the conversation counts. If it has none, return the servers of
@@ -165,7 +165,7 @@ def configured_servers(row: Listed, tool: str = "", folder: str = "") -> list[st
     from cortext.tools.registry import is_tool, tool_names
 
     tools = [tool] if tool else [name for name in row.tools if is_tool(name)][-1:]
-    folder = folder or row.where
+    folder = folder or row.folder
     return sorted({name for each in tools or tool_names() for name in mcp_servers(each, folder)})
 
 
@@ -187,12 +187,12 @@ def _missing(
     return without_server(session.tools, servers() if servers else ())
 
 
-def _warnings(row: Listed, session: Session, missing: Sequence[str]) -> list[str]:
+def _warnings(row: ConversationRow, session: Session, missing: Sequence[str]) -> list[str]:
     found: list[str] = []
     if row.status == "completed":
         found.append(WAS_COMPLETE)
     hashed = "" if row.tool else session.prompt_hash
-    if hashed and hashed != Types(row.root).command_hash(session.kind):
+    if hashed and hashed != Types(row.workspace).command_hash(session.kind):
         found.append("the agent's instructions have changed since this conversation began")
     if missing:
         found.append(f"this conversation had tools that are missing now: {', '.join(missing)}")

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import NamedTuple, NoReturn
 
 from cortext import paths
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_first_line
 from cortext.durability.replace_file import make_private_dir, remove_if_there, storage_errors
 from cortext.errors import CortextError, reason_of
@@ -51,7 +51,9 @@ def require_question(text: str) -> None:
         raise CortextError("there is no question", hint="`cortext ask ID 'Why did we do that?'`")
 
 
-def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[str] = ()) -> Answer:
+def ask(
+    row: ConversationRow, question: str, tool: str, *, budget: int, extra: Sequence[str] = ()
+) -> Answer:
     """The answer of a tool to a question about a conversation. That is brought up to date first;
     then neither it nor any file is changed, even where work was pending in it. CortextError if the
     tool fails."""
@@ -59,7 +61,7 @@ def ask(row: Listed, question: str, tool: str, *, budget: int, extra: Sequence[s
     launcher = launcher_of(tool)
     require_question(question)
     if row.status and not row.tool:
-        capture(row.root, row.place)
+        capture(row.workspace, row.place)
     native = find_native(row, tool)
     with _handling(_end), tempfile.TemporaryDirectory(prefix="cortext-") as folder:
         denying = os.path.join(folder, "deny.toml")

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
 from cortext.features.capture.transcripts import own_transcript
 from cortext.features.listing.load_row import read
@@ -22,7 +22,7 @@ from cortext.model.message import SessionMessage
 _SHORT = 1000  # characters of a result are enough to know the message that holds it
 
 
-def lacking(row: Listed, tool: str, id: str) -> list[int] | None:
+def lacking(row: ConversationRow, tool: str, id: str) -> list[int] | None:
     """The numbers, from 1, of the messages that are not in a session; None if the conversation
     was never had in it, or that cannot be told. What was said before it came there was told
     there when it did."""
@@ -51,7 +51,7 @@ def lacking(row: Listed, tool: str, id: str) -> list[int] | None:
     return missing if missing or "held" not in entry else None
 
 
-def rest_of(row: Listed, numbers: Sequence[int], *, budget: int) -> str:
+def rest_of(row: ConversationRow, numbers: Sequence[int], *, budget: int) -> str:
     """What a session is told that lacks these messages, or none."""
     if not numbers:
         return "The history already stands in this session."

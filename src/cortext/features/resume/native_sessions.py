@@ -6,7 +6,7 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.capture.bindings import digest_of, is_sound, within
 from cortext.features.capture.transcripts import own_transcript
 from cortext.formats.message_history import is_abandoned
@@ -28,7 +28,7 @@ class Native(NamedTuple):
     cwd: str
 
 
-def find_native(row: Listed, tool: str) -> Native | None:
+def find_native(row: ConversationRow, tool: str) -> Native | None:
     """The latest session of a tool that it still has, with all of the conversation in it."""
     if row.tool and row.tool != tool:
         return None
@@ -45,24 +45,24 @@ def find_native(row: Listed, tool: str) -> Native | None:
     return None
 
 
-def entries_of(row: Listed) -> list[dict[str, Any]]:
+def entries_of(row: ConversationRow) -> list[dict[str, Any]]:
     """The tool sessions of a row, as a head's `native` has them."""
-    if row.is_apart:
+    if row.is_standalone:
         return []
     if row.tool:
         return [{"tool": row.tool, "session_id": row.key, "path": row.path}]
     return head_of(row).native if row.status else []
 
 
-def head_of(row: Listed) -> Session:
+def head_of(row: ConversationRow) -> Session:
     """The head of a conversation of a workspace."""
-    return Workspace(row.root).store.head_at(row.place)
+    return Workspace(row.workspace).store.head_at(row.place)
 
 
-def holds_all(row: Listed, entry: dict[str, Any], bridge: Bridge, source: Source) -> bool:
+def holds_all(row: ConversationRow, entry: dict[str, Any], bridge: Bridge, source: Source) -> bool:
     """Whether all of a conversation is in a session: a part of it may have been said in another,
     also before that one was told of it, on a machine that we did not hear of then."""
-    session, _ = Workspace(row.root).store.read(row.path)
+    session, _ = Workspace(row.workspace).store.read(row.path)
     said = bridge.decode(source, longest=_SHORT).session.messages
     live = [message for message in session.messages if not is_abandoned(message)]
     if "held" in entry:

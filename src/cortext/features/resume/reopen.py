@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
-from cortext.catalog.row import DOCUMENT, Listed
+from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.config import Config
 from cortext.errors import CortextError
 from cortext.features.capture.bindings import bind
@@ -58,7 +58,7 @@ class Prepared(NamedTuple):
     way: str
     plan: Plan
     id: str
-    row: Listed
+    row: ConversationRow
     notes: list[str]
     file: str = ""
 
@@ -71,14 +71,14 @@ class Choice(NamedTuple):
     notes: list[str]
 
 
-def choose_tool(row: Listed, wanted: str = "") -> Choice:
+def choose_tool(row: ConversationRow, wanted: str = "") -> Choice:
     """The one that is wanted, else the last one that it was had in, else the workspace's default,
     else the only one that is installed. ToolMissingError if what is wanted is not there."""
     if wanted:
         require(wanted)
         return Choice(wanted, [], [])
     there, notes = installed(), list[str]()
-    root = paths.workspace_root(row.cwd or None)
+    root = paths.workspace_root(row.workspace or row.working_dir or None)
     default = str(Config.load(root)["resume.tool"])
     for tool in (last_used(row), "" if default == "ask" else default):
         if tool in there:
@@ -95,7 +95,7 @@ def choose_tool(row: Listed, wanted: str = "") -> Choice:
 
 
 def prepare(
-    row: Listed, tool: str, *, budget: int, fork: bool = False, extra: Sequence[str] = ()
+    row: ConversationRow, tool: str, *, budget: int, fork: bool = False, extra: Sequence[str] = ()
 ) -> Prepared:
     """Make ready to go on with a conversation in a tool. What has to be written for it is
     written; the tool is not started. LiveError if it is open elsewhere and no fork is wanted: a
@@ -116,7 +116,7 @@ def prepare(
         return _natively(row, tool, found, extra, notes)
     if row.tool and not fork:
         before, row = row, adopt(row)
-        where = " in your personal workspace" if row.root == paths.personal_workspace() else ""
+        where = " in your personal workspace" if row.workspace == paths.personal_workspace() else ""
         notes += [f"it is kept as {row.key}{where} from now on", *_goes_on(before)]
         notes += _warnings(row, tool)
     return _converted(row, tool, budget, fork, extra, notes)
@@ -128,7 +128,9 @@ def finish(prepared: Prepared) -> int:
     return 0 if prepared.row.tool else _take_in(prepared.row)
 
 
-def write_copy(row: Listed, tool: str, *, cwd: str, budget: int, last: str = "") -> Written:
+def write_copy(
+    row: ConversationRow, tool: str, *, cwd: str, budget: int, last: str = ""
+) -> Written:
     """The conversation as a new session of a tool. CortextError if it has nothing to say, or the
     tool's own reader does not find it again."""
     from cortext.features.listing.load_row import read
@@ -148,14 +150,14 @@ def write_copy(row: Listed, tool: str, *, cwd: str, budget: int, last: str = "")
     return written
 
 
-def folder_for(row: Listed) -> tuple[str, list[str]]:
+def folder_for(row: ConversationRow) -> tuple[str, list[str]]:
     """The folder to reopen a conversation in, and what there is to say about it. That of a
     workspace is in the workspace, wherever it is now."""
-    said = row.cwd if row.tool else head_of(row).working_dir
+    said = row.working_dir if row.tool else head_of(row).working_dir
     personal = paths.personal_workspace()
-    if not row.tool and row.root != personal:
-        inside = f"{said}/".startswith(f"{row.root}/") and os.path.isdir(said)
-        return said if inside else row.root, []
+    if not row.tool and row.workspace != personal:
+        inside = f"{said}/".startswith(f"{row.workspace}/") and os.path.isdir(said)
+        return said if inside else row.workspace, []
     if said in ("", personal):
         return os.getcwd(), []
     if os.path.isdir(said):
@@ -164,7 +166,7 @@ def folder_for(row: Listed) -> tuple[str, list[str]]:
     return here, [f"{said}, where it was had, is not there: it goes on in {here}"]
 
 
-def adopt(row: Listed) -> Listed:
+def adopt(row: ConversationRow) -> ConversationRow:
     """A session that belongs to no conversation becomes one: of the workspace that it was had in,
     else of the personal one."""
     from cortext.features.manage.adopt import as_conversation
@@ -174,7 +176,7 @@ def adopt(row: Listed) -> Listed:
 
 
 def _natively(
-    row: Listed, tool: str, found: Native, extra: Sequence[str], notes: list[str]
+    row: ConversationRow, tool: str, found: Native, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
     launcher = launcher_of(tool)
     if launcher.deletes_resumed:
@@ -198,7 +200,7 @@ def _keep_copy(tool: str) -> None:
 
 
 def _forked(
-    row: Listed, tool: str, found: Native, extra: Sequence[str], notes: list[str]
+    row: ConversationRow, tool: str, found: Native, extra: Sequence[str], notes: list[str]
 ) -> Prepared | None:
     """In the tool's own copy, where we may say which id it gets."""
     id = new_id()
@@ -211,7 +213,7 @@ def _forked(
 
 
 def _converted(
-    row: Listed, tool: str, budget: int, fork: bool, extra: Sequence[str], notes: list[str]
+    row: ConversationRow, tool: str, budget: int, fork: bool, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
     cwd, said = folder_for(row)
     notes = [*notes, *said]
@@ -231,7 +233,7 @@ def _converted(
 
 
 def _briefed(
-    row: Listed, tool: str, cwd: str, budget: int, extra: Sequence[str], notes: list[str]
+    row: ConversationRow, tool: str, cwd: str, budget: int, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
     command = "" if row.tool else _command(row, tool, cwd)
     file = _instructions(row, tool, budget) if launcher_of(tool).takes_instructions else ""
@@ -244,21 +246,21 @@ def _briefed(
     return Prepared("briefing", plan, "", row, notes, file)
 
 
-def _lacks_opening(row: Listed, tool: str, found: Native) -> bool:
+def _lacks_opening(row: ConversationRow, tool: str, found: Native) -> bool:
     """Whether the tool could not be told of the conversation's command in this session."""
     if row.tool or not head_of(row).command:
         return False
     return not launcher_of(tool).knows_briefing(found.path)
 
 
-def _command(row: Listed, tool: str, cwd: str) -> str:
+def _command(row: ConversationRow, tool: str, cwd: str) -> str:
     """The slash command to begin with, where the tool has it."""
     if row.tool or not launcher_of(tool).takes_command or not has_command(tool, cwd):
         return ""
     return f"/workspace.resume {row.key}"
 
 
-def _goes_on(row: Listed) -> list[str]:
+def _goes_on(row: ConversationRow) -> list[str]:
     """A program knows nothing of the conversation that was made of its session."""
     if row.tool != DOCUMENT:
         return []
@@ -266,20 +268,20 @@ def _goes_on(row: Listed) -> list[str]:
     return [f"the program still writes to {row.key}: {later}"]
 
 
-def _warnings(row: Listed, tool: str) -> list[str]:
+def _warnings(row: ConversationRow, tool: str) -> list[str]:
     """What the person should know before it goes on in a tool. That it was complete was asked
     about."""
     found = [*_brief(row, tool).warnings, why_fixed(row)]
     return [f"warning: {warning}" for warning in found if warning not in ("", WAS_COMPLETE)]
 
 
-def _brief(row: Listed, tool: str, budget: int = 0) -> Briefing:
+def _brief(row: ConversationRow, tool: str, budget: int = 0) -> Briefing:
     """Return the briefing for an agent of a tool; with a budget of 0, without the history."""
     servers = partial(configured_servers, row, tool, folder_for(row)[0])
     return brief(row, budget=budget, servers=servers, with_history=budget > 0)
 
 
-def _opening(row: Listed, tool: str, budget: int = 0) -> str:
+def _opening(row: ConversationRow, tool: str, budget: int = 0) -> str:
     """Return warnings and briefing as text, for an agent that no slash command tells them to."""
     found = _brief(row, tool, budget)
     said = [clean(warning, lines=False) for warning in found.warnings if warning != WAS_COMPLETE]
@@ -288,7 +290,7 @@ def _opening(row: Listed, tool: str, budget: int = 0) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _instructions(row: Listed, tool: str, budget: int = 0) -> str:
+def _instructions(row: ConversationRow, tool: str, budget: int = 0) -> str:
     """A file for a tool to read: a briefing, of which the history only if it has a budget."""
     from cortext.durability.replace_file import storage_errors, write_new
     from cortext.features.resume.handoff_files import INSTRUCTIONS, folder_of, make_room
@@ -309,13 +311,13 @@ def _remove(file: str) -> None:
         remove_if_there(file)
 
 
-def _take_in(row: Listed) -> int:
+def _take_in(row: ConversationRow) -> int:
     from cortext.features.capture.capture import capture
 
-    return 0 if why_fixed(row) else capture(row.root, row.place).new
+    return 0 if why_fixed(row) else capture(row.workspace, row.place).new
 
 
-def _bind(row: Listed, tool: str, id: str, path: str = "", *, cwd: str) -> None:
+def _bind(row: ConversationRow, tool: str, id: str, path: str = "", *, cwd: str) -> None:
     """Bind a session that begins now in `cwd` to a conversation, if that can be written."""
     if not row.tool and not why_fixed(row):
         bind(row, tool, id, path, after=record_dicts.iso(clock.now().astimezone(UTC)), cwd=cwd)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cortext.catalog.row import AUR, Listed
+from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError
 from cortext.features.capture.bindings import Bound, digest_of, is_sound
 from cortext.features.capture.transcripts import own_transcript
@@ -28,7 +28,7 @@ class LiveError(CortextError):
         )
 
 
-def refuse_live(row: Listed) -> None:
+def refuse_live(row: ConversationRow) -> None:
     """LiveError if any tool has a conversation open, whichever it is to go on in: two tools would
     go on with it without knowing of each other."""
     if row.tool == AUR and row.status == "active":
@@ -44,17 +44,17 @@ def refuse_live(row: Listed) -> None:
             raise LiveError(*key, pid)
 
 
-def last_used(row: Listed) -> str:
+def last_used(row: ConversationRow) -> str:
     """The tool that a conversation was last had in; "" if in none. One that it was only made
     ready for is not, unless there is no other, or no tool here has any part of it and something
     was said elsewhere since."""
     if row.tool:
-        return "" if row.is_apart else row.tool
+        return "" if row.is_standalone else row.tool
     entries = [entry for entry in entries_of(row) if is_sound(entry)]
     names = [str(entry["tool"]) for entry in entries]
     if len(set(names)) < 2:
         return names[-1] if names else ""
-    said = Workspace(row.root).store.read(row.path).session.messages
+    said = Workspace(row.workspace).store.read(row.path).session.messages
     for entry in reversed(entries) if said else ():
         found = own_transcript(str(entry["tool"]), str(entry["session_id"]))
         if found and any(
@@ -67,12 +67,12 @@ def last_used(row: Listed) -> str:
     return next((str(e["tool"]) for e in reversed(entries) if e.get("held") != told), names[-1])
 
 
-def branch(row: Listed) -> Listed:
+def branch(row: ConversationRow) -> ConversationRow:
     """A new conversation with all that was said in this one, which stays as it is: what is said
     from now on would else be mixed with what is said there."""
     from cortext.features.capture.current_session import row_in_list
     from cortext.features.manage.edit import fork
 
     session = fork(row).session
-    place = Workspace(row.root).store.place_of(session.id, session)
-    return row_in_list(Bound(row.root, place))
+    place = Workspace(row.workspace).store.place_of(session.id, session)
+    return row_in_list(Bound(row.workspace, place))

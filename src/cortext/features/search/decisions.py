@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cortext.catalog.database import micros
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
 from cortext.features.search.decision_answers import chosen, offers, picked, picks
 from cortext.features.search.search import Hit
@@ -92,7 +92,7 @@ _CLAUSE = re.compile(r"[,;:،]\s|\s[—–-]\s|、")
 class Decision(NamedTuple):
     """A sentence that decides. `message_id` is the message's own; "" if it has none."""
 
-    row: Listed
+    row: ConversationRow
     number: int
     message_id: str
     role: str
@@ -104,7 +104,7 @@ class Decision(NamedTuple):
 def get_decisions(
     topic: str,
     find: Callable[[str, int], Sequence[Hit]],
-    read: Callable[[Listed], Session],
+    read: Callable[[ConversationRow], Session],
     *,
     most: int = 10,
 ) -> list[Decision]:
@@ -113,7 +113,7 @@ def get_decisions(
     stems = _stems(topic)
     if not stems:
         return []
-    rows: dict[tuple[str, str], Listed] = {}
+    rows: dict[tuple[str, str], ConversationRow] = {}
     for query in dict.fromkeys((topic, " OR ".join(f"{stem}*" for stem in stems))):
         for hit in find(query, _HITS):
             rows.setdefault(hit.row.identity, hit.row)
@@ -159,7 +159,7 @@ def decisions_in(messages: Sequence[SessionMessage]) -> Iterator[tuple[int, str]
 
 
 def _about(
-    row: Listed, messages: Sequence[SessionMessage], stems: Sequence[str]
+    row: ConversationRow, messages: Sequence[SessionMessage], stems: Sequence[str]
 ) -> Iterator[Decision]:
     title = _counted(f"{row.title} {row.summary}", stems)
     for number, sentence in decisions_in(messages):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cortext.catalog.fulltext.fulltext_index import Identity, Words
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.search.search import Search
 from cortext.formats.text_search.search_query import Clause, Term, parse
 
@@ -22,7 +22,7 @@ _PATIENCE, _LONGEST = 8.0, 2.0
 class Searched(NamedTuple):
     """Those that have the words, the latest first, and how many were looked through of all."""
 
-    rows: list[Listed]
+    rows: list[ConversationRow]
     looked: int
     all: int
 
@@ -36,7 +36,7 @@ class Contents:
         Search(self._words).refresh(patience=_PATIENCE, progress=progress)
         self._known = self._words.known()
 
-    def having(self, query: str, rows: Sequence[Listed]) -> Searched:
+    def having(self, query: str, rows: Sequence[ConversationRow]) -> Searched:
         """Those of the rows in which all the words were said by the person or the agent; in one
         message, if there is such a one."""
         terms = _terms(query)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cortext.catalog.fulltext.spelling import unknown
 from cortext.catalog.lookup import nearest
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.search.partial_matches import apart, telling, typed
 from cortext.features.search.results import Finder, Question
 from cortext.features.search.search import Narrow
@@ -44,7 +44,7 @@ class Nothing(NamedTuple):
     elsewhere: bool = False
     empty: Sequence[str] = ()
     unknown: Sequence[tuple[str, str]] = ()
-    titles: Sequence[Listed] = ()
+    titles: Sequence[ConversationRow] = ()
 
 
 def why_nothing(finder: Finder, question: Question) -> Nothing:
@@ -107,12 +107,12 @@ def _only(question: Question, name: str) -> Question:
     return question
 
 
-def _alike(text: str, rows: list[Listed]) -> list[Listed]:
+def _alike(text: str, rows: list[ConversationRow]) -> list[ConversationRow]:
     if len(text) < _SHORTEST:
         return []
     from rapidfuzz import fuzz, utils
 
-    def score(row: Listed) -> float:
+    def score(row: ConversationRow) -> float:
         return fuzz.WRatio(text, row.title, processor=utils.default_process)
 
     return [row for row in nearest(text, rows) if score(row) >= _CLOSE]

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from cortext.catalog.fulltext.fulltext_index import Identity, Spot
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.search.results import Answer, Finder, Group, Question
 from cortext.features.search.search import Spots, hits
 from cortext.formats.text_search.search_query import Clause, Query, Term, parse
@@ -151,7 +151,7 @@ class _Near:
         return self.all_of([Clause(tuple(parts), either=True)]) if parts else None
 
     def _having(
-        self, part: Term | Clause, rows: dict[Identity, Listed], most: int
+        self, part: Term | Clause, rows: dict[Identity, ConversationRow], most: int
     ) -> dict[Identity, Spot]:
         query = Query(Clause((part,), self._unwanted))
         return self._finder.having(query, rows, self._question.narrow, most=most)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, TITLE, Identity, Spot
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted, filtered
 from cortext.features.listing.folder_filters import below
 from cortext.features.search.search import Hit, Narrow, Search, Texts, hits
@@ -43,7 +43,7 @@ class Question(NamedTuple):
 class Group(NamedTuple):
     """A conversation, what is shown of that which was found in it, and whether there is more."""
 
-    row: Listed
+    row: ConversationRow
     hits: list[Hit]
     more: bool
 
@@ -91,13 +91,13 @@ class Finder(Search):
         return self._conversations
 
     def having(
-        self, query: Query, rows: dict[Identity, Listed], narrow: Narrow, *, most: int
+        self, query: Query, rows: dict[Identity, ConversationRow], narrow: Narrow, *, most: int
     ) -> dict[Identity, Spot]:
         """Of each of these conversations that has it, the newest text with it."""
         return self.telling_signs(query, rows, narrow, most=most)[0]
 
     def telling_signs(
-        self, query: Query, rows: dict[Identity, Listed], narrow: Narrow, *, most: int
+        self, query: Query, rows: dict[Identity, ConversationRow], narrow: Narrow, *, most: int
     ) -> tuple[dict[Identity, Spot], set[Identity]]:
         """As `having`, with those in which nothing has the signs that were typed."""
         first: dict[Identity, Spot] = {}
@@ -109,7 +109,7 @@ class Finder(Search):
         exact = {spot.identity for spot in found.found if spot.id not in found.loose}
         return first, first.keys() - exact
 
-    def only(self, takes: Callable[[Listed], bool]) -> Finder:
+    def only(self, takes: Callable[[ConversationRow], bool]) -> Finder:
         """The same over fewer conversations; what it has read is not read again."""
         fewer = object.__new__(Finder)
         fewer._words, fewer._conversations = self._words, self._conversations
@@ -118,7 +118,7 @@ class Finder(Search):
         fewer._anew = {row.identity for row in fewer.rows}
         return fewer
 
-    def among(self, question: Question) -> dict[Identity, Listed]:
+    def among(self, question: Question) -> dict[Identity, ConversationRow]:
         """The conversations that may have it."""
         if not question.is_filtered:
             return self._all_rows
@@ -128,7 +128,7 @@ class Finder(Search):
         return self._each_once(rows)
 
 
-def _once(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> list[Spot]:
+def _once(spots: Sequence[Spot], rows: dict[Identity, ConversationRow], query: Query) -> list[Spot]:
     """Without the titles of conversations in which something else has the words, and without
     documents that have them only in their heading."""
     titled = {spot.identity for spot in spots if spot.number == TITLE}
@@ -163,7 +163,9 @@ def _spread(spots: Sequence[Spot], question: Question) -> tuple[list[Spot], set[
     return taken, crowded, left
 
 
-def _best_first(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Query) -> list[Spot]:
+def _best_first(
+    spots: Sequence[Spot], rows: dict[Identity, ConversationRow], query: Query
+) -> list[Spot]:
     """By how much they say about the words (BM25, among themselves). What there is no time to read
     comes after the rest, the newest first."""
     terms = list(dict.fromkeys(query.terms))
@@ -192,7 +194,7 @@ def _best_first(spots: Sequence[Spot], rows: dict[Identity, Listed], query: Quer
 
 
 def _counted(
-    spots: Sequence[Spot], rows: dict[Identity, Listed], terms: Sequence[Term]
+    spots: Sequence[Spot], rows: dict[Identity, ConversationRow], terms: Sequence[Term]
 ) -> Iterator[tuple[Spot, tuple[tuple[int, ...], int]]]:
     """How often each term stands in each text, and how long that is; a conversation at a time, so
     that no more than one of them is in memory."""

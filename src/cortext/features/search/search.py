@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import paths
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Identity, Spot, Words
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import EVERYTHING, Conversations, Wanted, filtered
@@ -61,7 +61,7 @@ class Hit(NamedTuple):
     """A text with the words: which conversation, who said it and when, and the piece of it. Without
     the signs that were typed it is not `exact`."""
 
-    row: Listed
+    row: ConversationRow
     number: int
     role: str
     time: int
@@ -107,7 +107,7 @@ class Among(NamedTuple):
     messages of one conversation count, and of each that has more one more is found."""
 
     expression: str
-    rows: Mapping[Identity, Listed]
+    rows: Mapping[Identity, ConversationRow]
     narrow: Narrow
     most: int
     each: int = 0
@@ -120,7 +120,7 @@ class Search:
         self._words = words or Words.at_home()
         self._conversations = Conversations(paths.workspace_root(), everywhere=True)
         listing = self._conversations.list(copies=True)
-        self.rows: list[Listed] = listing.rows
+        self.rows: list[ConversationRow] = listing.rows
         self.missing: list[str] = listing.missing
         """Workspaces that are gone or moved; what was said there cannot be found."""
         self._anew: set[Identity] = set()
@@ -157,7 +157,7 @@ class Search:
         *,
         most: int = 20,
         after: Place | None = None,
-        takes: Callable[[Listed], bool] | None = None,
+        takes: Callable[[ConversationRow], bool] | None = None,
     ) -> list[Hit]:
         """The newest texts that have what was typed, in conversations that are taken, `after` the
         place of another; if it has signs, those that have them too come first."""
@@ -186,17 +186,17 @@ class Search:
         return not refresh(self._words, self.rows, patience=PATIENCE, anew=new).why
 
     @cached_property
-    def _all_rows(self) -> dict[Identity, Listed]:
+    def _all_rows(self) -> dict[Identity, ConversationRow]:
         return self._each_once(self.rows)
 
-    def _each_once(self, rows: list[Listed]) -> dict[Identity, Listed]:
+    def _each_once(self, rows: list[ConversationRow]) -> dict[Identity, ConversationRow]:
         """Without copies of another: all of them are searched, since any may be asked for alone."""
         return {row.identity: row for row in once(rows, self._conversations.root)}
 
     def _spots(
         self,
         query: Query,
-        rows: Mapping[Identity, Listed],
+        rows: Mapping[Identity, ConversationRow],
         narrow: Narrow,
         most: int,
         each: int = 0,
@@ -259,7 +259,7 @@ class Search:
         return Spots(found, more=time.monotonic() > end)
 
 
-def hits(spots: Spots, rows: Mapping[Identity, Listed], query: Query) -> Iterator[Hit]:
+def hits(spots: Spots, rows: Mapping[Identity, ConversationRow], query: Query) -> Iterator[Hit]:
     """What stands there."""
     texts = Texts()
     for spot in spots.found:
@@ -275,7 +275,7 @@ class Texts:
     def __init__(self) -> None:
         self._read: dict[Identity, Read] = {}
 
-    def of(self, row: Listed, spot: Spot) -> str:
+    def of(self, row: ConversationRow, spot: Spot) -> str:
         """What stands there now; "" if it cannot be read."""
         try:
             if spot.number == TITLE:
@@ -288,7 +288,7 @@ class Texts:
         except (OSError, CortextError):
             return ""
 
-    def _whole(self, row: Listed, number: int) -> str:
+    def _whole(self, row: ConversationRow, number: int) -> str:
         from cortext.features.listing.load_row import read_all
         from cortext.features.search.text_entries import side_text
         from cortext.formats.text_search.searchable_text import wording
@@ -302,7 +302,7 @@ class Texts:
         return wording(messages[number - 1]) if number <= len(messages) else ""
 
 
-def _below_heading(text: str, row: Listed) -> str:
+def _below_heading(text: str, row: ConversationRow) -> str:
     """A document without the lines that only repeat what its conversation is called."""
     first, rest = text.split("\n")[:_HEADING], text.split("\n")[_HEADING:]
     own = [
@@ -313,7 +313,7 @@ def _below_heading(text: str, row: Listed) -> str:
     return "\n".join(own + rest)
 
 
-def _at(row: Listed, spot: Spot) -> str:
+def _at(row: ConversationRow, spot: Spot) -> str:
     is_log = row.is_log
     fd = open_file(row.path if is_log else row.place.lines)
     try:

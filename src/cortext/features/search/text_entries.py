@@ -10,13 +10,13 @@ from zlib import crc32
 
 from cortext.catalog.database import micros, plain
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, Entry, Work
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, where_and_why
 from cortext.features.capture.transcript_reader import beside, end_now, news
 from cortext.features.capture.transcripts import Found
 from cortext.features.listing.load_row import Read, read_all, read_from, transcript_of
-from cortext.features.search.text_refresh import print_of
+from cortext.features.search.text_refresh import fingerprint_of
 from cortext.features.secrets.index_redactions import mask_of, text_without, without
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
@@ -79,11 +79,11 @@ class State(NamedTuple):
         return f"{self.print}\n{' '.join(map(str, self[1:]))}"
 
 
-def read_new(row: Listed, known: str) -> Work | None:
+def read_new(row: ConversationRow, known: str) -> Work | None:
     """What the index has to take in; None if the conversation cannot be read now, then what is
     there stays, and the next time it is tried again."""
     # What is written while we read is new the next time.
-    old, print = State.read(known), print_of(row)
+    old, print = State.read(known), fingerprint_of(row)
     try:
         if row.tool and not row.is_log:
             new, state, keep = _of_tool(row, old)
@@ -98,7 +98,7 @@ def read_new(row: Listed, known: str) -> Work | None:
     return row.identity, str(state), [*more, *new], keep
 
 
-def _about(row: Listed, old: State, state: State) -> tuple[list[Entry], State]:
+def _about(row: ConversationRow, old: State, state: State) -> tuple[list[Entry], State]:
     """The title with the summary, and the markdown, if they are new."""
     new: list[Entry] = []
     title = f"{row.title}\n{row.summary}"
@@ -116,15 +116,15 @@ def _about(row: Listed, old: State, state: State) -> tuple[list[Entry], State]:
     return new, state
 
 
-def _written(markdown: str, row: Listed) -> str:
+def _written(markdown: str, row: ConversationRow) -> str:
     """What somebody wrote: without the lines that every conversation of the type begins with."""
-    given = set(Types(row.root).template(row.kind).split("\n"))
+    given = set(Types(row.workspace).template(row.kind).split("\n"))
     return "\n".join([line for line in markdown.split("\n") if line not in given])
 
 
-def _of_tool(row: Listed, old: State) -> _New:
+def _of_tool(row: ConversationRow, old: State) -> _New:
     """Of a transcript only that is read which came since, where that tells what was said."""
-    if row.is_apart:
+    if row.is_standalone:
         return _all_of(row, read_all(row), old)
     transcript = transcript_of(row)
     mask = mask_of(row.tool, row.key, transcript[1].path)
@@ -150,7 +150,7 @@ def _since(transcript: Found, old: State, mask: Marker | None) -> _New | None:
     return new, state.at(changed.mark), True
 
 
-def _anew(row: Listed, transcript: Found, old: State, mask: Marker | None) -> _New:
+def _anew(row: ConversationRow, transcript: Found, old: State, mask: Marker | None) -> _New:
     """All of a transcript, and where to go on from the next time."""
     mark = _end(transcript)
     aside = beside(*transcript) if mark else None
@@ -169,7 +169,7 @@ def _end(transcript: Found) -> Mark | None:
         return None  # reading it says what is wrong
 
 
-def _all_of(row: Listed, found: Read, old: State, mask: Marker | None = None) -> _New:
+def _all_of(row: ConversationRow, found: Read, old: State, mask: Marker | None = None) -> _New:
     """All that is there; what it began with is in the index if it begins so still."""
     told = _told(found.session.messages, mask)
     entries = [_entry(number, each) for number, each in enumerate(told, 1)]
@@ -208,7 +208,7 @@ def _digest(entries: Sequence[Entry], found: int = 0) -> int:
     return found
 
 
-def _of_lines(row: Listed, old: State) -> _New:
+def _of_lines(row: ConversationRow, old: State) -> _New:
     """Of a file of lines only those are read that came since."""
     path = row.path if row.tool else row.place.lines
     table = LOG.records if row.tool else FOLDER.records

@@ -9,13 +9,15 @@ import os
 import time
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
+from msgspec.structs import replace
+
 from cortext.catalog.fulltext.fulltext_index import AnewError, Identity, Words, Work
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import reason_of
+from cortext.model import json_codec
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -42,7 +44,7 @@ class Refreshed(NamedTuple):
 
 def refresh(
     words: Words,
-    rows: Sequence[Listed],
+    rows: Sequence[ConversationRow],
     *,
     patience: float | None = None,
     progress: Progress | None = None,
@@ -73,7 +75,7 @@ def refresh(
         return found
 
 
-def purge(words: Words, rows: Sequence[Listed]) -> None:
+def purge(words: Words, rows: Sequence[ConversationRow]) -> None:
     """Leave no word in the index of what is not among these rows, which are all that there are.
     SessionLockedError while another process adds to it, which may have read such words already."""
     from cortext.durability.file_lock import FileLock
@@ -89,36 +91,37 @@ class _Look(NamedTuple):
     """All rows, the mark of them and the day, and whether the markdown of each is looked at: once a
     day of those that rest for long."""
 
-    rows: Sequence[Listed]
+    rows: Sequence[ConversationRow]
     mark: int
     day: int
     whole: bool
 
 
-def _mark(rows: Sequence[Listed]) -> int:
-    """What is different whenever a print of what is recent is; never 0."""
-    # Whole columns at once: with many rows this is what a search takes its time for.
-    roots, paths, keys, _, times, texts = zip(*rows, strict=True) if rows else ((),) * 6
+def _mark(rows: Sequence[ConversationRow]) -> int:
+    """Return a checksum of the rows and of the markdown of recent conversations; never 0."""
     recent = _recently()
-    markdown = [
-        _markdown(f"{root}/{path}", text)
-        for time, root, path, text in zip(times, roots, paths, texts, strict=True)
-        if time > recent and root.startswith("/")
-    ]
-    parts = chain(roots, paths, keys, texts, markdown, (str(times),))
-    return crc32("\n".join(parts).encode("utf-8", "replace"), len(rows)) + 1
+    markdown = [_markdown(row) for row in rows if row.last_active > recent and not row.tool]
+    return crc32(json_codec.encode((rows, markdown))) + 1
 
 
-def print_of(row: Listed) -> str:
-    """What is different whenever there is something new to find: in the lines or the head, and in
-    the markdown."""
-    known = f"{row.last_active} {crc32(row.text.encode('utf-8', 'replace')):x}"
-    return known if row.tool else f"{known}|{_markdown(f'{row.root}/{row.path}', row.text)}"
+def fingerprint_of(row: ConversationRow) -> str:
+    """Return a text that changes when there is something new to find in a conversation: in its
+    lines, its head or its markdown."""
+    known = _row_fingerprint(row)
+    return known if row.tool else f"{known}|{_markdown(row)}"
 
 
-def _markdown(folder: str, text: str) -> str:
-    """When it was last written. It has the name of the type, nearly always."""
-    for path in (f"{folder}/{text.split(chr(10), 2)[1]}.md", folder):
+def _row_fingerprint(row: ConversationRow) -> str:
+    """Return the part of a fingerprint that needs no file. The status and the key of a row depend
+    on other rows and on the time."""
+    data = json_codec.encode(replace(row, status="", key=""))
+    return f"{row.last_active} {crc32(data):x}"
+
+
+def _markdown(row: ConversationRow) -> str:
+    """Return the fingerprint of the markdown, which nearly always has the name of the type."""
+    folder = row.absolute_path
+    for path in (f"{folder}/{row.kind}.md", folder):
         try:
             found = os.stat(path)
         except OSError:
@@ -132,27 +135,23 @@ def _recently() -> int:
 
 
 def _changed(
-    words: Words, rows: Sequence[Listed], *, whole: bool = False
-) -> list[tuple[Listed, str]]:
+    words: Words, rows: Sequence[ConversationRow], *, whole: bool = False
+) -> list[tuple[ConversationRow, str]]:
     """Those that are not as the index knows them, each with what is known."""
     return _compare(words, rows, whole=whole)[0]
 
 
 def _compare(
-    words: Words, rows: Sequence[Listed], *, whole: bool
-) -> tuple[list[tuple[Listed, str]], list[Identity]]:
+    words: Words, rows: Sequence[ConversationRow], *, whole: bool
+) -> tuple[list[tuple[ConversationRow, str]], list[Identity]]:
     """As `_changed`, and what is gone."""
     known, recent = words.known(), 0 if whole else _recently()
-    changed: list[tuple[Listed, str]] = []
+    changed: list[tuple[ConversationRow, str]] = []
     for row in rows:
-        root, path, _, _, last_active, text = row
-        ours = root.startswith("/")
-        state = known.pop((root, path) if ours else row.identity, "")
+        state = known.pop(row.identity, "")
         lines, _, markdown = state.partition("\n")[0].partition("|")
-        if (
-            lines != f"{last_active} {crc32(text.encode('utf-8', 'replace')):x}"
-            or (ours and last_active > recent and markdown != _markdown(f"{root}/{path}", text))
-        ):  # fmt: skip
+        is_recent = row.last_active > recent and not row.tool
+        if lines != _row_fingerprint(row) or (is_recent and markdown != _markdown(row)):
             changed.append((row, state))
     return changed, [*known]
 
@@ -197,7 +196,7 @@ class _Refresh:
     def run(self, look: _Look, anew: Collection[Identity] = ()) -> Refreshed:
         import sqlite3
 
-        changed: list[tuple[Listed, str]] = []
+        changed: list[tuple[ConversationRow, str]] = []
         try:
             if anew:
                 self._words.forget(anew)
@@ -219,7 +218,7 @@ class _Refresh:
             return Refreshed(0, self._messages, len(changed), f"{_CANNOT}{error}")
         return Refreshed(done - unread, self._messages, left)
 
-    def _read(self, changed: list[tuple[Listed, str]]) -> tuple[int, int]:
+    def _read(self, changed: list[tuple[ConversationRow, str]]) -> tuple[int, int]:
         """Read them; how many were looked at, and how many of these could not be read. The oldest
         go in first: the greater the number of a text, the newer it is."""
         if not changed:

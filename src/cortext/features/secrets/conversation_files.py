@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import all_set_aside
 from cortext.features.secrets.file_readers import Unread, noting
 from cortext.features.secrets.temp_files import is_temp
@@ -25,11 +25,11 @@ def text_files(place: Place, unread: Unread | None = None) -> Iterator[str]:
                 yield path
 
 
-def loose_files(row: Listed) -> list[str]:
+def loose_files(row: ConversationRow) -> list[str]:
     """The files that lie among the folders of a workspace's days, or of the day's conversations."""
     place = row.place
     found: list[str] = []
-    folders = (conversations_dir(row.root), place.shelf, f"{place.shelf}/{place.day}")
+    folders = (conversations_dir(row.workspace), place.shelf, f"{place.shelf}/{place.day}")
     for folder in dict.fromkeys(folders):
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         whole = (f"{folder}/{name}" for name in names if not is_temp(name))

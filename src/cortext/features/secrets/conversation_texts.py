@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.features.secrets.conversation_files import beside, text_files
 from cortext.features.secrets.file_readers import Piece, Unread, of_document, of_files, of_lines
@@ -18,7 +18,7 @@ NAME = "file name"
 """What a file, or a folder, in a conversation's is called."""
 
 
-def of_row(row: Listed, unread: Unread) -> Iterator[Piece]:
+def of_row(row: ConversationRow, unread: Unread) -> Iterator[Piece]:
     """A conversation of a workspace, a session of `spawn` or a document, in its own files."""
     if not row.tool:
         yield from _of_workspace(row.place, unread)

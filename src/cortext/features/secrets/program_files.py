@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from cortext import paths
-from cortext.catalog.row import DOCUMENT, Listed, facts, tool_root
+from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.durability.read_files import read_first_line
 from cortext.formats.log import decode_head_line
 from cortext.model.derived_ids import id_of
@@ -19,7 +19,7 @@ _LONGEST_HEAD = 1 << 16
 _SUFFIX = ".jsonl"
 
 
-def agents_of(row: Listed) -> list[Listed]:
+def agents_of(row: ConversationRow) -> list[ConversationRow]:
     """The sub-agents of a program's session, as rows that can be read and masked."""
     if row.tool != DOCUMENT or not row.is_log:
         return []
@@ -32,7 +32,7 @@ def agents_of(row: Listed) -> list[Listed]:
     return [as_row(f"{folder}/{id}{_SUFFIX}") for id in found]
 
 
-def states_of(row: Listed) -> list[Listed]:
+def states_of(row: ConversationRow) -> list[ConversationRow]:
     """The same for what a session of ADK shares with others of its user and its app."""
     folder = os.path.join(os.path.dirname(row.path), _STATE)
     if row.tool != DOCUMENT or not row.is_log or not os.path.isdir(folder):
@@ -47,7 +47,7 @@ def states_of(row: Listed) -> list[Listed]:
     return [as_row(path) for path in found if os.path.isfile(path)]
 
 
-def state_of(row: Listed) -> str | None:
+def state_of(row: ConversationRow) -> str | None:
     """The file with the state of a framework: the checkpoints of a thread of LangGraph."""
     name = os.path.basename(row.path)
     path = os.path.join(os.path.dirname(row.path), _CHECKPOINTS, name)
@@ -84,10 +84,10 @@ def is_checkpoints(path: str) -> bool:
     return head.get("kind") == _CHECKPOINTS
 
 
-def as_row(path: str) -> Listed:
+def as_row(path: str) -> ConversationRow:
     """A log of these as lists would have it."""
     id = os.path.basename(path).removesuffix(_SUFFIX)
-    return Listed(tool_root(DOCUMENT, ""), path, id, "paused", 0, facts(kind="", title=""))
+    return ConversationRow(tool=DOCUMENT, path=path, key=id, status="paused", last_active=0)
 
 
 @lru_cache(maxsize=8)

@@ -14,7 +14,7 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from cortext import paths
-from cortext.catalog.row import AUR, DOCUMENT, Listed
+from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.durability.file_lock import FileLock
 from cortext.durability.lifetime_lock import live_holder
 from cortext.durability.read_files import read_file
@@ -33,7 +33,7 @@ Identity = tuple[str, str]
 
 
 @contextmanager
-def forgetting(rows: Sequence[Listed]) -> Generator[list[CortextError]]:
+def forgetting(rows: Sequence[ConversationRow]) -> Generator[list[CortextError]]:
     """Forget the words of these conversations after the block, which masks something in them.
 
     Yield a list for the failures of the block; if the words cannot be forgotten, that is added.
@@ -56,7 +56,7 @@ def is_unfinished() -> bool:
     return os.path.exists(begun_path()) and live_holder(_lock_path()) is None
 
 
-def forget_words(rows: Sequence[Listed] | None = None) -> None:
+def forget_words(rows: Sequence[ConversationRow] | None = None) -> None:
     """Leave no word of what these conversations held, and of those that were remembered, in the
     lists and the search index, which are made anew when they are needed. Without conversations, do
     what somebody was killed before, unless another has done it meanwhile."""
@@ -68,7 +68,7 @@ def forget_words(rows: Sequence[Listed] | None = None) -> None:
             _forget(())
 
 
-def _forget(rows: Sequence[Listed]) -> None:
+def _forget(rows: Sequence[ConversationRow]) -> None:
     from cortext.catalog.catalog import Catalog
     from cortext.catalog.fulltext.fulltext_index import Words
     from cortext.catalog.log_index import SpawnIndex

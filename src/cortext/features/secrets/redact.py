@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.lifetime_lock import live_holder, mark_path
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import collect_errors, replace, side_dir, storage_errors
@@ -42,28 +42,28 @@ class Redacted(NamedTuple):
     failures: list[CortextError]
 
 
-def path_of(row: Listed) -> str:
+def path_of(row: ConversationRow) -> str:
     """Return the folder of a conversation in a workspace, or the file of another one."""
     return row.path if row.tool else row.place.folder
 
 
-def refuse_live(row: Listed) -> None:
+def refuse_live(row: ConversationRow) -> None:
     """CortextError if somebody is writing to a conversation now, and would do so with the secret
     in memory."""
-    if row.is_apart:
+    if row.is_standalone:
         holder = live_holder(mark_path(os.path.dirname(row.path), row.key))
         if holder:
             raise _is_live(row, f"{holder} has it open")
         return
     from cortext.tools.running import live_sessions
 
-    own = {row.key} if row.tool else set(row.native)
+    own = {row.key} if row.tool else set(row.session_ids)
     for tool, id in live_sessions():
         if id in own:
             raise _is_live(row, f"it is going on in {tool}")
 
 
-def redact(row: Listed, findings: Sequence[Finding] | None = None) -> Redacted:
+def redact(row: ConversationRow, findings: Sequence[Finding] | None = None) -> Redacted:
     """Mask the secrets of one conversation in its own files; with `findings`, only these.
 
     Each file is old or new at every instant. Line count, ids and times stay. Temp files that killed
@@ -71,7 +71,7 @@ def redact(row: Listed, findings: Sequence[Finding] | None = None) -> Redacted:
     tool's own session has no file of ours: see `redacting_copies`.
     """
     refuse_live(row)
-    if row.tool and not row.is_apart and row.tool not in (TRASH, STATE):
+    if row.tool and not row.is_standalone and row.tool not in (TRASH, STATE):
         return Redacted(0, [], [f"{row.path} is the tool's own file, and is not touched"], [])
     notes: list[str] = []
     failures: list[CortextError] = []
@@ -106,7 +106,7 @@ def _first_missing(path: str) -> str:
     return path
 
 
-def _look(row: Listed, failures: list[CortextError]) -> list[Finding] | None:
+def _look(row: ConversationRow, failures: list[CortextError]) -> list[Finding] | None:
     """Return the secrets in the files of a conversation; None if these cannot be read."""
     with collect_errors(failures, "look for secrets in", path_of(row)):
         return scan_own(row)
@@ -121,7 +121,7 @@ def _masked(had: Sequence[Finding], left: Sequence[Finding]) -> list[Finding]:
     return [one for one in gone if one.role == LEFT or os.path.lexists(one.path)]
 
 
-def _mask(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
+def _mask(row: ConversationRow, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
     rows = [row]
     with collect_errors(failures, "find the origin of", path_of(row)):
         rows += origins_of(row)
@@ -133,7 +133,9 @@ def _mask(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError
         notes += [f"somebody is still writing {path}: redact it again then" for path in kept]
 
 
-def _in_files(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
+def _in_files(
+    row: ConversationRow, mask: Mask, notes: list[str], failures: list[CortextError]
+) -> None:
     """Mask the files of one row. `notes` gets why a file still has a secret, `failures` why a file
     could not be masked."""
     if row.tool == TRASH:
@@ -151,11 +153,13 @@ def _in_files(row: Listed, mask: Mask, notes: list[str], failures: list[CortextE
         _in_document(row, mask, notes, failures)
 
 
-def _in_workspace(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
-    conversations, place = conversations_dir(row.root), row.place
+def _in_workspace(
+    row: ConversationRow, mask: Mask, notes: list[str], failures: list[CortextError]
+) -> None:
+    conversations, place = conversations_dir(row.workspace), row.place
     if not os.path.isdir(conversations):
         return  # taking the lock would make the folder again
-    workspace, side = Workspace(row.root), side_dir(conversations)
+    workspace, side = Workspace(row.workspace), side_dir(conversations)
     with workspace.changing(place):
         session: tuple[str, ...] = ()
         if os.path.lexists(place.head) and os.path.lexists(place.lines):
@@ -206,7 +210,9 @@ def _why_packed(path: str, data: bytes, damages: Unread) -> str:
     return "it is a packed folder, or no text" if b"\0" in data else ""
 
 
-def _in_log(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
+def _in_log(
+    row: ConversationRow, mask: Mask, notes: list[str], failures: list[CortextError]
+) -> None:
     from cortext.stores.log import LogStore
 
     folder = os.path.dirname(row.path)
@@ -219,7 +225,9 @@ def _in_log(row: Listed, mask: Mask, notes: list[str], failures: list[CortextErr
         _rewrite(beside(row.path), mask, side_dir(folder), notes, failures)
 
 
-def _in_document(row: Listed, mask: Mask, notes: list[str], failures: list[CortextError]) -> None:
+def _in_document(
+    row: ConversationRow, mask: Mask, notes: list[str], failures: list[CortextError]
+) -> None:
     """Also in the version before it, which is kept beside it."""
     from cortext.catalog.document_index import SessionIndex
     from cortext.durability.file_lock import FileLock
@@ -243,7 +251,9 @@ def _in_document(row: Listed, mask: Mask, notes: list[str], failures: list[Corte
         index.close()
 
 
-def _about_git(row: Listed, files: Sequence[str], failures: list[CortextError]) -> list[str]:
+def _about_git(
+    row: ConversationRow, files: Sequence[str], failures: list[CortextError]
+) -> list[str]:
     """Return a note if a commit has one of these files, which were masked."""
     from cortext.git.committed_files import has_committed
     from cortext.git.outcome import NotRecorded, one_line
@@ -266,7 +276,7 @@ def _about_git(row: Listed, files: Sequence[str], failures: list[CortextError]) 
     return [_IN_GIT] if known else []
 
 
-def _is_live(row: Listed, why: str) -> CortextError:
+def _is_live(row: ConversationRow, why: str) -> CortextError:
     return CortextError(
         f"{row.key} was not redacted: {why}", hint="end it there, then redact it again"
     )

@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Sequence
 
 from cortext import paths
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.gzip_members import SUFFIX
 from cortext.durability.incremental_copy import Known
 from cortext.durability.replace_file import collect_errors, make_private_dir, replace
@@ -32,7 +32,7 @@ _COLD = ".zst"
 
 
 def redact_copies(
-    row: Listed,
+    row: ConversationRow,
     findings: Sequence[Finding] | None = None,
     unclaimed: Collection[str] = (),
 ) -> Redacted:
@@ -62,7 +62,7 @@ def redact_copies(
     return Redacted(done.pieces, done.files, [*done.unread, *notes], done.failures)
 
 
-def are_kept_out(row: Listed, found: Sequence[Finding]) -> bool:
+def are_kept_out(row: ConversationRow, found: Sequence[Finding]) -> bool:
     """Whether secrets that a tool's own files have were masked in our copies of them, so that no
     sync brings them back."""
     files, masks = SessionFiles(), list[Marker]()

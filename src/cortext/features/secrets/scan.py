@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cortext import paths
-from cortext.catalog.row import AUR, Listed, facts, tool_root
-from cortext.catalog.tool_sessions import made_of
+from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.load_row import read_from, transcript_of
 from cortext.features.secrets.checkpoint_texts import checkpoint_values
@@ -60,7 +59,7 @@ class Finding(NamedTuple):
     said it, and the file, which may be a tool's own. `secret` itself is for whoever masks it, and
     is never shown."""
 
-    row: Listed
+    row: ConversationRow
     number: int
     family: str
     message: int
@@ -101,7 +100,7 @@ class Scanned(NamedTuple):
     unread: list[str]
 
 
-def scan(rows: Sequence[Listed], progress: Progress | None = None) -> Scanned:
+def scan(rows: Sequence[ConversationRow], progress: Progress | None = None) -> Scanned:
     """The secrets in these conversations, one after the other, as they are said."""
     look, found, failed = Look(), list[Finding](), 0
     for done, row in enumerate(rows, 1):
@@ -118,13 +117,13 @@ def scan(rows: Sequence[Listed], progress: Progress | None = None) -> Scanned:
     return Scanned(found, max(len(rows) - failed, 0), list(dict.fromkeys(look.unread)))
 
 
-def scan_one(row: Listed) -> list[Finding]:
+def scan_one(row: ConversationRow) -> list[Finding]:
     """Those in one conversation. The same secret in one message is one finding, and so is the same
     one in all of a file beside its messages."""
     return Look().at(row)
 
 
-def scan_own(row: Listed) -> list[Finding]:
+def scan_own(row: ConversationRow) -> list[Finding]:
     """As `scan_one`, in what `redact` changes: not in the archive, and not with the tools."""
     return Look().at(row, behind=False)
 
@@ -139,7 +138,7 @@ class Look:
         self._inner: set[str] = set()
         self.unread: Unread = []
 
-    def at(self, row: Listed, *, behind: bool = True) -> list[Finding]:
+    def at(self, row: ConversationRow, *, behind: bool = True) -> list[Finding]:
         """The secrets of one conversation, wherever it is; those that are `behind` it are in the
         sessions that it was had in."""
         found: list[Finding] = []
@@ -156,7 +155,7 @@ class Look:
                 found.append(Finding(row, number, family, message, role, path, secret, ours))
         return found
 
-    def _pieces(self, row: Listed, behind: bool) -> Iterator[Piece]:
+    def _pieces(self, row: ConversationRow, behind: bool) -> Iterator[Piece]:
         if row.tool == TRASH:
             packed, files = _apart(files_in(row.path, self.unread))
             yield from of_files(files, TRASH, self.unread)
@@ -166,7 +165,7 @@ class Look:
             yield from of_files(self._files.unclaimed(self.unread), ARCHIVE, self.unread)
         elif row.tool == STATE:
             yield from self._of_inner(inner_files())
-        elif row.tool and not row.is_apart:
+        elif row.tool and not row.is_standalone:
             yield from self._of_tool(row)
         else:
             yield from of_row(row, self.unread)
@@ -178,7 +177,7 @@ class Look:
             self._temps.update(new)
             yield from of_files(new, BESIDE, self.unread)
 
-    def _of_tool(self, row: Listed) -> Iterator[Piece]:
+    def _of_tool(self, row: ConversationRow) -> Iterator[Piece]:
         own = self._files.own(row.tool, row.key)
         copies = self._files.copies(row.tool, row.key)
         id = row.key.encode("utf-8", "surrogatepass")
@@ -200,7 +199,7 @@ class Look:
                     yield Piece(number, message.role, found[1].path, said, ours)
         yield from raw
 
-    def _behind(self, row: Listed) -> Iterator[Piece]:
+    def _behind(self, row: ConversationRow) -> Iterator[Piece]:
         """The sessions that a conversation was had in, with the tool and with us."""
         for tool, id in sessions_of(row):
             copies = self._files.copies(tool, id)
@@ -208,7 +207,7 @@ class Look:
             yield from of_files(copies, ARCHIVE, self.unread, having=name)
             yield from self._own(self._files.own(tool, id), tool, id)
 
-    def _made_of(self, row: Listed) -> Iterator[Piece]:
+    def _made_of(self, row: ConversationRow) -> Iterator[Piece]:
         inner = [one.path for one in (*agents_of(row), *states_of(row))]
         yield from self._of_inner(filter(None, (*inner, state_of(row))))
         for origin in origins_of(row):
@@ -249,7 +248,7 @@ class Look:
             except (CortextError, OSError) as error:
                 self.unread.append(f"{path}: {why(error)}")
 
-    def _left(self, row: Listed, behind: bool) -> Iterator[Piece]:
+    def _left(self, row: ConversationRow, behind: bool) -> Iterator[Piece]:
         """What killed processes left where this one is, once for all that are there."""
         folders = temp_folders(row)
         if behind and (row.tool == ARCHIVE or sessions_of(row)):
@@ -267,7 +266,7 @@ def _apart(paths: Iterable[str]) -> tuple[list[str], list[str]]:
     return packed, [path for path in every if path not in packed]
 
 
-def trash_rows() -> list[Listed]:
+def trash_rows() -> list[ConversationRow]:
     """What is in the trash, as lists have conversations; also what has lost its note."""
     from cortext.features.manage.delete import list_trash
 
@@ -276,42 +275,55 @@ def trash_rows() -> list[Listed]:
         names = sorted(os.listdir(paths.trash()))
     except FileNotFoundError:
         return []
-    rows: list[Listed] = []
+    rows: list[ConversationRow] = []
     for name in (name for name in names if not is_temp(name)):
         entry = known.get(name)
         when = int(entry.deleted_at.timestamp() * 1_000_000) if entry else 0
-        text = facts(kind=TRASH, title=entry.label if entry else "nobody knows what it was")
-        path = os.path.join(paths.trash(), name)
-        rows.append(Listed(tool_root(TRASH, ""), path, name, "deleted", when, text))
+        row = ConversationRow(
+            tool=TRASH,
+            path=os.path.join(paths.trash(), name),
+            key=name,
+            status="deleted",
+            last_active=when,
+            kind=TRASH,
+            title=entry.label if entry else "nobody knows what it was",
+        )
+        rows.append(row)
     return rows
 
 
-def archive_row() -> Listed:
+def archive_row() -> ConversationRow:
     """What our archive has of no conversation that is listed. Looked at after all others."""
-    text = facts(kind=ARCHIVE, title="copies of no session that is listed")
-    return Listed(tool_root(ARCHIVE, ""), paths.archive(), ARCHIVE, "paused", 0, text)
+    return _kept_row(ARCHIVE, paths.archive(), "copies of no session that is listed")
 
 
-def state_row() -> Listed:
+def state_row() -> ConversationRow:
     """What adapters keep for programs, and no session that is listed has. As `archive_row`."""
-    text = facts(kind=STATE, title="what programs keep of no session that is listed")
-    return Listed(tool_root(STATE, ""), paths.program_sessions(), STATE, "paused", 0, text)
+    title = "what programs keep of no session that is listed"
+    return _kept_row(STATE, paths.program_sessions(), title)
 
 
-def origins_of(row: Listed) -> list[Listed]:
+def _kept_row(kind: str, path: str, title: str) -> ConversationRow:
+    return ConversationRow(
+        tool=kind, path=path, key=kind, status="paused", last_active=0, kind=kind, title=title
+    )
+
+
+def origins_of(row: ConversationRow) -> list[ConversationRow]:
     """The session of `spawn`, or of a program, that a conversation was made of, if it is where
     such are; and the sub-agents of a program's session, with the state that it shares."""
     found = [*agents_of(row), *states_of(row)]
-    for tool, _, id in (each.partition(":") for each in made_of(row)) if not row.tool else ():
+    for tool, _, id in (each.partition(":") for each in row.source_ids) if not row.tool else ():
         name = os.path.basename(id)
         logs = (paths.spawn_sessions(),) if tool == AUR else program_folders()
         there = [f"{folder}/{name}.jsonl" for folder in logs]
         there += [] if tool == AUR else [f"{each}/{name}.json" for each in _document_folders(row)]
-        for path in filter(os.path.isfile, there):
-            text = facts(kind="", title="")
-            found.append(Listed(tool_root(tool, ""), path, id, "paused", 0, text))
+        found += [
+            ConversationRow(tool=tool, path=path, key=id, status="paused", last_active=0)
+            for path in filter(os.path.isfile, there)
+        ]
     return found
 
 
-def _document_folders(row: Listed) -> tuple[str, ...]:
-    return paths.document_dir(), paths.project_document_dir(row.root)
+def _document_folders(row: ConversationRow) -> tuple[str, ...]:
+    return paths.document_dir(), paths.project_document_dir(row.workspace)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from cortext import paths
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import remove_if_there
 from cortext.features.archive.archive_state import temp_dir
 from cortext.features.secrets.file_readers import noting
@@ -25,16 +25,16 @@ _UNSEEN = 60.0
 """The same where it cannot be seen who has a file open."""
 
 
-def temp_folders(row: Listed) -> list[str]:
+def temp_folders(row: ConversationRow) -> list[str]:
     """Where temp files of a conversation, a session or a document may be."""
-    if row.is_apart:
+    if row.is_standalone:
         folder = os.path.dirname(row.path)
         return [f"{folder}/.cortext", folder]
     if row.tool:
         return [os.path.dirname(row.path)] if row.path.startswith(f"{paths.trash()}/") else []
     place = row.place
     own = [place.shelf, os.path.dirname(place.folder), place.folder, place.session]
-    return [f"{conversations_dir(row.root)}/.cortext", *own]
+    return [f"{conversations_dir(row.workspace)}/.cortext", *own]
 
 
 def archive_temp_folders() -> list[str]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.secrets.file_readers import Unread, noting
 from cortext.features.secrets.program_files import is_checkpoints
 from cortext.tools import jsonl, scan
@@ -20,11 +20,11 @@ _STEM = re.compile(r"(?:\.jsonl?)(?:\.~\d+)?(?:\.gz|\.zst)?\Z")
 _INDEX = "session_index.jsonl"
 
 
-def sessions_of(row: Listed) -> list[tuple[str, str]]:
+def sessions_of(row: ConversationRow) -> list[tuple[str, str]]:
     """The tools' sessions that a row is, or that a conversation was had in."""
     if row.tool:
         return [] if not is_tool(row.tool) else [(row.tool, row.key)]
-    return [(tool, id) for tool in sorted(row.tools) for id in row.native]
+    return [(tool, id) for tool in sorted(row.tools) for id in row.session_ids]
 
 
 def how_to_remove(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import Conversations
 from cortext.tools.tool_context import Inside
@@ -14,13 +14,15 @@ _LONGEST = 2
 """Digits of a number that can only be one of a list; more may be a word of a title."""
 
 
-def remember(inside: Inside | None, root: str, rows: Sequence[Listed]) -> None:
+def remember(inside: Inside | None, root: str, rows: Sequence[ConversationRow]) -> None:
     """What the numbers mean from now on."""
     with Catalog.at_home() as catalog:
         catalog.remember_shown(_reader(inside, root), rows)
 
 
-def numbered(conversations: Conversations, inside: Inside | None, words: str) -> Listed | None:
+def numbered(
+    conversations: Conversations, inside: Inside | None, words: str
+) -> ConversationRow | None:
     """The entry of the list that was last shown here; None for what is no number, or where none
     was shown. CortextError for a number that means nothing."""
     text = words.strip().rstrip(".")

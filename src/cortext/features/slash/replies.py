@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from cortext import paths
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.capture.bindings import Bound
 from cortext.features.listing.conversation_list import Conversations, Wanted
@@ -154,7 +154,7 @@ class Slash:
         row = self._find(id) if id else self._to_stop()
         stopped = stop(row, summary=" ".join(summary.split()) or None, completed=done)
         title, told = plain(stopped.title), plain(stopped.summary) or "nothing was said yet"
-        lost = unsettled(Bound(row.root, row.place)) if not row.tool else []
+        lost = unsettled(Bound(row.workspace, row.place)) if not row.tool else []
         text = (
             f"{f'Nothing was saved: {lost[0]}.' if lost else 'Session saved.'}\n\n"
             f'Conversation "{title}" has been {"completed" if done else "paused"}.\n'
@@ -163,7 +163,7 @@ class Slash:
         )
         return text, [plain(note) for note in stopped.notes]
 
-    def _find(self, words: str) -> Listed:
+    def _find(self, words: str) -> ConversationRow:
         from cortext.features.slash.list_numbers import numbered
 
         row = numbered(self._conversations, self.inside, words)
@@ -174,17 +174,17 @@ class Slash:
             raise AmbiguousIdError(words, [row.key for row in found])
         return found[0]
 
-    def _named(self, words: str) -> Sequence[Listed]:
+    def _named(self, words: str) -> Sequence[ConversationRow]:
         """Those that are meant. This session has the words too, where a person has just said them:
         it is meant only if nothing else is."""
         found = self._conversations.find(words)
         return self._others(found) or found
 
-    def _others(self, rows: Sequence[Listed]) -> list[Listed]:
+    def _others(self, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
         own = self.inside.ids if self.inside else ()
         return [row for row in rows if row.key not in own]
 
-    def _to_stop(self) -> Listed:
+    def _to_stop(self) -> ConversationRow:
         from cortext.features.capture.current_session import conversation_of_session
 
         row = conversation_of_session(self._conversations)
@@ -199,7 +199,7 @@ class Slash:
             "no conversation is active", hint="`cortext slash list` shows them, `--id` names one"
         )
 
-    def _resumed(self, row: Listed) -> str:
+    def _resumed(self, row: ConversationRow) -> str:
         from cortext.features.capture.bindings import hold_all
         from cortext.features.capture.capture import capture
         from cortext.features.capture.current_session import row_of
@@ -212,9 +212,9 @@ class Slash:
         from cortext.features.resume.missing_messages import rest_of
 
         if row.status and not why_fixed(row):
-            capture(row.root, row.place)
+            capture(row.workspace, row.place)
             # It may have found the session that it is had in.
-            row = row_of(self._conversations, Bound(row.root, row.place)) or row
+            row = row_of(self._conversations, Bound(row.workspace, row.place)) or row
         lacks = self._lacks(row)
         budget = int(self._conversations.config["resume.budget"])
         where = (self.inside.tool, paths.current_folder()) if self.inside else ()
@@ -237,9 +237,9 @@ class Slash:
         ]
         return "\n\n".join(part for part in parts if part)
 
-    def _lacks(self, row: Listed) -> Sequence[int] | None:
+    def _lacks(self, row: ConversationRow) -> Sequence[int] | None:
         """The messages that this session lacks of a conversation; None for all of them."""
-        if self.inside is None or self._session not in row.native:
+        if self.inside is None or self._session not in row.session_ids:
             return None
         from cortext.features.resume.missing_messages import lacking
 
@@ -257,7 +257,7 @@ class Slash:
         status = Workspace(found.root).store.head_at(found.place).status
         return found if status == "active" else None
 
-    def _bind(self, conversation: Listed | Bound) -> None:
+    def _bind(self, conversation: ConversationRow | Bound) -> None:
         """What is said in this session from now on belongs to a conversation."""
         from cortext.features.capture.bindings import bind
         from cortext.features.capture.pending_bindings import bind_process
@@ -303,7 +303,7 @@ class Slash:
             )
         )
 
-    def _remember(self, rows: Sequence[Listed]) -> None:
+    def _remember(self, rows: Sequence[ConversationRow]) -> None:
         from cortext.features.slash.list_numbers import remember
 
         remember(self.inside, self.root, rows)

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.clock import ago
 from cortext.durability.read_files import read_file
 from cortext.features.capture.bindings import Bound
@@ -20,7 +20,7 @@ from cortext.workspace.workspace import Workspace
 _LONGEST_TITLE = 80
 
 
-def entries(rows: Sequence[Listed]) -> str:
+def entries(rows: Sequence[ConversationRow]) -> str:
     """Spec 000's list: type, title, last active, status and summary of each."""
     now = time.time()
     return "\n\n".join(
@@ -31,7 +31,7 @@ def entries(rows: Sequence[Listed]) -> str:
     )
 
 
-def _tool(row: Listed) -> str:
+def _tool(row: ConversationRow) -> str:
     """The tools that it was had in, if any: alike titles are told apart by it."""
     return f" | Tool: {', '.join(row.tool_names)}" if row.tools else ""
 

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from cortext import clock, paths
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.durability.replace_file import all_set_aside, side_dir
 from cortext.errors import CortextError, SessionLockedError, SessionNotFoundError
 
@@ -72,7 +72,7 @@ def clean(days: float, *, on_gone: Callable[[TrashEntry], None] | None = None) -
     return done
 
 
-def start_expiry(settings: SpawnSettings, rows: Sequence[Listed] | None = None) -> bool:
+def start_expiry(settings: SpawnSettings, rows: Sequence[ConversationRow] | None = None) -> bool:
     """Begin to clean up in a process that outlives this one, if the settings ask for it; whether
     that was begun. `rows` are all sessions, the latest first, where they are known: if none of
     them is old, there is nothing to do; else it is begun once in a few minutes."""
@@ -146,7 +146,7 @@ class _Limits(NamedTuple):
         return cls(now - days * _DAY, now)
 
 
-def _why_not(row: Listed, limits: _Limits) -> str | None:
+def _why_not(row: ConversationRow, limits: _Limits) -> str | None:
     """Why a session stays, "" if it is simply not old; None if it goes."""
     from cortext.catalog.log_rows import latest_of
 
@@ -159,7 +159,7 @@ def _why_not(row: Listed, limits: _Limits) -> str | None:
 
 
 def _clean_one(
-    row: Listed,
+    row: ConversationRow,
     limits: _Limits,
     gone: list[TrashEntry],
     on_gone: Callable[[TrashEntry], None] | None,
@@ -196,14 +196,14 @@ def _alone(id: str) -> Generator[None]:
         mark.release()
 
 
-def _look_again(id: str, path: str, row: Listed | None) -> Listed | None:
-    from cortext.catalog.log_rows import read_spawned
+def _look_again(id: str, path: str, row: ConversationRow | None) -> ConversationRow | None:
+    from cortext.catalog.log_rows import read_log
 
-    read = read_spawned(os.path.dirname(path), id, row)
+    read = read_log(os.path.dirname(path), id, row)
     return read and read.row
 
 
-def _put(row: Listed) -> TrashEntry:
+def _put(row: ConversationRow) -> TrashEntry:
     """The file, and what was set aside of it."""
     from cortext.durability.trash_folder import Trash
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.log_index import SpawnIndex
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 
 STATUSES = ("active", "completed", "interrupted")
 SAME = {"paused": "interrupted"}
@@ -22,14 +22,16 @@ _PATIENCE = 8.0
 
 def list_spawned(
     agent: str | None = None, status: str | None = None, *, lost: str = "interrupted"
-) -> list[Listed]:
+) -> list[ConversationRow]:
     """Those of an agent and with a status, or all; the latest first. `lost` is the word for what
     is interrupted."""
     with SpawnIndex(paths.spawn_sessions(), lost=lost) as index:
         return only(index.list(), agent, status)
 
 
-def only(rows: list[Listed], agent: str | None, status: str | None) -> list[Listed]:
+def only(
+    rows: list[ConversationRow], agent: str | None, status: str | None
+) -> list[ConversationRow]:
     """Those of the rows that were had with an agent and have a status; None is any."""
     if agent is not None:
         rows = [row for row in rows if row.agent == agent]
@@ -42,7 +44,7 @@ def only(rows: list[Listed], agent: str | None, status: str | None) -> list[List
 class Found(NamedTuple):
     """The one that is meant, several, or none; and what a person should know about the search."""
 
-    rows: list[Listed]
+    rows: list[ConversationRow]
     note: str = ""
 
 
@@ -59,13 +61,13 @@ def find_spawned(query: str) -> Found:
     return said if said.rows else said._replace(rows=misspelt(query, rows))
 
 
-def _said(text: str, rows: Sequence[Listed]) -> Found:
+def _said(text: str, rows: Sequence[ConversationRow]) -> Found:
     """Those in which all the words were said; in one turn, if there is such a one. The latest
     first, for as long as a person has patience."""
     end = time.monotonic() + _PATIENCE
     words = text.casefold().split()
-    together: list[Listed] = []
-    apart: list[Listed] = []
+    together: list[ConversationRow] = []
+    apart: list[ConversationRow] = []
     for number, row in enumerate(rows):
         if time.monotonic() > end:
             note = f"only the latest {number} of {len(rows)} sessions were looked through"
@@ -76,7 +78,7 @@ def _said(text: str, rows: Sequence[Listed]) -> Found:
     return Found(together or apart)
 
 
-def _look(row: Listed, words: Sequence[str]) -> bool | None:
+def _look(row: ConversationRow, words: Sequence[str]) -> bool | None:
     """Whether one turn has all the words; None if not even all turns have them."""
     from cortext.errors import CortextError
     from cortext.stores.log import LogStore

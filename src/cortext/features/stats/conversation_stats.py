@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
-from cortext.catalog.row import AUR, DOCUMENT, Listed
+from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError, reason_of
 from cortext.features.listing.load_row import read
 from cortext.features.stats.prices import recorded_cost
@@ -38,12 +38,12 @@ class Part(NamedTuple):
     damage: str = ""
 
 
-def uncounted(row: Listed, damage: str = "") -> Part:
+def uncounted(row: ConversationRow, damage: str = "") -> Part:
     """Of a conversation that is not read, or cannot be: that it is there."""
     return Part(_APART.get(row.tool, row.tool) or UNKNOWN, damage=damage)
 
 
-def count(row: Listed, since: datetime | None = None) -> Part:
+def count(row: ConversationRow, since: datetime | None = None) -> Part:
     """Read a conversation and count it, as far as it can be read."""
     if not row.status:
         return uncounted(row)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cortext.catalog.fulltext.tables import Identity
-from cortext.catalog.row import Listed
-from cortext.features.search.text_refresh import print_of
+from cortext.catalog.row import ConversationRow
+from cortext.features.search.text_refresh import fingerprint_of
 from cortext.features.stats.conversation_stats import Part, count, uncounted
 
 
@@ -20,7 +20,7 @@ class Known(NamedTuple):
     """The `parts` of sessions; of those that nobody has read yet, `unread` of them, it is only that
     they are there."""
 
-    parts: list[tuple[Listed, Part]]
+    parts: list[tuple[ConversationRow, Part]]
     unread: int
 
 
@@ -36,13 +36,17 @@ class LooseParts:
     def goes_on(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def catch_up(self, rows: Sequence[Listed], patience: float) -> None:
+    def catch_up(self, rows: Sequence[ConversationRow], patience: float) -> None:
         """Begin to read what is new in these, which are all that there are, unless that goes on
         already, and wait for it for so many seconds."""
         if not self.goes_on:
             there = {row.identity for row in rows}
             self._known = {key: found for key, found in self._known.items() if key in there}
-            new = [row for row in rows if self._known.get(row.identity, ("",))[0] != print_of(row)]
+            new = [
+                row
+                for row in rows
+                if self._known.get(row.identity, ("",))[0] != fingerprint_of(row)
+            ]
             if not new:
                 return
             new.sort(key=lambda row: row.last_active, reverse=True)
@@ -53,12 +57,12 @@ class LooseParts:
         if self._thread is not None:
             self._thread.join(patience)
 
-    def of(self, rows: Sequence[Listed]) -> Known:
+    def of(self, rows: Sequence[ConversationRow]) -> Known:
         known = dict(self._known)  # as it is at this moment
         parts = [(row, known.get(row.identity, ("", uncounted(row)))[1]) for row in rows]
         return Known(parts, sum(row.identity not in known for row in rows))
 
-    def _read(self, rows: Iterable[Listed]) -> None:
+    def _read(self, rows: Iterable[ConversationRow]) -> None:
         for row in rows:
             # What is written while we read is new the next time.
-            self._known[row.identity] = print_of(row), count(row)
+            self._known[row.identity] = fingerprint_of(row), count(row)

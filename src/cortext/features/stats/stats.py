@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from msgspec import Struct
 
 from cortext import clock
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.features.archive.archive_state import Size, sizes
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.stats.conversation_stats import Part, count
@@ -126,7 +126,7 @@ def gather(
     kind: str | None = None,
     tool: str | None = None,
     progress: Progress | None = None,
-    more: Iterable[tuple[Listed, Part]] = (),
+    more: Iterable[tuple[ConversationRow, Part]] = (),
 ) -> Stats:
     """Count the conversations of a workspace or folder, or all that are known, with the sessions of
     tools that belong to none (not those with a `tool` of ""), and `more` that somebody has read
@@ -160,7 +160,7 @@ class _Total:
         self._longest: list[Long] = []
         self._damaged: list[Damaged] = []
 
-    def add(self, row: Listed, part: Part) -> None:
+    def add(self, row: ConversationRow, part: Part) -> None:
         status = row.status or "no session"
         self._totals.conversations += 1
         self._totals.by_status[status] = self._totals.by_status.get(status, 0) + 1
@@ -173,7 +173,9 @@ class _Total:
             share.messages += part.messages
             share.tokens += tokens
             share.cost_usd += cost
-        self._longest.append(Long(row.key, row.title, part.messages, row.address, row.cwd))
+        self._longest.append(
+            Long(row.key, row.title, part.messages, row.address, row.workspace or row.working_dir)
+        )
         self._longest = sorted(self._longest, key=lambda long: -long.messages)[:_LONGEST]
         if part.damage:
             self._damaged.append(Damaged(row.key, part.damage))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.lookup import by_id, by_other_id, was_had_in
-from cortext.catalog.row import DOCUMENT, Listed
+from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.capture.capture import capture
 from cortext.features.capture.current_session import chat_of
 from cortext.features.listing.conversation_list import Conversations, Wanted
@@ -25,7 +25,7 @@ class Imported(NamedTuple):
     is_new: bool = True
 
 
-def already_kept(query: str) -> list[Listed]:
+def already_kept(query: str) -> list[ConversationRow]:
     """The conversations that were had in a tool's session whose id is, or begins with, `query`,
     with all that was said in them: an import may have been cut short. None, if a program has a
     session of that id."""
@@ -36,7 +36,7 @@ def already_kept(query: str) -> list[Listed]:
         rows = catalog.list(roots)
     found = [row for row in rows if was_had_in(row, query)]
     for row in found:
-        capture(row.root, row.place, whole=True)
+        capture(row.workspace, row.place, whole=True)
     return found
 
 
@@ -45,15 +45,15 @@ def is_own_id(name: str) -> bool:
     return bool(by_other_id(name, _of_programs()))
 
 
-def _of_programs() -> list[Listed]:
+def _of_programs() -> list[ConversationRow]:
     conversations = Conversations(paths.workspace_root(), everywhere=True)
     return conversations.list(Wanted(tool=DOCUMENT)).rows
 
 
-def import_session(row: Listed, root: str | None = None) -> Imported:
+def import_session(row: ConversationRow, root: str | None = None) -> Imported:
     """Make a conversation of type `chat` of a session. That of a tool is bound to it: what is said
     there later belongs to it too. Of any other, what is new is taken in by another import."""
-    if row.is_apart:
+    if row.is_standalone:
         from cortext.features.manage.adopt import keep
 
         kept = keep(row, root or paths.workspace_root())

@@ -7,7 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from cortext.catalog.row import Listed
+from msgspec.structs import replace
+
+from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.features.capture.bindings import Bound
 from cortext.features.capture.capture_pending import take_in
@@ -74,10 +76,10 @@ def _decoded(lately: Lately, table: RecordTable) -> Sequence[SessionMessage] | N
 class Conversation:
     """One of a workspace. What is said in its tool sessions is taken in, as `show` does it."""
 
-    def __init__(self, row: Listed) -> None:
+    def __init__(self, row: ConversationRow) -> None:
         self._row = row
         self.path: str = row.place.lines
-        self._store = Workspace(row.root).store
+        self._store = Workspace(row.workspace).store
         self._head = Session(row.id)
         self._transcripts: Prints = ()
         self._taken = 0.0
@@ -122,7 +124,7 @@ class Conversation:
 class ToolSession:
     """One of a tool; of one that the tool has no more, there is our copy, which grows no more."""
 
-    def __init__(self, row: Listed) -> None:
+    def __init__(self, row: ConversationRow) -> None:
         self._row = row
         self.path: str = row.path
 
@@ -135,7 +137,7 @@ class ToolSession:
     def read(self) -> Reading:
         found = read_all(self._row, _LONGEST)
         self.path = found.path
-        self._row = self._row._replace(path=found.path)
+        self._row = replace(self._row, path=found.path)
         return found.session, [d._replace(path=d.path or self.path) for d in found.damages]
 
     def follow(self, lately: Lately) -> Sequence[SessionMessage] | None:
@@ -183,9 +185,9 @@ def _prints_of(path: str) -> Prints:
     return (print_of(path), print_of(f"{path}-wal")) if path.endswith(".db") else (print_of(path),)
 
 
-def growing(row: Listed) -> Growing:
+def growing(row: ConversationRow) -> Growing:
     """Any row of a list."""
-    if row.is_apart:
+    if row.is_standalone:
         folder, kind = os.path.dirname(row.path), "log" if row.is_log else "document"
         return Stored(open_session_store(f"{kind}:{folder}"), row.key, row.path)
     return ToolSession(row) if row.tool else Conversation(take_in(row))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.config import Config
 from cortext.durability.lifetime_lock import LiveMark
 from cortext.errors import CortextError, SessionLockedError, where_and_why
@@ -108,7 +108,7 @@ class Watching:
         for tool in tools:
             self._safely(f"archiving {tool}", lambda tool=tool: self._archive(tool))
             self._safely(f"binding {tool}", lambda tool=tool: settle_all(tool))
-        rows: list[Listed] = []
+        rows: list[ConversationRow] = []
         self._safely("listing", lambda: rows.extend(_rows()))
         for tool in tools:
             self._safely(f"capturing {tool}", lambda tool=tool: self._capture(tool, rows))
@@ -163,7 +163,7 @@ class Watching:
                 facts = {"tool": tool, **counts, "bytes": one.read}
                 self._tell(Did("archived", f"archived {tool}: {_told(one)}", facts))
 
-    def _capture(self, tool: str, rows: Sequence[Listed]) -> None:
+    def _capture(self, tool: str, rows: Sequence[ConversationRow]) -> None:
         """Take what is new in sessions that changed into the conversations that hold them."""
         known = self._prints.get(tool)
         prints = {source.id: source.print for source in open_bridge(tool).sources()}
@@ -173,34 +173,34 @@ class Watching:
             rows = [row for row in rows if row.status == "active" or row.last_active >= since]
         changed = {id for id, now in prints.items() if not known or known.get(id) != now}
         for row in rows:
-            held = changed.intersection(row.native) if row.status else ()
+            held = changed.intersection(row.session_ids) if row.status else ()
             work = partial(self._take, tool, row)
             if held and not self._safely(f"capturing {row.key}", work):
                 for id in held:
                     prints.pop(id)  # it is as if nobody had looked
 
-    def _take(self, tool: str, row: Listed) -> None:
-        bound = Bound(row.root, row.place)
+    def _take(self, tool: str, row: ConversationRow) -> None:
+        bound = Bound(row.workspace, row.place)
         try:
             found = capture(*bound)
         except FileNotFoundError:
             return  # deleted meanwhile
-        self._fail(f"notes of {row.root}/{row.path}", {f"{row.key}: {n}" for n in found.notes})
+        self._fail(f"notes of {row.workspace}/{row.path}", {f"{row.key}: {n}" for n in found.notes})
         if found.new:
             text = f"captured {_counted(found.new, 'message')} into {row.key}"
-            facts = {"id": row.key, "root": row.root, "tool": tool, "messages": found.new}
+            facts = {"id": row.key, "root": row.workspace, "tool": tool, "messages": found.new}
             self._tell(Did("captured", text, facts))
 
-    def _pause(self, rows: Sequence[Listed]) -> None:
+    def _pause(self, rows: Sequence[ConversationRow]) -> None:
         """Pause what rests, and know when there may be more of it."""
         due: list[float] = []
-        for root in dict.fromkeys(row.root for row in rows if row.status == "active"):
-            active = [row for row in rows if row.root == root and row.status == "active"]
+        for root in dict.fromkeys(row.workspace for row in rows if row.status == "active"):
+            active = [row for row in rows if row.workspace == root and row.status == "active"]
             if not self._safely(f"pausing in {root}", partial(self._rest, root, active, due)):
                 due.append(time.time() + auto_pause.EVERY)
         self._due = min(due, default=0.0)
 
-    def _rest(self, root: str, active: Sequence[Listed], due: list[float]) -> None:
+    def _rest(self, root: str, active: Sequence[ConversationRow], due: list[float]) -> None:
         """Pause what rests in one workspace; add to `due` when to come again. What a tool has open
         is tried again a minute later."""
         minutes = float(Config.load(root)["sessions.pause_minutes"])
@@ -215,7 +215,7 @@ class Watching:
             self._tried |= dict.fromkeys(idle, now)
         due += [self._tried[key] + auto_pause.EVERY for key in idle]
 
-    def _tell_paused(self, root: str, idle: dict[tuple[str, str], Listed]) -> None:
+    def _tell_paused(self, root: str, idle: dict[tuple[str, str], ConversationRow]) -> None:
         with Catalog.at_home() as catalog:
             rows = catalog.list([root])
         for row in rows:
@@ -245,7 +245,7 @@ class Watching:
             self._tell(Did("indexed", text, facts))
 
 
-def _rows() -> list[Listed]:
+def _rows() -> list[ConversationRow]:
     """The conversations of all workspaces that are there."""
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:

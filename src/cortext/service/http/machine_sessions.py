@@ -14,7 +14,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from cortext import paths
-from cortext.catalog.row import Listed
+from cortext.catalog.row import ConversationRow
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_list import Conversations, Wanted
 from cortext.features.search.background_refresh import Warming
@@ -126,14 +126,14 @@ def _list(wanted: Wanted, limit: int, offset: int) -> SessionPage:
     )
 
 
-def _listed(row: Listed) -> ListedSession:
+def _listed(row: ConversationRow) -> ListedSession:
     return ListedSession(
         id=row.id,
         title=row.title,
         type=row.kind or "chat",
         tool=row.tool_name or None,
         status=row.status,
-        folder=row.where,
+        folder=row.folder,
         created_at=from_micros(row.created_at),
         last_active=row.active_at,
         messages=row.messages,

@@ -1,0 +1,136 @@
+"""The rows of every list, in one table.
+
+A *source* is where rows come from: a workspace, an AI tool, a folder of logs or a folder of
+documents. A row is stored with the fingerprint of its files, so that a refresh reads only files
+that changed. The folders of a source have fingerprints too.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from cortext.catalog.database import Unreadable
+from cortext.catalog.row import ConversationRow, decode_rows, encode_row
+
+SCHEMA = """
+CREATE TABLE rows (kind TEXT, source BLOB, key BLOB, fingerprint BLOB, row BLOB,
+    PRIMARY KEY (kind, source, key)) WITHOUT ROWID;
+CREATE TABLE folders (kind TEXT, source BLOB, folder BLOB, fingerprint BLOB,
+    PRIMARY KEY (kind, source, folder)) WITHOUT ROWID
+"""
+FRESH_NS = 20_000_000
+"""A file younger than this may be written again without getting another time."""
+# The names of files may have bytes that are not UTF-8: Python has them as lone surrogates.
+_ANY = "surrogatepass"
+
+
+class Source(NamedTuple):
+    """Where rows come from: `kind` is workspace, tool, log or document, `name` a folder or tool."""
+
+    kind: str
+    name: str
+
+
+class StoredRow(NamedTuple):
+    """A row and the fingerprint of its files. The row is None where there is nothing to list."""
+
+    fingerprint: str
+    row: ConversationRow | None
+
+
+def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
+    """Return the rows of a source by their keys. Unreadable if one is not as we write them."""
+    query = "SELECT key, fingerprint, row FROM rows WHERE kind = ? AND source = ?"
+    try:
+        found = db.execute(query, _encode(source)).fetchall()
+        rows = iter(decode_rows([row for _, _, row in found if row]))
+        return {
+            str(key, "utf-8", _ANY): StoredRow(
+                str(fingerprint, "utf-8", _ANY), next(rows) if row else None
+            )
+            for key, fingerprint, row in found
+        }
+    except (ValueError, TypeError, AttributeError) as error:
+        raise Unreadable(f"a row cannot be read: {error}") from None
+
+
+def load_fingerprints(db: sqlite3.Connection, source: Source) -> dict[str, str]:
+    """Return the fingerprints of a source by the keys of its rows."""
+    return _texts(db, "SELECT key, fingerprint FROM rows WHERE kind = ? AND source = ?", source)
+
+
+def store_rows(
+    db: sqlite3.Connection, source: Source, new: Mapping[str, StoredRow], gone: Iterable[str] = ()
+) -> None:
+    """Write the rows that are new or changed, and delete the rows that are gone."""
+    where = _encode(source)
+    db.executemany(
+        "DELETE FROM rows WHERE kind = ? AND source = ? AND key = ?",
+        [(*where, key.encode("utf-8", _ANY)) for key in gone],
+    )
+    db.executemany(
+        "INSERT OR REPLACE INTO rows VALUES (?,?,?,?,?)",
+        [
+            (
+                *where,
+                key.encode("utf-8", _ANY),
+                stored.fingerprint.encode("utf-8", _ANY),
+                encode_row(stored.row) if stored.row else b"",
+            )
+            for key, stored in new.items()
+        ],
+    )
+
+
+def load_folders(db: sqlite3.Connection, source: Source) -> dict[str, str]:
+    """Return the fingerprints of the folders of a source."""
+    return _texts(
+        db, "SELECT folder, fingerprint FROM folders WHERE kind = ? AND source = ?", source
+    )
+
+
+def store_folders(
+    db: sqlite3.Connection, source: Source, new: Mapping[str, str], gone: Iterable[str] = ()
+) -> None:
+    """Write the fingerprints of folders, and forget the folders that are gone."""
+    where = _encode(source)
+    db.executemany(
+        "DELETE FROM folders WHERE kind = ? AND source = ? AND folder = ?",
+        [(*where, folder.encode("utf-8", _ANY)) for folder in gone],
+    )
+    db.executemany(
+        "INSERT OR REPLACE INTO folders VALUES (?,?,?,?)",
+        [
+            (*where, folder.encode("utf-8", _ANY), fingerprint.encode("utf-8", _ANY))
+            for folder, fingerprint in new.items()
+        ],
+    )
+
+
+def source_names(db: sqlite3.Connection, kind: str) -> list[str]:
+    """Return the names of all sources of a kind that have rows."""
+    found = db.execute("SELECT DISTINCT source FROM rows WHERE kind = ?", (kind,)).fetchall()
+    return [name.decode("utf-8", _ANY) for (name,) in found]
+
+
+def forget_source(db: sqlite3.Connection, source: Source) -> None:
+    """Delete all rows of a source."""
+    where = _encode(source)
+    db.execute("DELETE FROM rows WHERE kind = ? AND source = ?", where)
+    db.execute("DELETE FROM folders WHERE kind = ? AND source = ?", where)
+
+
+def _encode(source: Source) -> tuple[str, bytes]:
+    return source.kind, source.name.encode("utf-8", _ANY)
+
+
+def _texts(db: sqlite3.Connection, query: str, source: Source) -> dict[str, str]:
+    try:
+        return {
+            name.decode("utf-8", _ANY): fingerprint.decode("utf-8", _ANY)
+            for name, fingerprint in db.execute(query, _encode(source)).fetchall()
+        }
+    except (ValueError, TypeError, AttributeError) as error:
+        raise Unreadable(f"a fingerprint cannot be read: {error}") from None
